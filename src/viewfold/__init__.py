@@ -1,0 +1,52 @@
+"""Continual clustering of multi-view data with incomplete views.
+
+Views of the same samples are folded one after the other into one small consensus matrix; each of
+them may lack samples, and none is needed after it was folded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from viewfold import datasets, metrics, missing
+    from viewfold.consensus import Consensus, ViewRecord
+    from viewfold.estimators import FCMVC
+    from viewfold.view import View, as_view, as_views
+
+_home = {
+    "FCMVC": "viewfold.estimators",
+    "Consensus": "viewfold.consensus",
+    "ViewRecord": "viewfold.consensus",
+    "View": "viewfold.view",
+    "as_view": "viewfold.view",
+    "as_views": "viewfold.view",
+}
+
+__all__ = [
+    "FCMVC",
+    "Consensus",
+    "View",
+    "ViewRecord",
+    "as_view",
+    "as_views",
+    "datasets",
+    "metrics",
+    "missing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # `import viewfold` is instant; what a name needs is imported when it is first used.
+    if name in _home:
+        return getattr(importlib.import_module(_home[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"viewfold.{name}")
+    raise AttributeError(f"module 'viewfold' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,291 @@
+"""What is left of all views folded so far: one row per sample, and a record per view.
+
+`Consensus` is frozen: folding a view makes a new one. `align` finds out which samples of a view
+are known already, and where everybody goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold.blocks import Array, Matrix
+from viewfold.view import View
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """How a row of a view becomes a row of the embedding: ``X @ weights + offset``."""
+
+    weights: Array
+    offset: Array
+
+    def __call__(self, X: Matrix) -> Array:
+        """Embed a block of rows."""
+        out: Array = X @ self.weights.astype(X.dtype, copy=False)
+        out += self.offset.astype(X.dtype, copy=False)
+        return out
+
+    def then(self, turn: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the embedding."""
+        return Encoder(self.weights @ turn, self.offset @ turn)
+
+    def padded(self, n_features: int, n_components: int) -> Encoder:
+        """Return this encoder for more features and components, none of which it uses."""
+        d, k = self.weights.shape
+        more = (0, n_components - k)
+        return Encoder(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
+
+
+@dataclass(frozen=True)
+class ViewRecord:
+    """What is remembered of a view after it was folded.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    n_samples, n_features : int
+        The size it had.
+    n_new, n_shared : int
+        How many of its samples were new, and how many were known from earlier views.
+    n_iter : int
+        Iterations the fold took.
+    objective : tuple of float
+        The objective after each iteration (empty for the first view, which needs none).
+    features : tuple of str or None
+        Names of its columns, if they had names.
+    encoder : Encoder or None
+        What `predict` and `transform` need; None if encoders are not kept.
+    """
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_new: int
+    n_shared: int
+    n_iter: int
+    objective: tuple[float, ...] = ()
+    features: tuple[str, ...] | None = field(default=None, repr=False)
+    encoder: Encoder | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """The state after some views.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_samples,)
+        Every sample ever seen.
+    embedding : ndarray of shape (n_samples, n_components)
+        The consensus, a row per sample.
+    seen : ndarray of bool, shape (n_samples, n_views)
+        Who was in which view.
+    views : tuple of ViewRecord
+        The views folded so far, in their order.
+    length : int or None
+        If samples are known by row number: how many rows a view without ids has.
+    """
+
+    ids: Array
+    embedding: Array
+    seen: NDArray[np.bool_]
+    views: tuple[ViewRecord, ...]
+    length: int | None
+
+    def order(self) -> NDArray[np.intp]:
+        """Return an order of the samples that depends on their ids only."""
+        return np.argsort(pd.util.hash_array(self.ids), kind="stable")
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Where the samples of a view and of a consensus stand in their union.
+
+    Attributes
+    ----------
+    ids : ndarray
+        The union.
+    rows : ndarray of int
+        Position in the union of each of the view's rows.
+    previous : ndarray of int
+        Position in the union of each sample of the consensus.
+    partner : ndarray of int
+        Row of the consensus for each of the view's rows, −1 for new samples.
+    absent : ndarray of int
+        Rows of the consensus that the view lacks.
+    """
+
+    ids: Array
+    rows: NDArray[np.intp]
+    previous: NDArray[np.intp]
+    partner: NDArray[np.intp]
+    absent: NDArray[np.intp]
+
+    @property
+    def n_shared(self) -> int:
+        """How many samples are in both."""
+        return self.previous.size - self.absent.size
+
+    @property
+    def n_new(self) -> int:
+        """How many samples are in the view only."""
+        return self.rows.size - self.n_shared
+
+
+def align(consensus: Consensus | None, view: View) -> Alignment:
+    """Find the union of a consensus and a view.
+
+    Known samples keep their order and new ones follow in the order of the view; where samples are
+    known by row number, the union is in the order of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import as_view
+    >>> from viewfold.consensus import Consensus, align
+    >>> state = Consensus(np.array([7, 8, 9]), np.eye(3), np.ones((3, 1), bool), (), None)
+    >>> found = align(state, as_view(np.ones((2, 4)), ids=[9, 5]))
+    >>> found.ids, found.partner, found.absent
+    (array([7, 8, 9, 5]), array([ 2, -1]), array([0, 1]))
+    """
+    n = view.ids.size
+    if consensus is None:
+        nobody = np.empty(0, np.intp)
+        return Alignment(view.ids, np.arange(n), nobody, np.full(n, -1), nobody)
+    n_previous = consensus.ids.size
+    if np.array_equal(consensus.ids, view.ids):
+        same = np.arange(n)
+        return Alignment(consensus.ids, same, same, same, np.empty(0, np.intp))
+    partner = pd.Index(consensus.ids).get_indexer(pd.Index(view.ids))
+    new = partner < 0
+    rows = partner.copy()
+    rows[new] = n_previous + np.arange(np.count_nonzero(new))
+    previous = np.arange(n_previous)
+    ids = np.concatenate([consensus.ids, view.ids[new]])
+    if consensus.length is not None and ids.dtype != object:
+        order = np.argsort(ids)
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        ids, rows, previous = ids[order], place[rows], place[previous]
+    known = np.zeros(n_previous, bool)
+    known[partner[~new]] = True
+    return Alignment(ids, rows, previous, partner, np.flatnonzero(~known))
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What a method makes of a view: the new embedding, and how earlier rows were turned.
+
+    Attributes
+    ----------
+    embedding : ndarray
+        A row for each sample of the union.
+    encoder : Encoder
+        Embeds samples that are in this view and in no other.
+    turn : ndarray or None
+        What the fold does to samples that the view lacks: ``row @ turn``. Applied to the encoders
+        of earlier views too, so that they keep embedding into the present consensus.
+    n_iter : int
+        Iterations taken.
+    objective : tuple of float
+        The objective after each of them.
+    """
+
+    embedding: Array
+    encoder: Encoder
+    turn: Array | None
+    n_iter: int
+    objective: tuple[float, ...]
+
+
+Method = Callable[[Array | None, View, Alignment], Folded]
+
+
+def fold(
+    consensus: Consensus | None, view: View, method: Method, *, keep_encoders: bool = True
+) -> Consensus:
+    """Fold a view into a consensus: the one way from a state to the next.
+
+    Parameters
+    ----------
+    consensus : Consensus or None
+        The state so far; None before the first view. It is left as it is.
+    view : View
+        The view. Only small matrices are remembered of it.
+    method : callable
+        ``method(embedding, view, alignment)`` returns a `Folded`.
+    keep_encoders : bool, default=True
+        Whether to keep what `predict` needs. Encoder and embedding together give a low-rank copy
+        of the view.
+
+    Returns
+    -------
+    Consensus
+    """
+    _check_fits(consensus, view)
+    found = align(consensus, view)
+    result = method(None if consensus is None else consensus.embedding, view, found)
+    n, d = view.shape
+    earlier: tuple[ViewRecord, ...] = () if consensus is None else consensus.views
+    seen = np.zeros((found.ids.size, len(earlier) + 1), bool)
+    seen[found.rows, -1] = True
+    if consensus is not None:
+        seen[found.previous, :-1] = consensus.seen
+    record = ViewRecord(
+        name=view.name or f"view{len(earlier)}",
+        n_samples=n,
+        n_features=d,
+        n_new=found.n_new,
+        n_shared=found.n_shared,
+        n_iter=result.n_iter,
+        objective=result.objective,
+        features=view.features,
+        encoder=result.encoder if keep_encoders else None,
+    )
+    return Consensus(
+        ids=found.ids,
+        embedding=result.embedding,
+        seen=seen,
+        views=(*(_turned(old, result.turn) for old in earlier), record),
+        length=view.length if consensus is None else consensus.length,
+    )
+
+
+def _check_fits(consensus: Consensus | None, view: View) -> None:
+    """Refuse a view whose name is taken, or whose samples cannot be told from its row numbers."""
+    if consensus is None:
+        return
+    names = [record.name for record in consensus.views]
+    if view.name in names:
+        raise ValueError(
+            f"A view named {view.name!r} was folded already (views: {names}). "
+            "Give the new one a name of its own."
+        )
+    if view.length is not None and consensus.length is None:
+        raise ValueError(
+            f"View {view.name!r} has no ids, but the samples folded so far do. "
+            "Pass ids= with one id per row, or a DataFrame whose index holds them."
+        )
+    if consensus.length is not None and view.length not in (None, consensus.length):
+        raise ValueError(
+            f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
+            f"{consensus.length} rows. Which rows belong together is not known: pass ids=, or mark "
+            "samples that a view lacks with rows of NaN."
+        )
+    if consensus.length is not None and view.ids.dtype == object:
+        raise ValueError(
+            f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
+            "known by row number. Pass ids from the first view on, or row numbers here."
+        )
+
+
+def _turned(record: ViewRecord, turn: Array | None) -> ViewRecord:
+    if record.encoder is None or turn is None:
+        return record
+    return replace(record, encoder=record.encoder.then(turn))

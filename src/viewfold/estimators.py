@@ -1,0 +1,427 @@
+"""The estimators: scikit-learn's manners around `fold` and `cluster`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from viewfold.blocks import Array
+from viewfold.clustering import Clustering, cluster
+from viewfold.consensus import Consensus, Method, ViewRecord, fold
+from viewfold.methods import fcmvc
+from viewfold.methods.scaling import Scale
+from viewfold.view import View, as_view, as_views
+
+
+@dataclass(frozen=True)
+class _State:
+    consensus: Consensus
+    clustering: Clustering
+
+
+class FoldingEstimator(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """What all estimators of viewfold share: everything but the method."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "keep_encoders": ["boolean"],
+    }
+    n_clusters: int
+    n_init: int
+    random_state: Any
+    keep_encoders: bool
+
+    @abstractmethod
+    def _method(self) -> Method:
+        """Return the method, with its parameters."""
+
+    def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
+        """Forget everything and fold the given views, one after the other.
+
+        Parameters
+        ----------
+        X : view, list of views, dict of views or MuData
+            One 2-D array-like is one view; see `as_view` for what a view can be.
+        y : Ignored
+            Here for scikit-learn's sake.
+        ids : array-like, list or dict, optional
+            The sample ids of the view, or those of each view.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        state = None
+        for view in as_views(X, ids=ids):
+            state = self._next(state, view)
+        return self._keep(state)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, ids: Any = None, view: str | None = None
+    ) -> Self:
+        """Fold one more view. It is not needed any more afterwards.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+            The view; see `as_view`.
+        y : Ignored
+            Here for scikit-learn's sake.
+        ids : array-like or str, optional
+            The sample ids, or the name of the DataFrame column that holds them.
+        view : str, optional
+            What to call the view; ``"view0"``, ``"view1"``, … if not given.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        state = getattr(self, "_state", None)
+        name = view or f"view{0 if state is None else len(state.consensus.views)}"
+        return self._keep(self._next(state, as_view(X, ids=ids, name=name)))
+
+    def fit_predict(self, X: Any, y: Any = None, *, ids: Any = None) -> NDArray[np.intp]:
+        """Fit and return `labels_`, the cluster of each sample of `ids_`."""
+        return self.fit(X, ids=ids).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Array:
+        """Fit and return `embedding_`, the consensus row of each sample of `ids_`."""
+        return self.fit(X, ids=ids).embedding_
+
+    def transform(self, X: Any, *, view: str | int | None = None) -> Array:
+        """Embed rows of a known view, as if their samples had been in that view alone.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        check_is_fitted(self)
+        record = self._known_view(view)
+        if record.encoder is None:
+            raise ValueError(
+                f"View {record.name!r} was folded with keep_encoders=False: nothing is known about "
+                "samples that were not in it."
+            )
+        rows = self._same_features(as_view(X, name=record.name), record).rows
+        out = np.empty((rows.shape[0], record.encoder.offset.size), rows.dtype)
+        for where, block in rows.blocks():
+            out[where] = record.encoder(block)
+        return out
+
+    def predict(self, X: Any, *, view: str | int | None = None) -> NDArray[np.intp]:
+        """Return the cluster of each row of a known view; the model stays as it is.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+        """
+        check_is_fitted(self)
+        # set_output may turn what `transform` returns into a DataFrame.
+        embedded = np.asarray(self.transform(X, view=view))
+        return self._state.clustering.assign(embedded)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
+        check_is_fitted(self)
+        return pd.DataFrame(
+            {
+                "cluster": self.labels_,
+                "confidence": self._state.clustering.confidence(self.embedding_),
+                "views_seen": self._state.consensus.seen.sum(axis=1),
+            },
+            index=pd.Index(self.ids_, name="id"),
+        )
+
+    @property
+    def ids_(self) -> Array:
+        """Every sample ever seen, in the order of `labels_` and `embedding_`."""
+        return self._fitted.consensus.ids
+
+    @property
+    def embedding_(self) -> Array:
+        """The consensus: a row per sample."""
+        return self._fitted.consensus.embedding
+
+    @property
+    def views_(self) -> tuple[ViewRecord, ...]:
+        """What is remembered of each view."""
+        return self._fitted.consensus.views
+
+    @property
+    def cluster_centers_(self) -> Array:
+        """Centres of the clusters, among embedding rows of unit length."""
+        return self._fitted.clustering.centers
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the last fold."""
+        return self.views_[-1].n_iter
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, of a model that has seen one view (see `views_` for several)."""
+        return self._only_view("n_features_in_").n_features
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, of a model that has seen one view with names."""
+        features = self._only_view("feature_names_in_").features
+        if features is None:
+            raise AttributeError("The view had no feature names.")
+        return np.array(features, dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    @property
+    def _fitted(self) -> _State:
+        try:
+            return self._state
+        except AttributeError:
+            raise AttributeError(
+                f"This {type(self).__name__} has not folded a view yet. Call fit or partial_fit."
+            ) from None
+
+    def _only_view(self, asked: str) -> ViewRecord:
+        if len(self.views_) > 1:
+            raise AttributeError(f"{asked} is one view's; with several, look into views_.")
+        return self.views_[0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_state")
+
+    def _next(self, state: _State | None, view: View) -> _State:
+        """Return the state after one more view: the way from a fold to labels."""
+        n = view.shape[0]
+        if state is None and n < self.n_clusters:
+            raise ValueError(
+                f"View {view.name!r} has n_samples={n} samples, fewer than "
+                f"n_clusters={self.n_clusters}. Begin with a larger view, or with fewer clusters."
+            )
+        consensus = fold(
+            None if state is None else state.consensus,
+            view,
+            self._method(),
+            keep_encoders=self.keep_encoders,
+        )
+        previous = None
+        if state is not None:
+            previous = np.full(consensus.ids.size, -1, np.intp)
+            previous[consensus.seen[:, :-1].any(axis=1)] = state.clustering.labels
+        clustering = cluster(
+            consensus.embedding,
+            self.n_clusters,
+            order=consensus.order(),
+            previous=previous,
+            n_init=self.n_init,
+            random_state=self.random_state,
+        )
+        return _State(consensus, clustering)
+
+    def _keep(self, state: _State | None) -> Self:
+        assert state is not None
+        self._state = state
+        self.labels_ = state.clustering.labels
+        return self
+
+    def _known_view(self, view: str | int | None) -> ViewRecord:
+        names = [record.name for record in self.views_]
+        if view is None and len(names) > 1:
+            raise ValueError(f"Which view do the rows come from? Pass view=, one of {names}.")
+        which = 0 if view is None else names.index(view) if view in names else view
+        if not isinstance(which, Integral) or not -len(names) <= which < len(names):
+            raise ValueError(f"There is no view {view!r}; the model has folded {names}.")
+        return self.views_[int(which)]
+
+    def _same_features(self, view: View, record: ViewRecord) -> View:
+        d, me = view.shape[1], type(self).__name__
+        if view.rows.present is not None:
+            row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
+            raise ValueError(
+                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
+                "embed. Leave the row out."
+            )
+        if view.features and record.features and set(view.features) != set(record.features):
+            unseen = sorted(set(view.features) - set(record.features))
+            missing = sorted(set(record.features) - set(view.features))
+            raise ValueError(_other_names(record.name, unseen, missing))
+        if d != record.n_features:
+            raise ValueError(
+                f"View {record.name!r}: X has {d} features, but {me} is expecting "
+                f"{record.n_features} features as input. Pass the columns the view was folded with."
+            )
+        if view.features and record.features and view.features != record.features:
+            raise ValueError(_other_names(record.name, [], []))
+        return view
+
+
+def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:
+    lines = ["The feature names should match those that were passed during fit."]
+    for title, names in (
+        ("Feature names unseen at fit time:", unseen),
+        ("Feature names seen at fit time, yet now missing:", missing),
+    ):
+        if names:
+            lines += [title, *(f"- {column}" for column in names[:5])]
+            lines += ["- ..."] if len(names) > 5 else []
+    if not unseen and not missing:
+        lines += ["Feature names must be in the same order as they were in fit."]
+    return "\n".join([*lines, f"(View {name!r}: pass the columns it was folded with.)"])
+
+
+class FCMVC(FoldingEstimator):
+    """Fast continual multi-view clustering with incomplete views (FCMVC-IV).
+
+    Views are folded one by one into a consensus of rank `n_clusters`; samples may be missing from
+    any of them. The result is that of the method's published program.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters, and the rank of the consensus.
+    z_step : {"paper", "exact"}, default="paper"
+        The published step for the consensus, or one under which the objective never rises, also
+        when samples are missing.
+    solver : {"auto", "gram", "direct"}, default="auto"
+        Form XᵀX once, which reads the view twice altogether, or multiply by X and Xᵀ in each
+        iteration, which suits wide and sparse views. The answer is the same.
+    scale : {"zscore", None}, default="zscore"
+        Standardise every feature over the samples that the view has, or take it as it is.
+    tol : float, default=1e-5
+        A fold ends when its objective changes by less than this part of itself.
+    max_iter : int, default=100
+        Iterations a fold may take.
+    n_init : int, default=10
+        Starts of k-means; the best one counts.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means, the only thing that is random.
+    keep_encoders : bool, default=True
+        Whether to keep what `predict` and `transform` need. Together with the embedding it gives a
+        low-rank copy of a view; without it, nothing of a view can be rebuilt.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n_samples,)
+        The cluster of every sample ever seen. Clusters keep their numbers from fold to fold.
+    ids_ : ndarray of shape (n_samples,)
+        Who they are.
+    embedding_ : ndarray of shape (n_samples, n_clusters)
+        The consensus; its columns are orthonormal.
+    views_ : tuple of ViewRecord
+        What is remembered of each view.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+        Centres of the clusters, among embedding rows of unit length.
+    n_iter_ : int
+        Iterations of the last fold.
+
+    Notes
+    -----
+    The first view enters through its first `n_clusters` features only, and every later view nearly
+    replaces what came before: the method is the paper's, not a recommendation.
+
+    A view with fewer features than clusters adds as many dimensions as it has features. If the
+    consensus has not full rank (a first view of this kind), its missing columns are zero, where
+    the published program has arbitrary ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import FCMVC
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1, 2], 40)
+    >>> labs = rng.normal(size=(120, 6)) + 4 * np.eye(6)[y]
+    >>> scan = rng.normal(size=(120, 9)) + 4 * np.eye(9)[y]
+    >>> model = FCMVC(n_clusters=3, random_state=0)
+    >>> model = model.partial_fit(labs[:90], ids=np.arange(90), view="labs")
+    >>> model = model.partial_fit(scan[30:], ids=np.arange(30, 120), view="scan")
+    >>> [(view.name, view.n_new, view.n_shared) for view in model.views_]
+    [('labs', 90, 0), ('scan', 30, 60)]
+    >>> model.predict(labs[:2], view="labs").shape
+    (2,)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **FoldingEstimator._parameter_constraints,
+        "z_step": [StrOptions({"paper", "exact"})],
+        "solver": [StrOptions({"auto", "gram", "direct"})],
+        "scale": [StrOptions({"zscore"}), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        z_step: fcmvc.ZStep = "paper",
+        solver: fcmvc.Solver = "auto",
+        scale: Scale = "zscore",
+        tol: float = 1e-5,
+        max_iter: int = 100,
+        n_init: int = 10,
+        random_state: Any = None,
+        keep_encoders: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.z_step = z_step
+        self.solver = solver
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.random_state = random_state
+        self.keep_encoders = keep_encoders
+
+    def _method(self) -> Method:
+        return partial(
+            fcmvc.fold,
+            n_clusters=self.n_clusters,
+            z_step=self.z_step,
+            solver=self.solver,
+            scale=self.scale,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )

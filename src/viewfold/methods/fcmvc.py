@@ -1,0 +1,258 @@
+"""FCMVC-IV: fast continual multi-view clustering with incomplete views.
+
+The names are those of the mathematics, samples in rows: X is the (standardised) view, Zp the
+consensus before the fold and Z after it, H the view's basis, W the rotation of the memory. `fold`
+gives what the authors' program gives without forming an n × n matrix or the SVD of an n × k one:
+after one walk over X every iteration is algebra on d × k and k × k matrices.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
+from viewfold.consensus import Alignment, Folded
+from viewfold.methods.procrustes import gram, inverse_sqrt, polar, reorthonormalise, times, whitener
+from viewfold.methods.scaling import (
+    Products,
+    Scale,
+    Scaling,
+    gram_times,
+    learn_scaling,
+    partners,
+    survey,
+)
+from viewfold.view import View
+
+ZStep = Literal["paper", "exact"]
+Solver = Literal["auto", "gram", "direct"]
+
+
+def fold(
+    Zp: Array | None,
+    view: View,
+    found: Alignment,
+    *,
+    n_clusters: int,
+    z_step: ZStep = "paper",
+    solver: Solver = "auto",
+    scale: Scale = "zscore",
+    tol: float = 1e-5,
+    max_iter: int = 100,
+) -> Folded:
+    """Fold a view into the consensus by FCMVC-IV.
+
+    Parameters
+    ----------
+    Zp : ndarray of shape (n_previous, n_clusters) or None
+        The consensus so far; None for the first view.
+    view : View
+        The view.
+    found : Alignment
+        Where the samples of both stand in their union.
+    n_clusters : int
+        The rank k of the consensus.
+    z_step : {"paper", "exact"}
+        The published step for Z, or the one under which the objective never rises.
+    solver : {"auto", "gram", "direct"}
+        Form XᵀX once, or multiply by X and Xᵀ in every iteration. Same answer.
+    scale : {"zscore", None}
+        How the view's features are standardised.
+    tol : float
+        Stop when the objective changes by less than this part of itself.
+    max_iter : int
+        Stop after this many iterations.
+
+    Returns
+    -------
+    Folded
+    """
+    d = view.shape[1]
+    if d < n_clusters:
+        warnings.warn(
+            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters}: it can add "
+            f"at most {d} dimensions to the consensus.",
+            stacklevel=2,
+        )
+    with blas_on_one_thread() as threads:
+        if Zp is None:
+            return _first(view.rows, n_clusters, scale, threads)
+        if found.n_shared == 0:
+            warnings.warn(
+                f"View {view.name!r} shares no sample with the {found.previous.size} folded so "
+                "far: nothing ties the clusters of the two groups to each other.",
+                stacklevel=2,
+            )
+        if solver == "auto":
+            solver = choose_solver(view.rows, n_clusters)
+        scaling, products = survey(
+            view.rows, Zp, found.partner, scale=scale, full=solver == "gram", threads=threads
+        )
+        if products.gram is None:
+            gram_of_view: Callable[[Array], Array] = partial(
+                gram_times, view.rows, scaling, threads=threads
+            )
+        else:
+            gram_of_view = products.gram.__matmul__
+        problem = Problem(gram_of_view, products, gram(Zp, threads), exact=z_step == "exact")
+        Z, objective = problem.solve(tol, max_iter)
+        embedding, again = _embed(Z, Zp, view.rows, found, scaling, threads)
+    Z = Z.times(again)
+    return Folded(embedding, scaling.encoder(Z.U), Z.N, len(objective), objective)
+
+
+def choose_solver(rows: Rows, n_clusters: int) -> Solver:
+    """Pick the cheaper of the two solvers for a view.
+
+    "gram" costs d multiplications for each entry of X, once, and reads X twice; "direct" costs 4k
+    for each entry in every one of some 15 iterations, and reads X as often.
+    """
+    iterations = 15
+    n, d = rows.shape
+    if rows.on_disk:
+        return "gram" if d <= 4096 else "direct"
+    per_row = rows.stored / n
+    return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Rows of a consensus in terms of the view X and the consensus Zp before it.
+
+    ``X U + Zs V`` for the samples of the view, where Zs are their rows of Zp (zero if they are
+    new), and ``Zp N`` for the samples that the view lacks.
+    """
+
+    U: Array
+    V: Array
+    N: Array
+
+    def times(self, T: Array) -> Combination:
+        """Return the same rows, multiplied by T."""
+        return Combination(self.U @ T, self.V @ T, self.N @ T)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fold as a problem on small matrices.
+
+    Parameters
+    ----------
+    gram_times : callable
+        H ↦ XᵀX H.
+    products : Products
+        ‖X‖², E = XᵀZs and S = ZsᵀZs.
+    memory : ndarray of shape (k, k)
+        ZpᵀZp.
+    exact : bool
+        Whether steps that the paper takes as if every sample were in the view (and d ≥ k) are
+        replaced by steps under which the objective never rises.
+    """
+
+    gram_times: Callable[[Array], Array]
+    products: Products
+    memory: Array
+    exact: bool
+
+    def solve(self, tol: float, max_iter: int) -> tuple[Combination, tuple[float, ...]]:
+        """Iterate until the objective settles; return Z and the objective's course."""
+        E, S = self.products.cross, self.products.shared
+        d, k = E.shape
+        H, W = np.eye(d, k), np.eye(k)
+        Z = None
+        objective: list[float] = []
+        while len(objective) < max_iter and not _settled(objective, tol, self.products.energy):
+            Z, XZ, ZZ = self._z_step(H, W, Z)
+            ZZp = Z.U.T @ E + Z.V.T @ S + Z.N.T @ (self.memory - S)
+            W = polar(ZZp)
+            # With d < k, HᵀH < I, and ½‖ZHᵀ‖² is not constant in H either: see _z_step.
+            H = polar(XZ + H @ (np.eye(k) - ZZ) if self.exact and d < k else XZ)
+            reconstruction = np.trace(ZZ) if d >= k else np.vdot(H.T @ H, ZZ)
+            objective.append(
+                float(
+                    (self.products.energy + reconstruction) / 2 - np.vdot(H, XZ) - np.vdot(W, ZZp)
+                )
+            )
+        assert Z is not None  # max_iter is at least 1
+        return Z, tuple(objective)
+
+    def _z_step(
+        self, H: Array, W: Array, last: Combination | None
+    ) -> tuple[Combination, Array, Array]:
+        """Return the next Z, with XᵀZ and ZᵀZ over the samples of the view."""
+        E, S = self.products.cross, self.products.shared
+        d, k = H.shape
+        A = Combination(H, W.T, W.T)
+        if self.exact and last is not None:
+            # Samples that the view lacks, and directions outside H, add to the constant ‖Z‖² but
+            # not to the objective. Their share enters it with a minus sign, so that its tangent
+            # at the last Z is a majoriser.
+            A = Combination(A.U, A.V, A.N + last.N)
+            if d < k:
+                outside = last.times(np.eye(k) - H.T @ H)
+                A = Combination(A.U + outside.U, A.V + outside.V, A.N)
+        GU = self.gram_times(A.U)
+        both = A.U.T @ E @ A.V
+        AA = A.U.T @ GU + both + both.T + A.V.T @ S @ A.V
+        T = inverse_sqrt(AA + A.N.T @ (self.memory - S) @ A.N)
+        return A.times(T), (GU + E @ A.V) @ T, T @ AA @ T
+
+
+def _settled(objective: list[float], tol: float, energy: float) -> bool:
+    if len(objective) <= 2:
+        return False
+    before, now = objective[-2:]
+    # The objective may pass through zero; its terms are of the size of the view's energy.
+    return abs(now - before) < tol * max(abs(now), 1e-12 * energy)
+
+
+def _embed(
+    Z: Combination, Zp: Array, rows: Rows, found: Alignment, scaling: Scaling, threads: int
+) -> tuple[Array, Array]:
+    """Write Z row by row; return it and the correction that made it orthonormal to round-off."""
+    dtype = np.result_type(rows.dtype, Zp.dtype)
+    out = np.empty((found.ids.size, Zp.shape[1]), dtype)
+    encode, V, N = scaling.inner_encoder(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+
+    def write(where: slice, block: Matrix) -> None:
+        known = partners(Zp, found.partner[where])
+        out[found.rows[where]] = encode(scaling.read(block)) + known @ V
+
+    def carry(where: slice, block: Matrix) -> None:
+        out[found.previous[found.absent[where]]] = block @ N
+
+    for_each(rows, write, threads)
+    if found.absent.size:
+        for_each(Rows(Zp, found.absent), carry, threads)
+    return out, reorthonormalise(out, threads)
+
+
+def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
+    """Z = polar(X H₀): of the first view, the paper takes the first k features."""
+    n, d = rows.shape
+    used = min(d, n_clusters)
+    Z = np.zeros((n, n_clusters), rows.dtype)
+    A = Z[:, :used]
+
+    def take(where: slice, block: Matrix) -> None:
+        head = block[:, :used]
+        A[where] = head.toarray() if hasattr(head, "toarray") else head
+
+    for_each(rows, take, threads)
+    scaling = learn_scaling(Rows(A), scale, threads)
+
+    def standardise(where: slice, block: Matrix) -> None:
+        A[where] = (scaling.read(block) - scaling.mean) * scaling.weight
+
+    for_each(Rows(A), standardise, threads)
+    T = whitener(A, threads)
+    times(A, T, threads)
+    T = T @ reorthonormalise(A, threads)
+    encoder = scaling.encoder(T).padded(d, n_clusters)
+    return Folded(Z, encoder, None, 1, ())

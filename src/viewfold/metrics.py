@@ -1,0 +1,117 @@
+"""How well a clustering agrees with known classes: the four measures of the field."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+
+def _table(y: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+    """Count the samples of each class (row) in each cluster (column)."""
+    classes, clusters = column_or_1d(y), column_or_1d(labels)
+    check_consistent_length(classes, clusters)
+    if not len(classes):
+        raise ValueError("There is nothing to compare: y and labels are empty.")
+    return np.asarray(contingency_matrix(classes, clusters), dtype=np.int64)
+
+
+def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
+    """Share of samples in the right cluster, under the best one-to-one match with the classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        The classes.
+    labels : array-like of shape (n_samples,)
+        The clusters; their names do not matter.
+
+    Examples
+    --------
+    >>> from viewfold.metrics import accuracy
+    >>> accuracy([0, 0, 1, 1], [7, 7, 3, 7])
+    0.75
+    """
+    table = _table(y, labels)
+    return float(table[linear_sum_assignment(table, maximize=True)].sum() / table.sum())
+
+
+def nmi(y: ArrayLike, labels: ArrayLike) -> float:
+    """Mutual information of classes and clusters over the arithmetic mean of their entropies.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes and the clusters.
+
+    Examples
+    --------
+    >>> from viewfold.metrics import nmi
+    >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    """
+    _table(y, labels)
+    return float(normalized_mutual_info_score(y, labels, average_method="arithmetic"))
+
+
+def purity(y: ArrayLike, labels: ArrayLike) -> float:
+    """Share of samples that belong to the most frequent class of their cluster.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes and the clusters.
+
+    Examples
+    --------
+    >>> from viewfold.metrics import purity
+    >>> purity([0, 0, 1, 1], [0, 1, 2, 2])
+    1.0
+    """
+    table = _table(y, labels)
+    return float(table.max(axis=0).sum() / table.sum())
+
+
+def f_score(y: ArrayLike, labels: ArrayLike) -> float:
+    """Harmonic mean of precision and recall over pairs of samples that are put together.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes and the clusters.
+
+    Examples
+    --------
+    >>> from viewfold.metrics import f_score
+    >>> f_score([0, 0, 1, 1], [0, 0, 0, 1])
+    0.4
+    """
+    table = _table(y, labels)
+
+    def pairs(counts: NDArray[np.int64]) -> int:
+        return int((counts * (counts - 1)).sum() // 2)
+
+    put_together, belong_together = pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
+    if put_together + belong_together == 0:
+        return 1.0  # all alone, and rightly so
+    return 2 * pairs(table) / (put_together + belong_together)
+
+
+def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
+    """All four measures at once.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes and the clusters.
+
+    Examples
+    --------
+    >>> from viewfold.metrics import evaluate
+    >>> evaluate([0, 0, 1, 1], [1, 1, 0, 0])
+    {'accuracy': 1.0, 'nmi': 1.0, 'purity': 1.0, 'f_score': 1.0}
+    """
+    return {m.__name__: m(y, labels) for m in (accuracy, nmi, purity, f_score)}
