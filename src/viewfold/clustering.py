@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
-from viewfold.blocks import Array, Rows
+from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 
-MOST_ROWS = 65_536
-"""k-means sees at most this many rows (and 256 for each cluster); all rows get a label."""
+
+def sample_size(n_clusters: int) -> int:
+    """Return how many rows k-means needs to see at most; all rows get a label."""
+    return max(65_536, 256 * n_clusters)
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,16 @@ class Clustering:
     def assign(self, embedding: Array) -> NDArray[np.intp]:
         """Return the nearest cluster of each row."""
         labels = np.empty(len(embedding), np.intp)
-        for where, block in Rows(embedding).blocks():
-            labels[where] = np.argmin(_distances(unit_rows(block), self.centers), axis=1)
+        half = (self.centers**2).sum(axis=1) / 2
+        centers = self.centers.T.astype(embedding.dtype)
+
+        def nearest(where: slice, block: Matrix) -> None:
+            score = block @ centers
+            score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
+            labels[where] = score.argmax(axis=1)
+
+        with blas_on_one_thread() as threads:
+            for_each(Rows(embedding), nearest, threads)
         return labels
 
     def confidence(self, embedding: Array) -> Array:
@@ -49,8 +60,8 @@ class Clustering:
             return np.ones(len(embedding))
         out = np.empty(len(embedding))
         for where, block in Rows(embedding).blocks():
-            squared = np.partition(_distances(unit_rows(block), self.centers), 1, axis=1)
-            nearest, second = np.sqrt(np.maximum(squared[:, :2], 0)).T
+            distances = euclidean_distances(unit_rows(block), self.centers)
+            nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
             out[where] = 1 - np.divide(nearest, second, out=np.ones_like(nearest), where=second > 0)
         return out
 
@@ -59,7 +70,7 @@ def cluster(
     embedding: Array,
     n_clusters: int,
     *,
-    order: NDArray[np.intp],
+    sample: NDArray[np.intp],
     previous: NDArray[np.intp] | None = None,
     n_init: int = 10,
     random_state: Any = None,
@@ -72,9 +83,10 @@ def cluster(
         The rows.
     n_clusters : int
         How many clusters.
-    order : ndarray of int
-        An order of the rows that depends on who they are, not on where they stand, so that the
-        result does not depend on that either.
+    sample : ndarray of int
+        The rows that k-means sees (see `sample_size`), in an order that depends on who they are
+        and not on where they stand, so that the result does not depend on that either. The random
+        starts compete on the first quarter of a full sample, the best one goes on with all of it.
     previous : ndarray of int, optional
         Labels before the last fold, −1 for new samples. They are one more start, and the new
         clusters take over their numbers.
@@ -92,19 +104,20 @@ def cluster(
     >>> import numpy as np
     >>> from viewfold.clustering import cluster
     >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
-    >>> cluster(rows, 2, order=np.arange(4), previous=np.array([1, 1, 0, -1])).labels
+    >>> cluster(rows, 2, sample=np.arange(4), previous=np.array([1, 1, 0, -1])).labels
     array([1, 1, 0, 0])
     """
-    sample = order[: max(MOST_ROWS, 256 * n_clusters)]
     rows = unit_rows(embedding[sample])
+    few = sample_size(n_clusters) // 4
     # One thread is faster until the work per thread outweighs waking it up.
     with threadpool_limits(1 if rows.size < 2**20 else None):
-        best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows)
-        if previous is not None:
-            start = _means(rows, previous[sample], n_clusters)
-            if start is not None:
-                warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
-                best = min(warm, best, key=lambda model: model.inertia_)
+        best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
+        if len(rows) > few:
+            best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
+        start = None if previous is None else _means(rows, previous[sample], n_clusters)
+        if start is not None:
+            warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
+            best = min(warm, best, key=lambda model: model.inertia_)
     found = Clustering(np.empty(0, np.intp), best.cluster_centers_)
     labels = found.assign(embedding)
     if previous is None:
@@ -146,10 +159,3 @@ def _means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array | No
     member = np.zeros((len(rows), n_clusters), rows.dtype)
     member[known, labels[known]] = 1
     return np.asarray((member.T @ rows) / count[:, None].astype(rows.dtype))
-
-
-def _distances(rows: Array, centers: Array) -> Array:
-    centers = centers.astype(rows.dtype, copy=False)
-    squared = (rows**2).sum(axis=1, keepdims=True) + (centers**2).sum(axis=1)
-    squared -= 2 * (rows @ centers.T)
-    return np.asarray(squared)

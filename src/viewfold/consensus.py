@@ -98,9 +98,11 @@ class Consensus:
     views: tuple[ViewRecord, ...]
     length: int | None
 
-    def order(self) -> NDArray[np.intp]:
-        """Return an order of the samples that depends on their ids only."""
-        return np.argsort(pd.util.hash_array(self.ids), kind="stable")
+    def draw(self, most: int) -> NDArray[np.intp]:
+        """Return at most so many samples, in an order; both depend on the ids only."""
+        key = pd.util.hash_array(self.ids)
+        drawn = np.argpartition(key, most)[:most] if most < key.size else np.arange(key.size)
+        return drawn[np.argsort(key[drawn], kind="stable")]
 
 
 @dataclass(frozen=True)

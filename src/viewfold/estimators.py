@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold.blocks import Array
-from viewfold.clustering import Clustering, cluster
+from viewfold.clustering import Clustering, cluster, sample_size
 from viewfold.consensus import Consensus, Method, ViewRecord, fold
 from viewfold.methods import fcmvc
 from viewfold.methods.scaling import Scale
@@ -254,7 +255,7 @@ class FoldingEstimator(
         clustering = cluster(
             consensus.embedding,
             self.n_clusters,
-            order=consensus.order(),
+            sample=consensus.draw(sample_size(self.n_clusters)),
             previous=previous,
             n_init=self.n_init,
             random_state=self.random_state,
@@ -278,6 +279,13 @@ class FoldingEstimator(
 
     def _same_features(self, view: View, record: ViewRecord) -> View:
         d, me = view.shape[1], type(self).__name__
+        if (view.features is None) != (record.features is None):
+            has, had = ("has", "without") if view.features else ("does not have valid", "with")
+            warnings.warn(
+                f"X {has} feature names, but {me} was fitted {had} feature names "
+                f"(view {record.name!r}).",
+                stacklevel=4,
+            )
         if view.rows.present is not None:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             raise ValueError(
@@ -396,7 +404,7 @@ class FCMVC(FoldingEstimator):
         self,
         n_clusters: int = 8,
         *,
-        z_step: fcmvc.ZStep = "paper",
+        z_step: Literal["paper", "exact"] = "paper",
         solver: fcmvc.Solver = "auto",
         scale: Scale = "zscore",
         tol: float = 1e-5,

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix, Rows
+from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
     """
     if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
         X = dict(X.mod)
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
         named = {str(name): view for name, view in X.items()}
     elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
         named = {f"view{i}": view for i, view in enumerate(X)}
@@ -166,7 +166,7 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
             )
         of_view = dict(zip(named, ids, strict=True))
     views = [as_view(view, ids=of_view.get(name), name=name) for name, view in named.items()]
-    if isinstance(X, Mapping):
+    if not isinstance(X, list | tuple):
         return views
     given = [getattr(view, "name", None) if isinstance(view, View) else None for view in X]
     return [replace(view, name=old or view.name) for view, old in zip(views, given, strict=True)]
@@ -275,10 +275,12 @@ def _numbers(X: Array, name: str | None) -> Array:
         return X.astype(np.float64)
     except (TypeError, ValueError):
         row, column = next(cell for cell in np.ndindex(*X.shape) if not _is_number(X[cell]))
-        raise ValueError(
-            f"{_called(name)}, row {row}, column {column}: argument must be a string or a real "
-            f"number, found {X[row, column]!r} ({type(X[row, column]).__name__}). "
-            "Drop or encode columns that are not numbers."
+        value = X[row, column]
+        error = ValueError if isinstance(value, str) else TypeError
+        raise error(
+            f"{_called(name)}, row {row}, column {column}: a cell must be a number (an argument "
+            f"must be a string that reads as one, or a number), found {value!r} "
+            f"({type(value).__name__}). Drop or encode columns that are not numbers."
         ) from None
 
 
@@ -331,12 +333,12 @@ def _present(
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
             _reject(X.data[bad[0]], ids[row], row, int(X.indices[bad[0]]), features, name)
         return None
-    rows = Rows(X)
-    absent = []
-    for where, block in rows.blocks():
+    absent: list[Array] = []
+
+    def look(where: slice, block: Matrix) -> None:
         finite = np.isfinite(block)
         if finite.all():
-            continue
+            return
         gone = np.isnan(block).all(axis=1)
         cells = np.argwhere(~finite & ~gone[:, None])
         if cells.size:
@@ -344,6 +346,9 @@ def _present(
             at = where.start + row
             _reject(block[row, column], ids[at], at, column, features, name)
         absent.append(where.start + np.flatnonzero(gone))
+
+    with blas_on_one_thread() as threads:
+        for_each(Rows(X), look, threads)
     if not absent:
         return None
     present = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(absent), assume_unique=True)

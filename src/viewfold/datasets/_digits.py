@@ -66,7 +66,7 @@ def _cells(images: Images, size: int, step: int) -> Images:
 
 def _zones(images: Images) -> Images:
     down, right = np.gradient(images, axis=(1, 2))
-    parts = (images, down * right, down**2 - right**2)
+    parts: tuple[Images, ...] = (images, down * right, down**2 - right**2)  # type: ignore[assignment]
     return np.column_stack([_cells(part, 2, 2).mean(axis=(2, 3)) for part in parts])
 
 
@@ -91,6 +91,8 @@ def _edges(images: Images) -> Images:
     histogram = []
     for k in range(8):
         apart = np.abs(direction - k)
-        share = np.clip(1 - np.minimum(apart, 8 - apart), 0, 1)  # between its two next directions
+        share: Images = np.clip(
+            1 - np.minimum(apart, 8 - apart), 0, 1
+        )  # between its two next directions
         histogram.append(_cells(strength * share, 4, 2).sum(axis=(2, 3)))
     return np.column_stack(histogram)

@@ -30,7 +30,6 @@ from viewfold.methods.scaling import (
 )
 from viewfold.view import View
 
-ZStep = Literal["paper", "exact"]
 Solver = Literal["auto", "gram", "direct"]
 
 
@@ -40,7 +39,7 @@ def fold(
     found: Alignment,
     *,
     n_clusters: int,
-    z_step: ZStep = "paper",
+    z_step: Literal["paper", "exact"] = "paper",
     solver: Solver = "auto",
     scale: Scale = "zscore",
     tol: float = 1e-5,
@@ -100,10 +99,13 @@ def fold(
             )
         else:
             gram_of_view = products.gram.__matmul__
-        problem = Problem(gram_of_view, products, gram(Zp, threads), exact=z_step == "exact")
-        Z, objective = problem.solve(tol, max_iter)
-        embedding, again = _embed(Z, Zp, view.rows, found, scaling, threads)
-    Z = Z.times(again)
+        absent = gram(Rows(Zp, found.absent), threads)
+        problem = Problem(gram_of_view, products, absent, exact=z_step == "exact")
+        step, objective = problem.solve(tol, max_iter)
+        Z = step.Z
+        embedding = _embed(Z, Zp, view.rows, found, scaling, threads)
+        if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
+            Z = Z.times(reorthonormalise(embedding, threads))
     return Folded(embedding, scaling.encoder(Z.U), Z.N, len(objective), objective)
 
 
@@ -139,6 +141,42 @@ class Combination:
 
 
 @dataclass(frozen=True)
+class ZStep:
+    """A new Z = A T, and what the other steps need to know of it.
+
+    Attributes
+    ----------
+    A : Combination
+        What Z is the polar factor of.
+    T : ndarray of shape (k, k)
+        (AᵀA)^(-1/2).
+    condition : float
+        Ratio of the extreme eigenvalues of AᵀA.
+    XZ, ZZp : ndarray of shape (d, k) and (k, k)
+        XᵀZ over the samples of the view, ZᵀZp over those of the memory.
+    AA : ndarray of shape (k, k)
+        AᵀA over the samples of the view.
+    """
+
+    A: Combination
+    T: Array
+    condition: float
+    XZ: Array
+    ZZp: Array
+    AA: Array
+
+    @property
+    def Z(self) -> Combination:
+        """The rows of Z."""
+        return self.A.times(self.T)
+
+    @property
+    def ZZ(self) -> Array:
+        """ZᵀZ over the samples of the view."""
+        return np.asarray(self.T @ self.AA @ self.T)
+
+
+@dataclass(frozen=True)
 class Problem:
     """One fold as a problem on small matrices.
 
@@ -148,8 +186,8 @@ class Problem:
         H ↦ XᵀX H.
     products : Products
         ‖X‖², E = XᵀZs and S = ZsᵀZs.
-    memory : ndarray of shape (k, k)
-        ZpᵀZp.
+    absent : ndarray of shape (k, k)
+        ZpᵀZp over the samples that the view lacks.
     exact : bool
         Whether steps that the paper takes as if every sample were in the view (and d ≥ k) are
         replaced by steps under which the objective never rises.
@@ -157,35 +195,31 @@ class Problem:
 
     gram_times: Callable[[Array], Array]
     products: Products
-    memory: Array
+    absent: Array
     exact: bool
 
-    def solve(self, tol: float, max_iter: int) -> tuple[Combination, tuple[float, ...]]:
-        """Iterate until the objective settles; return Z and the objective's course."""
-        E, S = self.products.cross, self.products.shared
-        d, k = E.shape
+    def solve(self, tol: float, max_iter: int) -> tuple[ZStep, tuple[float, ...]]:
+        """Iterate until the objective settles; return the last Z and the objective's course."""
+        energy = self.products.energy
+        d, k = self.products.cross.shape
         H, W = np.eye(d, k), np.eye(k)
-        Z = None
+        step = None
         objective: list[float] = []
-        while len(objective) < max_iter and not _settled(objective, tol, self.products.energy):
-            Z, XZ, ZZ = self._z_step(H, W, Z)
-            ZZp = Z.U.T @ E + Z.V.T @ S + Z.N.T @ (self.memory - S)
-            W = polar(ZZp)
-            # With d < k, HᵀH < I, and ½‖ZHᵀ‖² is not constant in H either: see _z_step.
-            H = polar(XZ + H @ (np.eye(k) - ZZ) if self.exact and d < k else XZ)
-            reconstruction = np.trace(ZZ) if d >= k else np.vdot(H.T @ H, ZZ)
-            objective.append(
-                float(
-                    (self.products.energy + reconstruction) / 2 - np.vdot(H, XZ) - np.vdot(W, ZZp)
-                )
-            )
-        assert Z is not None  # max_iter is at least 1
-        return Z, tuple(objective)
+        while len(objective) < max_iter and not _settled(objective, tol, energy):
+            step = self._z_step(H, W, step)
+            W = polar(step.ZZp)
+            if self.exact and d < k:
+                # HᵀH < I: ½‖ZHᵀ‖² is not constant in H either, see _z_step.
+                H = polar(step.XZ + H @ (np.eye(k) - step.ZZ))
+            else:
+                H = polar(step.XZ)
+            norm = np.trace(step.ZZ) if d >= k else np.vdot(H.T @ H, step.ZZ)
+            gain = np.vdot(H, step.XZ) + np.vdot(W, step.ZZp)
+            objective.append(float((energy + norm) / 2 - gain))
+        assert step is not None  # max_iter is at least 1
+        return step, tuple(objective)
 
-    def _z_step(
-        self, H: Array, W: Array, last: Combination | None
-    ) -> tuple[Combination, Array, Array]:
-        """Return the next Z, with XᵀZ and ZᵀZ over the samples of the view."""
+    def _z_step(self, H: Array, W: Array, last: ZStep | None) -> ZStep:
         E, S = self.products.cross, self.products.shared
         d, k = H.shape
         A = Combination(H, W.T, W.T)
@@ -193,15 +227,17 @@ class Problem:
             # Samples that the view lacks, and directions outside H, add to the constant ‖Z‖² but
             # not to the objective. Their share enters it with a minus sign, so that its tangent
             # at the last Z is a majoriser.
-            A = Combination(A.U, A.V, A.N + last.N)
+            Z = last.Z
+            A = Combination(A.U, A.V, A.N + Z.N)
             if d < k:
-                outside = last.times(np.eye(k) - H.T @ H)
+                outside = Z.times(np.eye(k) - H.T @ H)
                 A = Combination(A.U + outside.U, A.V + outside.V, A.N)
-        GU = self.gram_times(A.U)
-        both = A.U.T @ E @ A.V
-        AA = A.U.T @ GU + both + both.T + A.V.T @ S @ A.V
-        T = inverse_sqrt(AA + A.N.T @ (self.memory - S) @ A.N)
-        return A.times(T), (GU + E @ A.V) @ T, T @ AA @ T
+        XXU, EV, UE = self.gram_times(A.U), E @ A.V, A.U.T @ E
+        both = UE @ A.V
+        VS, NP = A.V.T @ S, A.N.T @ self.absent
+        AA = A.U.T @ XXU + both + both.T + VS @ A.V
+        T, condition = inverse_sqrt(AA + NP @ A.N)
+        return ZStep(A, T, condition, XZ=(XXU + EV) @ T, ZZp=T @ (UE + VS + NP), AA=AA)
 
 
 def _settled(objective: list[float], tol: float, energy: float) -> bool:
@@ -214,8 +250,8 @@ def _settled(objective: list[float], tol: float, energy: float) -> bool:
 
 def _embed(
     Z: Combination, Zp: Array, rows: Rows, found: Alignment, scaling: Scaling, threads: int
-) -> tuple[Array, Array]:
-    """Write Z row by row; return it and the correction that made it orthonormal to round-off."""
+) -> Array:
+    """Write Z, row by row."""
     dtype = np.result_type(rows.dtype, Zp.dtype)
     out = np.empty((found.ids.size, Zp.shape[1]), dtype)
     encode, V, N = scaling.inner_encoder(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
@@ -230,7 +266,7 @@ def _embed(
     for_each(rows, write, threads)
     if found.absent.size:
         for_each(Rows(Zp, found.absent), carry, threads)
-    return out, reorthonormalise(out, threads)
+    return out
 
 
 def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
@@ -241,10 +277,9 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     A = Z[:, :used]
 
     def take(where: slice, block: Matrix) -> None:
-        head = block[:, :used]
-        A[where] = head.toarray() if hasattr(head, "toarray") else head
+        A[where] = block.toarray() if hasattr(block, "toarray") else block
 
-    for_each(rows, take, threads)
+    for_each(Rows(rows.X[:, :used], rows.present), take, threads)
     scaling = learn_scaling(Rows(A), scale, threads)
 
     def standardise(where: slice, block: Matrix) -> None:

@@ -23,12 +23,18 @@ def polar(C: Array) -> Array:
     array([[ 0., -1.],
            [ 1.,  0.]])
     """
+    if C.shape[0] >= C.shape[1] > 64:  # then half the cost of an SVD, if C is far from singular
+        T, condition = inverse_sqrt(C.T @ C)
+        if condition < 1e5:
+            return np.asarray(C @ T)
     U, _, Vt = linalg.svd(C, full_matrices=False, check_finite=False)
     return np.asarray(U @ Vt)
 
 
-def inverse_sqrt(M: Array) -> Array:
-    """Return M^(-1/2) of a symmetric M ≥ 0; directions in which M vanishes stay zero.
+def inverse_sqrt(M: Array) -> tuple[Array, float]:
+    """Return M^(-1/2) of a symmetric M ≥ 0, and the condition of M.
+
+    Directions in which M vanishes stay zero.
 
     ``A @ inverse_sqrt(A.T @ A)`` is the polar factor of A. If A has not full rank, an SVD fills
     the missing part of the factor with arbitrary vectors; here it is zero, which is unique.
@@ -38,13 +44,14 @@ def inverse_sqrt(M: Array) -> Array:
     >>> import numpy as np
     >>> from viewfold.methods.procrustes import inverse_sqrt
     >>> inverse_sqrt(np.diag([4.0, 0.0]))
-    array([[0.5, 0. ],
-           [0. , 0. ]])
+    (array([[0.5, 0. ],
+           [0. , 0. ]]), inf)
     """
     values, V = linalg.eigh(M, driver="evd", check_finite=False)
     keep = values > 1e-13 * values[-1]
     V = V[:, keep]
-    return np.asarray((V / np.sqrt(values[keep])) @ V.T)
+    condition = float(values[-1] / values[0]) if keep.all() else np.inf
+    return np.asarray((V / np.sqrt(values[keep])) @ V.T), condition
 
 
 def whitener(A: Array, threads: int = 1) -> Array:
@@ -52,10 +59,9 @@ def whitener(A: Array, threads: int = 1) -> Array:
 
     Where AᵀA cannot tell a small direction of A from none, a QR factorisation of A does.
     """
-    AA = gram(A, threads)
-    values = linalg.eigvalsh(AA, check_finite=False)
-    if values[0] > 1e-8 * values[-1]:
-        return inverse_sqrt(AA)
+    T, condition = inverse_sqrt(gram(Rows(A), threads))
+    if condition < 1e8:
+        return T
     _, R = linalg.qr(A.astype(np.float64), mode="economic", overwrite_a=True, check_finite=False)
     _, s, Vt = linalg.svd(R, check_finite=False)
     keep = s > max(A.shape) * np.finfo(A.dtype).eps * s[0]
@@ -68,7 +74,7 @@ def reorthonormalise(Z: Array, threads: int = 1) -> Array:
     Forming AᵀA squares the condition of A; one more round on ``A @ (AᵀA)^(-1/2)``, whose condition
     is near 1, makes up for it.
     """
-    again = inverse_sqrt(gram(Z, threads))
+    again, _ = inverse_sqrt(gram(Rows(Z), threads))
     times(Z, again, threads)
     return again
 
@@ -83,11 +89,13 @@ def times(A: Array, M: Array, threads: int = 1) -> None:
     for_each(Rows(A), multiply, threads)
 
 
-def gram(A: Array, threads: int = 1) -> Array:
+def gram(A: Rows, threads: int = 1) -> Array:
     """Return AᵀA of a tall matrix, in double precision."""
+    if not A.shape[0]:
+        return np.zeros((A.shape[1], A.shape[1]))
 
     def product(_: slice, block: Matrix) -> tuple[Array, ...]:
         block = block.astype(np.float64, copy=False)
         return (block.T @ block,)
 
-    return reduce(Rows(A), product, threads)[0]
+    return reduce(A, product, threads)[0]

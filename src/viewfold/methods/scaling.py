@@ -174,7 +174,7 @@ def gram_times(rows: Rows, scaling: Scaling, H: Array, threads: int) -> Array:
         return _dense(X.T @ Y), Y.sum(axis=0)
 
     inner, total = reduce(rows, products, threads)
-    return scaling.weight[:, None] * (inner - np.outer(scaling.mean, total))
+    return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
 
 
 def partners(Zp: Array, partner: Array) -> Array:
