@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import transcription
 from viewfold import FCMVC, as_view
 from viewfold.blocks import Array
 from viewfold.consensus import Consensus, fold
@@ -58,34 +59,7 @@ def seconds(work: Callable[[], Any], repeat: int = 1) -> tuple[float, Any]:
     return best, result
 
 
-# ---- the paper's lines, transcribed -------------------------------------------------------------
-
-
-def transcription(
-    X: Array, Zp: Array, rows: Array, prev: Array, n: int, tol: float = 1e-5, max_iter: int = 100
-) -> tuple[Array, int]:
-    """Iterate the published steps, with the SVD of the n × k matrix A in every iteration."""
-
-    def polar(A: Array) -> Array:
-        U, _, Vt = np.linalg.svd(A, full_matrices=False)
-        return U @ Vt
-
-    k = Zp.shape[1]
-    H, W = np.eye(X.shape[1], k), np.eye(k)
-    objective: list[float] = []
-    for i in range(1, max_iter + 1):
-        A = np.zeros((n, k))
-        A[rows] += X @ H
-        A[prev] += Zp @ W.T
-        Z = polar(A)
-        W = polar(Z[prev].T @ Zp)
-        H = polar(X.T @ Z[rows])
-        objective.append(
-            0.5 * np.linalg.norm(X - Z[rows] @ H.T) ** 2 - np.trace(Z[prev].T @ Zp @ W.T)
-        )
-        if i > 2 and abs(objective[-1] - objective[-2]) / abs(objective[-1]) < tol:
-            break
-    return Z, i
+# ---- speed --------------------------------------------------------------------------------------
 
 
 def two_views(n: int, d: int, k: int, missing: float = 0.1) -> list[tuple[Array, Array]]:
@@ -116,11 +90,10 @@ def against_transcription(quick: bool) -> None:
         }
         solver = fcmvc.choose_solver(view.rows, k)
         after: Consensus = ours[solver][1]
-        plain, (Z, iterations) = seconds(
-            partial(
-                transcription, X, before.embedding, *_places(before, after, ids), len(after.ids)
-            )
+        plain, (Z, objective) = seconds(
+            partial(transcription.later, X, before.embedding, *_places(before, after, ids))
         )
+        iterations = len(objective)
         apart = np.abs(Z - after.embedding).max()
         size = f"n={n:,} d={d} k={k}"
         report(

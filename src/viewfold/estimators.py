@@ -22,12 +22,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold.blocks import Array
+from viewfold.blocks import Array, Rows
 from viewfold.clustering import Clustering, cluster, sample_size
 from viewfold.consensus import Consensus, Method, ViewRecord, fold
 from viewfold.methods import fcmvc
 from viewfold.methods.scaling import Scale
-from viewfold.view import View, as_view, as_views
+from viewfold.view import View, as_view, as_views, open_view, without_absent
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class FoldingEstimator(
         """
         self._validate_params()
         state = getattr(self, "_state", None)
-        name = view or f"view{0 if state is None else len(state.consensus.views)}"
+        own = X.name if isinstance(X, View) else None
+        name = view or own or f"view{0 if state is None else len(state.consensus.views)}"
         return self._keep(self._next(state, as_view(X, ids=ids, name=name)))
 
     def fit_predict(self, X: Any, y: Any = None, *, ids: Any = None) -> NDArray[np.intp]:
@@ -132,7 +133,7 @@ class FoldingEstimator(
                 f"View {record.name!r} was folded with keep_encoders=False: nothing is known about "
                 "samples that were not in it."
             )
-        rows = self._same_features(as_view(X, name=record.name), record).rows
+        rows = self._rows_of(X, record)
         out = np.empty((rows.shape[0], record.encoder.offset.size), rows.dtype)
         for where, block in rows.blocks():
             out[where] = record.encoder(block)
@@ -277,20 +278,27 @@ class FoldingEstimator(
             raise ValueError(f"There is no view {view!r}; the model has folded {names}.")
         return self.views_[int(which)]
 
-    def _same_features(self, view: View, record: ViewRecord) -> View:
+    def _rows_of(self, X: Any, record: ViewRecord) -> Rows:
+        """Return rows that have the features of a known view, with nothing missing."""
+        view = open_view(X, name=record.name)
+        self._check_features(view, record)
+        rows = without_absent(view).rows
+        if rows.present is not None:
+            row = np.setdiff1d(np.arange(rows.X.shape[0]), rows.present)[0]
+            raise ValueError(
+                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
+                "embed. Leave the row out."
+            )
+        return rows
+
+    def _check_features(self, view: View, record: ViewRecord) -> None:
         d, me = view.shape[1], type(self).__name__
         if (view.features is None) != (record.features is None):
             has, had = ("has", "without") if view.features else ("does not have valid", "with")
             warnings.warn(
                 f"X {has} feature names, but {me} was fitted {had} feature names "
                 f"(view {record.name!r}).",
-                stacklevel=4,
-            )
-        if view.rows.present is not None:
-            row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
-            raise ValueError(
-                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
-                "embed. Leave the row out."
+                stacklevel=5,
             )
         if view.features and record.features and set(view.features) != set(record.features):
             unseen = sorted(set(view.features) - set(record.features))
@@ -303,7 +311,6 @@ class FoldingEstimator(
             )
         if view.features and record.features and view.features != record.features:
             raise ValueError(_other_names(record.name, [], []))
-        return view
 
 
 def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:

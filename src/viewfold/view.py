@@ -90,14 +90,18 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
     array([0, 2])
     """
+    return without_absent(open_view(X, ids=ids, name=name))
+
+
+def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
+    """Do what `as_view` does, short of looking at the cells."""
     if isinstance(X, View):
         if ids is not None:
             raise ValueError(f"{_called(name or X.name)} is a View and has its ids already.")
         return replace(X, name=name or X.name)
     if _is_anndata(X):
         ids = X.obs_names if ids is None else ids
-        features = _names(X.var_names)
-        matrix = _matrix(X.X, name)
+        matrix, features = _matrix(X.X, name), _names(X.var_names)
     elif isinstance(X, Iterator):
         ids, matrix, features = _spool(X, ids, name)
     else:
@@ -110,14 +114,17 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
         )
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else _ids(ids, n, name)
-    present = _present(matrix, ids, features, name)
-    return View(
-        ids=ids if present is None else ids[present],
-        rows=Rows(matrix, present),
-        name=name,
-        features=features,
-        length=length,
-    )
+    return View(ids, Rows(matrix), name, features, length)
+
+
+def without_absent(view: View) -> View:
+    """Look at the cells: leave out rows that are NaN throughout, refuse any other NaN or inf."""
+    if view.rows.present is not None:
+        return view  # it was looked at before
+    present = _present(view)
+    if present is None:
+        return view
+    return replace(view, ids=view.ids[present], rows=Rows(view.rows.X, present))
 
 
 def as_views(X: Any, *, ids: Any = None) -> list[View]:
@@ -312,7 +319,7 @@ def _ids(ids: Any, n: int, name: str | None) -> Array:
                     "Ids are ints or strings; convert them, and drop rows without an id."
                 )
     if not index.is_unique:
-        twice = index[index.duplicated()][0]
+        twice = index[index.duplicated()].tolist()[0]
         where = np.flatnonzero(known == twice)
         raise ValueError(
             f"{_called(name)} has duplicate ids: {twice!r} stands in rows {_some(where.tolist())}. "
@@ -321,17 +328,16 @@ def _ids(ids: Any, n: int, name: str | None) -> Array:
     return known
 
 
-def _present(
-    X: Matrix, ids: Array, features: tuple[str, ...] | None, name: str | None
-) -> NDArray[np.intp] | None:
-    """Rows that are not entirely NaN (None: all of them); a finite row for each, or an error."""
+def _present(view: View) -> NDArray[np.intp] | None:
+    """Return the rows that are not NaN throughout, None if all of them are there."""
+    X = view.rows.X
     if X.dtype.kind != "f":
         return None
     if sparse.issparse(X):
         bad = np.flatnonzero(~np.isfinite(X.data))
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            _reject(X.data[bad[0]], ids[row], row, int(X.indices[bad[0]]), features, name)
+            raise _not_finite(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
         return None
     absent: list[Array] = []
 
@@ -343,28 +349,28 @@ def _present(
         cells = np.argwhere(~finite & ~gone[:, None])
         if cells.size:
             row, column = (int(i) for i in cells[0])
-            at = where.start + row
-            _reject(block[row, column], ids[at], at, column, features, name)
+            raise _not_finite(view, where.start + row, column, block[row, column])
         absent.append(where.start + np.flatnonzero(gone))
 
     with blas_on_one_thread() as threads:
-        for_each(Rows(X), look, threads)
+        for_each(view.rows, look, threads)
     if not absent:
         return None
     present = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(absent), assume_unique=True)
     if not present.size:
-        raise ValueError(f"{_called(name)} is empty: all its rows are NaN. Leave the view out.")
+        raise ValueError(
+            f"{_called(view.name)} is empty: all its rows are NaN. Leave the view out."
+        )
     return present
 
 
-def _reject(
-    value: Any, sample: Any, row: int, column: int, features: Any, name: str | None
-) -> None:
-    which = repr(features[column]) if features else column
+def _not_finite(view: View, row: int, column: int, value: Any) -> ValueError:
+    which = repr(view.features[column]) if view.features else column
     shown = "NaN" if np.isnan(value) else "inf"
-    raise ValueError(
-        f"{_called(name)} contains {shown} in row {row} (id {sample!r}), column {which}. Impute or "
-        "drop it; a sample that this view lacks altogether is a row with NaN in every column."
+    return ValueError(
+        f"{_called(view.name)} contains {shown} in row {row} (id {view.ids[row]!r}), column "
+        f"{which}. Impute or drop it; a sample that this view lacks altogether is a row with NaN "
+        "in every column."
     )
 
 

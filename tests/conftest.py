@@ -1,0 +1,61 @@
+"""Data for tests: small clusters that are easy to tell apart, and the shared sets if present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@dataclass(frozen=True)
+class Data:
+    views: dict[str, np.ndarray]
+    y: np.ndarray
+    missing: np.ndarray
+
+    def parts(self) -> dict[str, tuple[np.ndarray, list[str]]]:
+        """Matrix and ids of what is there of each view."""
+        kept = ~self.missing
+        return {
+            name: (X[kept[:, v]], [f"s{i}" for i in np.flatnonzero(kept[:, v])])
+            for v, (name, X) in enumerate(self.views.items())
+        }
+
+
+@pytest.fixture(scope="session")
+def data() -> Data:
+    rng = np.random.default_rng(7)
+    y = rng.permutation(np.repeat(np.arange(4), 40))
+    views = {}
+    for name, d in (("labs", 12), ("scan", 30), ("text", 7)):
+        centers = 4 * rng.normal(size=(4, d))
+        views[name] = centers[y] + rng.normal(size=(160, d))
+    missing = np.zeros((160, 3), bool)
+    for v in range(3):
+        missing[40 * v : 40 * v + 40, v] = True
+    return Data(views, y, missing)
+
+
+def load(name: str) -> tuple[list[Any], np.ndarray]:
+    """Views and classes of a shared data set."""
+    path = SHARED / "data" / f"{name}.npz"
+    if not path.exists():
+        pytest.skip("the shared data sets are not here")
+    with np.load(path) as file:
+        views = [file[f"view_{i}"] for i in range(99) if f"view_{i}" in file]
+        return views, file["y"]
+
+
+def golden_files() -> list[Path]:
+    return sorted(p for p in (SHARED / "golden").glob("*.npz") if "masks" not in p.name)
+
+
+def zscore(X: np.ndarray) -> np.ndarray:
+    X = X.astype(np.float64)
+    spread = X.std(axis=0, ddof=1)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, np.inf)

@@ -1,0 +1,234 @@
+"""What every estimator of viewfold promises, checked on each of them."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Data
+from scipy import sparse
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from viewfold import FCMVC
+from viewfold.blocks import block_bytes
+from viewfold.metrics import accuracy
+
+ESTIMATORS = [
+    FCMVC(4, random_state=0),
+    FCMVC(4, random_state=0, solver="direct", z_step="exact"),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+
+
+def folded(estimator: Any, parts: dict[str, tuple[Any, Any]]) -> Any:
+    model = clone(estimator)
+    for name, (X, ids) in parts.items():
+        model.partial_fit(X, ids=ids, view=name)
+    return model
+
+
+def snapshot(model: Any) -> bytes:
+    return pickle.dumps((model._state, model.get_params()))
+
+
+def same(a: Any, b: Any, atol: float = 1e-10) -> bool:
+    """Whether two models say the same of every sample."""
+    first, second = (
+        pd.DataFrame(model.embedding_, index=model.ids_).assign(label=model.labels_).sort_index()
+        for model in (a, b)
+    )
+    return first.index.equals(second.index) and np.allclose(first, second, rtol=0, atol=atol)
+
+
+@every_estimator
+def test_folding_one_by_one_equals_fit(estimator: Any, data: Data) -> None:
+    parts = data.parts()
+    views, ids = ({name: part[i] for name, part in parts.items()} for i in (0, 1))
+    whole = clone(estimator).fit(views, ids=ids)
+    assert snapshot(folded(estimator, parts)) == snapshot(whole)
+    assert snapshot(whole.fit(views, ids=ids)) == snapshot(folded(estimator, parts))
+
+
+@every_estimator
+def test_clusters_are_found(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    y = data.y[[int(i[1:]) for i in model.ids_]]
+    assert model.ids_.size == 160
+    assert accuracy(y, model.labels_) > 0.8
+
+
+@every_estimator
+def test_order_of_rows_does_not_matter(estimator: Any, data: Data) -> None:
+    rng = np.random.default_rng(1)
+    shuffled = {}
+    for name, (X, ids) in data.parts().items():
+        order = rng.permutation(len(X))
+        shuffled[name] = X[order], [ids[i] for i in order]
+    assert same(folded(estimator, data.parts()), folded(estimator, shuffled))
+
+
+@every_estimator
+@pytest.mark.parametrize("size", [1, 1000, 10**9])
+def test_block_size_does_not_matter(estimator: Any, data: Data, size: int) -> None:
+    with block_bytes(size):
+        model = folded(estimator, data.parts())
+    assert same(model, folded(estimator, data.parts()))
+
+
+@every_estimator
+def test_number_of_threads_does_not_matter(estimator: Any, data: Data) -> None:
+    models = []
+    for threads in (1, 2, 5):
+        with threadpool_limits(threads), block_bytes(500):
+            models.append(folded(estimator, data.parts()))
+    assert np.array_equal(models[0].embedding_, models[1].embedding_)
+    assert np.array_equal(models[0].embedding_, models[2].embedding_)
+    assert same(models[0], models[1])
+
+
+@every_estimator
+def test_same_seed_same_answer(estimator: Any, data: Data) -> None:
+    first, second = (folded(estimator, data.parts()) for _ in range(2))
+    assert snapshot(first) == snapshot(second)
+
+
+@every_estimator
+def test_asking_changes_nothing(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    before = snapshot(model)
+    for view, X in data.views.items():
+        assert model.predict(X, view=view).shape == (160,)
+        assert model.transform(X, view=view).shape[0] == 160
+    model.to_frame()
+    assert snapshot(model) == before
+
+
+@every_estimator
+def test_inputs_are_left_as_they_are(estimator: Any, data: Data) -> None:
+    parts = data.parts()
+    before = pickle.dumps(parts)
+    folded(estimator, parts)
+    assert pickle.dumps(parts) == before
+
+
+BAD = {
+    "duplicate ids": (lambda X, ids: (X, [ids[0], *ids[:-1]]), "duplicate ids"),
+    "nan": (lambda X, ids: (np.where(np.eye(*X.shape) > 0, np.nan, X), ids), "contains NaN"),
+    "inf": (lambda X, ids: (np.where(np.eye(*X.shape) > 0, np.inf, X), ids), "contains inf"),
+    "empty": (lambda X, ids: (X[:0], []), "is empty"),
+    "no features": (lambda X, ids: (X[:, :0], ids), "is empty"),
+    "one dimension": (lambda X, ids: (X[0], ids), "2D array, got 1D"),
+    "objects": (
+        lambda X, ids: (np.where(np.eye(*X.shape) > 0, "high", X.astype(object)), ids),
+        "row 0, column 0: .* found 'high'",
+    ),
+    "other length": (lambda X, ids: (X, ids[:-1]), "119 ids were given"),
+    "no ids": (lambda X, ids: (X, None), "has no ids"),
+    "float ids": (lambda X, ids: (X, np.arange(len(X)) / 2), "Ids are ints or strings"),
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("case", BAD)
+def test_a_failed_fold_leaves_the_model_as_it_was(estimator: Any, data: Data, case: str) -> None:
+    (first, second, _) = data.parts().items()
+    model = folded(estimator, dict([first]))
+    before = snapshot(model)
+    break_it, message = BAD[case]
+    X, ids = second[1]
+    bad = break_it(X, ids)
+    with pytest.raises(ValueError, match=message) as error:
+        model.partial_fit(bad[0], ids=bad[1], view="scan")
+    assert "'scan'" in str(error.value)
+    assert snapshot(model) == before
+    with pytest.raises(ValueError, match="was folded already"):
+        model.partial_fit(X, ids=ids, view="labs")
+    assert snapshot(model) == before
+
+
+@every_estimator
+def test_a_failed_fit_leaves_the_model_as_it_was(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    before = snapshot(model)
+    with pytest.raises(ValueError, match="'b' contains NaN in row 3"):
+        model.fit({"a": data.views["labs"], "b": np.where(np.eye(160, 9, -3), np.nan, 1.0)})
+    assert snapshot(model) == before
+
+
+@every_estimator
+def test_labels_keep_their_numbers(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    before = pd.Series(model.labels_, model.ids_)
+    X, ids = data.parts()["scan"]
+    for seed in (1, 2, 3):  # other random starts would number the clusters otherwise
+        model.set_params(random_state=seed).partial_fit(X, ids=ids, view=f"scan{seed}")
+        after = pd.Series(model.labels_, model.ids_)[before.index]
+        # No other numbering of the clusters would let more samples keep theirs.
+        assert (after == before).mean() == accuracy(before, after)
+        before = after
+
+
+@every_estimator
+def test_rows_of_nan_are_absent_samples(estimator: Any, data: Data) -> None:
+    marked = {
+        name: np.where(data.missing[:, [v]], np.nan, X)
+        for v, (name, X) in enumerate(data.views.items())
+    }
+    kept = {
+        name: (X[~data.missing[:, v]], np.flatnonzero(~data.missing[:, v]))
+        for v, (name, X) in enumerate(data.views.items())
+    }
+    model = clone(estimator).fit(marked)
+    assert np.array_equal(model.ids_, np.arange(160))  # labels stand in the order of the rows
+    assert same(model, folded(estimator, kept))
+
+
+@every_estimator
+def test_disk_and_iterators_give_the_answer_of_memory(
+    estimator: Any, data: Data, tmp_path: Path
+) -> None:
+    parts = data.parts()
+    files, batches = {}, {}
+    for name, (X, ids) in parts.items():
+        np.save(tmp_path / f"{name}.npy", X)
+        files[name] = tmp_path / f"{name}.npy", ids
+        batches[name] = iter(np.array_split(X, 9)), ids
+    memory = folded(estimator, parts)
+    with block_bytes(2000):
+        assert same(folded(estimator, files), memory)
+        assert same(folded(estimator, batches), memory)
+
+
+@every_estimator
+def test_single_precision_is_kept_and_close(estimator: Any, data: Data) -> None:
+    parts = data.parts()
+    single = {name: (X.astype(np.float32), ids) for name, (X, ids) in parts.items()}
+    model = folded(estimator, single)
+    assert model.embedding_.dtype == np.float32
+    assert model.transform(single["scan"][0], view="scan").dtype == np.float32
+    assert same(model, folded(estimator, parts), atol=1e-4)
+
+
+@every_estimator
+def test_sparse_and_dense_views_give_the_same_answer(estimator: Any, data: Data) -> None:
+    parts = {n: (np.where(np.abs(X) < 2, 0, X), ids) for n, (X, ids) in data.parts().items()}
+    thin = {name: (sparse.csr_array(X), ids) for name, (X, ids) in parts.items()}
+    assert same(folded(estimator, parts), folded(estimator, thin))
+
+
+@every_estimator
+def test_without_encoders_the_state_does_not_depend_on_the_number_of_features(
+    estimator: Any, data: Data
+) -> None:
+    def size(times: int) -> int:
+        parts = {name: (np.hstack([X] * times), ids) for name, (X, ids) in data.parts().items()}
+        model = folded(clone(estimator).set_params(keep_encoders=False), parts)
+        with pytest.raises(ValueError, match="keep_encoders=False"):
+            model.predict(parts["labs"][0], view="labs")
+        traces = sum(len(view.objective) for view in model.views_)
+        return len(pickle.dumps(model._state)) - 9 * traces
+
+    assert abs(size(8) - size(1)) < 50
