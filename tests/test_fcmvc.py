@@ -120,6 +120,21 @@ def test_embedding_is_orthonormal_also_from_a_badly_conditioned_view() -> None:
         assert np.abs(Z.T @ Z - np.eye(5)).max() < 1e-13
 
 
+@pytest.mark.filterwarnings("ignore:.*fewer than n_clusters")
+def test_embedding_is_orthonormal_where_view_and_memory_are_of_different_size() -> None:
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(300, 6)), 1e4 * rng.normal(size=(300, 3))]
+    Z = FCMVC(5, scale=None).fit(views).embedding_
+    assert np.abs(Z.T @ Z - np.eye(5)).max() < 1e-13
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_constant_feature_becomes_zero_whatever_its_value(kind) -> None:
+    values = np.array([0.1, 1 / 3, -0.7, 1e5 + 0.1, 0.0, 1e-300])
+    scaling = learn_scaling(Rows(kind(np.tile(values, (4999, 1)))), "zscore")
+    assert np.array_equal(scaling.weight, np.zeros(6))
+
+
 def test_whitener_finds_small_directions_by_qr() -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(200, 3)) @ np.diag([1, 1e-6, 1e-10])

@@ -95,7 +95,7 @@ def zscore(n: int, total: Array, squares: Array, shift: Array | None, eps: float
     mean = total / n
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
-    noise = 16 * eps * mean**2 + (16 * eps * absolute) ** 2
+    noise = 4 * np.sqrt(n) * eps * mean**2 + (16 * eps * absolute) ** 2  # of the sums, of a shift
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
     return Scaling(shift, mean, weight)
