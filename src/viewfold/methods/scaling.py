@@ -79,7 +79,7 @@ def choose_shift(rows: Rows) -> Array | None:
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
     """
-    if hasattr(rows.X, "indptr"):
+    if _is_sparse(rows.X):
         return None
     block = rows.read(next(rows.slices()))[:4096].astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
@@ -87,15 +87,18 @@ def choose_shift(rows: Rows) -> Array | None:
     return mean if np.any(np.abs(mean) > far * spread) else None
 
 
-def zscore(n: int, total: Array, squares: Array, shift: Array | None, eps: float) -> Scaling:
-    """Return the z-score (divisor n − 1) that belongs to sums of n shifted rows.
+def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Scaling:
+    """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
 
     A constant feature gets weight 0.
     """
+    n, eps = rows.shape[0], float(np.finfo(rows.dtype).eps)
     mean = total / n
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
-    noise = 4 * np.sqrt(n) * eps * mean**2 + (16 * eps * absolute) ** 2  # of the sums, of a shift
+    # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
+    rounding = n * np.finfo(np.float64).eps if _is_sparse(rows.X) else 32 * eps
+    noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
     return Scaling(shift, mean, weight)
@@ -103,7 +106,7 @@ def zscore(n: int, total: Array, squares: Array, shift: Array | None, eps: float
 
 def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
     """Learn how to standardise a view, in one walk (none if there is nothing to learn)."""
-    n, d = rows.shape
+    d = rows.shape[1]
     start = Scaling(None, np.zeros(d), np.ones(d))
     if scale is None:
         return start
@@ -112,10 +115,10 @@ def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
 
     def sums(_: slice, block: Matrix) -> tuple[Array, ...]:
         X = start.read(block)
-        return _dense(X.sum(axis=0)), _dense((X * X).sum(axis=0))
+        return column_sums(X), column_sums(X * X)
 
     total, squares = reduce(rows, sums, threads)
-    return zscore(n, total, squares, shift, float(np.finfo(rows.dtype).eps))
+    return zscore(rows, shift, total, squares)
 
 
 def survey(
@@ -145,15 +148,14 @@ def survey(
     def sums(where: slice, block: Matrix) -> tuple[Array, ...]:
         X = start.read(block)
         Zs = partners(Zp, partner[where])
-        second = _dense(X.T @ X) if full else _dense((X * X).sum(axis=0))
-        total = _dense(X.sum(axis=0))
-        return total, second, _dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
+        second = _dense(X.T @ X) if full else column_sums(X * X)
+        return column_sums(X), second, _dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
 
     total, second, cross, total_z, shared = reduce(rows, sums, threads)
     squares = np.diagonal(second) if full else second
     scaling = start
     if scale == "zscore":
-        scaling = zscore(n, total, squares, shift, float(np.finfo(rows.dtype).eps))
+        scaling = zscore(rows, shift, total, squares)
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -182,6 +184,15 @@ def partners(Zp: Array, partner: Array) -> Array:
     Zs: Array = Zp[partner]
     Zs[partner < 0] = 0.0
     return Zs
+
+
+def column_sums(X: Matrix) -> Array:
+    """Sum the rows of a block."""
+    return np.asarray(X.sum(axis=0, dtype=np.float64) if _is_sparse(X) else X.sum(axis=0))
+
+
+def _is_sparse(X: Matrix) -> bool:
+    return hasattr(X, "indptr")
 
 
 def _dense(M: Matrix) -> Array:
