@@ -163,7 +163,7 @@ def test_scaling_is_the_zscore_with_divisor_n_minus_1() -> None:
     expected = zscore(X)
     expected[:, 3] = 0
     scaling = learn_scaling(Rows(X), "zscore")
-    found = scaling.encoder(np.eye(4))(X)
+    found = scaling.times_raw(np.eye(4))(X)
     assert np.abs(found - expected)[:, [0, 2, 3]].max() < 1e-12
     assert np.abs(found - expected)[:, 1].max() < 1e-6  # 1e6 in 16 digits leaves 1e-3 ten of them
 

@@ -85,8 +85,9 @@ class Rows:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What blocks come as: float32 stays (float16 becomes it), all else is float64."""
-        return np.dtype(np.float32 if self.X.dtype in (np.float16, np.float32) else np.float64)
+        """What blocks come as: float32, where it holds every value exactly, else float64."""
+        single = self.X.dtype.itemsize <= 2 or self.X.dtype == np.float32
+        return np.dtype(np.float32 if single else np.float64)
 
     @property
     def on_disk(self) -> bool:

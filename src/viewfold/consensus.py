@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -17,28 +18,14 @@ from viewfold.blocks import Array, Matrix
 from viewfold.view import View
 
 
-@dataclass(frozen=True)
-class Encoder:
-    """How a row of a view becomes a row of the embedding: ``X @ weights + offset``."""
+class Encoder(Protocol):
+    """How a row of a view becomes a row of the embedding: small matrices, nothing of the view."""
 
-    weights: Array
-    offset: Array
-
-    def __call__(self, X: Matrix) -> Array:
+    def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
-        out: Array = X @ self.weights.astype(X.dtype, copy=False)
-        out += self.offset.astype(X.dtype, copy=False)
-        return out
 
     def then(self, turn: Array) -> Encoder:
         """Return this encoder followed by a linear map of the embedding."""
-        return Encoder(self.weights @ turn, self.offset @ turn)
-
-    def padded(self, n_features: int, n_components: int) -> Encoder:
-        """Return this encoder for more features and components, none of which it uses."""
-        d, k = self.weights.shape
-        more = (0, n_components - k)
-        return Encoder(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,10 @@ class ViewRecord:
     n_iter : int
         Iterations the fold took.
     objective : tuple of float
-        The objective after each iteration (empty for the first view, which needs none).
+        The objective after each iteration (empty where there is none).
+    agreement : float or None
+        How much of the view the consensus before it foretells, from 0 (nothing) to 1 (all), as
+        cross-validated on the samples they share; None if unknown.
     features : tuple of str or None
         Names of its columns, if they had names.
     encoder : Encoder or None
@@ -70,6 +60,7 @@ class ViewRecord:
     n_shared: int
     n_iter: int
     objective: tuple[float, ...] = ()
+    agreement: float | None = None
     features: tuple[str, ...] | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
 
@@ -98,11 +89,21 @@ class Consensus:
     views: tuple[ViewRecord, ...]
     length: int | None
 
-    def draw(self, most: int) -> NDArray[np.intp]:
-        """Return at most so many samples, in an order; both depend on the ids only."""
-        key = pd.util.hash_array(self.ids)
-        drawn = np.argpartition(key, most)[:most] if most < key.size else np.arange(key.size)
-        return drawn[np.argsort(key[drawn], kind="stable")]
+
+def draw(ids: Array, most: int) -> NDArray[np.intp]:
+    """Draw at most so many samples at random: which ones, and their order, depends on ids only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.consensus import draw
+    >>> ids = np.array(["ann", "bob", "cleo", "dan"], dtype=object)
+    >>> set(ids[draw(ids, 2)]) == set(ids[::-1][draw(ids[::-1], 2)])
+    True
+    """
+    key = pd.util.hash_array(ids)
+    drawn = np.argpartition(key, most)[:most] if most < key.size else np.arange(key.size)
+    return drawn[np.argsort(key[drawn], kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -197,13 +198,16 @@ class Folded:
         Iterations taken.
     objective : tuple of float
         The objective after each of them.
+    agreement : float or None
+        See `ViewRecord`.
     """
 
     embedding: Array
     encoder: Encoder
     turn: Array | None
-    n_iter: int
-    objective: tuple[float, ...]
+    n_iter: int = 1
+    objective: tuple[float, ...] = ()
+    agreement: float | None = None
 
 
 Method = Callable[[Array | None, View, Alignment], Folded]
@@ -247,6 +251,7 @@ def fold(
         n_shared=found.n_shared,
         n_iter=result.n_iter,
         objective=result.objective,
+        agreement=result.agreement,
         features=view.features,
         encoder=result.encoder if keep_encoders else None,
     )

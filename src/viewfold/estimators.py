@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold.blocks import Array, Rows
 from viewfold.clustering import Clustering, cluster, sample_size
-from viewfold.consensus import Consensus, Method, ViewRecord, fold
+from viewfold.consensus import Consensus, Method, ViewRecord, draw, fold
 from viewfold.methods import fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.view import View, as_view, as_views, open_view, without_absent
@@ -134,7 +134,7 @@ class FoldingEstimator(
                 "samples that were not in it."
             )
         rows = self._rows_of(X, record)
-        out = np.empty((rows.shape[0], record.encoder.offset.size), rows.dtype)
+        out = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
         for where, block in rows.blocks():
             out[where] = record.encoder(block)
         return out
@@ -256,7 +256,7 @@ class FoldingEstimator(
         clustering = cluster(
             consensus.embedding,
             self.n_clusters,
-            sample=consensus.draw(sample_size(self.n_clusters)),
+            sample=draw(consensus.ids, sample_size(self.n_clusters)),
             previous=previous,
             n_init=self.n_init,
             random_state=self.random_state,

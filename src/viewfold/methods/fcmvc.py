@@ -91,7 +91,11 @@ def fold(
         if solver == "auto":
             solver = choose_solver(view.rows, n_clusters)
         scaling, products = survey(
-            view.rows, Zp, found.partner, scale=scale, full=solver == "gram", threads=threads
+            view.rows,
+            lambda where: partners(Zp, found.partner[where]),
+            scale=scale,
+            full=solver == "gram",
+            threads=threads,
         )
         if products.gram is None:
             gram_of_view: Callable[[Array], Array] = partial(
@@ -106,7 +110,7 @@ def fold(
         embedding = _embed(Z, Zp, view.rows, found, scaling, threads)
         if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
             Z = Z.times(reorthonormalise(embedding, threads))
-    return Folded(embedding, scaling.encoder(Z.U), Z.N, len(objective), objective)
+    return Folded(embedding, scaling.times_raw(Z.U), Z.N, len(objective), objective)
 
 
 def choose_solver(rows: Rows, n_clusters: int) -> Solver:
@@ -254,7 +258,7 @@ def _embed(
     """Write Z, row by row."""
     dtype = np.result_type(rows.dtype, Zp.dtype)
     out = np.empty((found.ids.size, Zp.shape[1]), dtype)
-    encode, V, N = scaling.inner_encoder(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
 
     def write(where: slice, block: Matrix) -> None:
         known = partners(Zp, found.partner[where])
@@ -289,5 +293,5 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     T = whitener(A, threads)
     times(A, T, threads)
     T = T @ reorthonormalise(A, threads)
-    encoder = scaling.encoder(T).padded(d, n_clusters)
+    encoder = scaling.times_raw(T).padded(d, n_clusters)
     return Folded(Z, encoder, None, 1, ())

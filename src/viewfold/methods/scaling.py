@@ -7,15 +7,68 @@ stays sparse, and the mean and the products of a fold come from the same walk ov
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
 from viewfold.blocks import Array, Matrix, Rows, reduce
-from viewfold.consensus import Encoder
 
 Scale = Literal["zscore"] | None
+
+
+@dataclass(frozen=True)
+class Affine:
+    """The map ``X @ weights + offset``."""
+
+    weights: Array
+    offset: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Map a block of rows."""
+        out: Array = block @ self.weights.astype(block.dtype, copy=False)
+        out += self.offset.astype(block.dtype, copy=False)
+        return out
+
+    def then(self, turn: Array) -> Affine:
+        """Return this map followed by a linear one."""
+        return Affine(self.weights @ turn, self.offset @ turn)
+
+    def padded(self, n_features: int, n_components: int) -> Affine:
+        """Return this map for more features and components, none of which it uses."""
+        d, k = self.weights.shape
+        more = (0, n_components - k)
+        return Affine(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
+
+
+@dataclass(frozen=True)
+class Text:
+    """Rows of word counts or weights as latent semantic analysis takes them: of unit length.
+
+    Attributes
+    ----------
+    idf : ndarray of shape (n_features,) or None
+        For counts: they become (1 + log count) · idf before the row is scaled.
+    """
+
+    idf: Array | None = None
+
+    def __call__(self, block: Matrix) -> Matrix:
+        """Scale a block of rows."""
+        if self.idf is not None:
+            block = sparse.csr_array(block)
+            block.eliminate_zeros()
+            with np.errstate(invalid="ignore", divide="ignore"):
+                tf = np.where(block.data > 0, 1 + np.log(block.data), block.data)
+            scaled = (tf * self.idf[block.indices]).astype(block.dtype)
+            block = sparse.csr_array((scaled, block.indices, block.indptr), shape=block.shape)
+        length = np.sqrt(np.asarray((block * block).sum(axis=1)).ravel())
+        factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+        if is_sparse(block):
+            return sparse.csr_array(sparse.diags_array(factor) @ block)
+        return block * factor[:, None]
 
 
 @dataclass(frozen=True)
@@ -28,27 +81,32 @@ class Scaling:
         Taken off every dense block when it is read; see `choose_shift`.
     mean, weight : ndarray of shape (n_features,)
         The rest of the standardisation.
+    text : Text or None
+        Applied to every block when it is read, instead of a shift.
     """
 
     shift: Array | None
     mean: Array
     weight: Array
+    text: Text | None = None
 
     def read(self, block: Matrix) -> Matrix:
-        """Return a raw block with the shift taken off."""
+        """Return what the standardisation starts from: a raw block without the shift."""
+        if self.text is not None:
+            return self.text(block)
         return block if self.shift is None else block - self.shift.astype(block.dtype)
 
-    def encoder(self, H: Array) -> Encoder:
-        """Return the encoder of *raw* rows that multiplies standardised ones with H."""
-        inner = self.inner_encoder(H)
+    def times(self, H: Array) -> Affine:
+        """Return what multiplies standardised rows with H, for blocks that went through `read`."""
+        weights = self.weight[:, None] * H
+        return Affine(weights, -(self.mean @ weights))
+
+    def times_raw(self, H: Array) -> Affine:
+        """Return the same for raw blocks, where that is an affine map."""
+        inner = self.times(H)
         if self.shift is None:
             return inner
-        return Encoder(inner.weights, inner.offset - self.shift @ inner.weights)
-
-    def inner_encoder(self, H: Array) -> Encoder:
-        """Return the same for blocks that went through `read`."""
-        weights = self.weight[:, None] * H
-        return Encoder(weights, -(self.mean @ weights))
+        return Affine(inner.weights, inner.offset - self.shift @ inner.weights)
 
 
 @dataclass(frozen=True)
@@ -79,7 +137,7 @@ def choose_shift(rows: Rows) -> Array | None:
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
     """
-    if _is_sparse(rows.X):
+    if is_sparse(rows.X):
         return None
     block = rows.read(next(rows.slices()))[:4096].astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
@@ -97,7 +155,7 @@ def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Sca
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
     # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
-    rounding = n * np.finfo(np.float64).eps if _is_sparse(rows.X) else 32 * eps
+    rounding = n * np.finfo(np.float64).eps if is_sparse(rows.X) else 32 * eps
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
@@ -122,7 +180,13 @@ def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
 
 
 def survey(
-    rows: Rows, Zp: Array, partner: Array, *, scale: Scale, full: bool, threads: int
+    rows: Rows,
+    memory: Callable[[slice], Array] | None = None,
+    *,
+    scale: Scale,
+    text: Text | None = None,
+    full: bool,
+    threads: int,
 ) -> tuple[Scaling, Products]:
     """Learn the scaling of a view and its products with the consensus, in one walk.
 
@@ -130,12 +194,12 @@ def survey(
     ----------
     rows : Rows
         The view.
-    Zp : ndarray of shape (n_previous, k)
-        The consensus so far.
-    partner : ndarray of int
-        Row of `Zp` for each row of the view, −1 for new samples.
+    memory : callable, optional
+        Gives the rows Zs of the consensus that belong to some rows of the view.
     scale : {"zscore", None}
         How features are standardised.
+    text : Text, optional
+        How blocks are scaled before.
     full : bool
         Whether XᵀX is wanted.
     threads : int
@@ -143,13 +207,13 @@ def survey(
     """
     n, d = rows.shape
     shift = choose_shift(rows) if scale == "zscore" else None
-    start = Scaling(shift, np.zeros(d), np.ones(d))
+    start = Scaling(shift, np.zeros(d), np.ones(d), text)
 
     def sums(where: slice, block: Matrix) -> tuple[Array, ...]:
         X = start.read(block)
-        Zs = partners(Zp, partner[where])
-        second = _dense(X.T @ X) if full else column_sums(X * X)
-        return column_sums(X), second, _dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
+        Zs = np.empty((X.shape[0], 0)) if memory is None else memory(where)
+        second = dense(X.T @ X) if full else column_sums(X * X)
+        return column_sums(X), second, dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
 
     total, second, cross, total_z, shared = reduce(rows, sums, threads)
     squares = np.diagonal(second) if full else second
@@ -168,12 +232,12 @@ def survey(
 
 def gram_times(rows: Rows, scaling: Scaling, H: Array, threads: int) -> Array:
     """Return XᵀX H for the standardised X, in one walk that never forms XᵀX."""
-    encode = scaling.inner_encoder(H)
+    encode = scaling.times(H)
 
     def products(_: slice, block: Matrix) -> tuple[Array, ...]:
         X = scaling.read(block)
         Y = encode(X)
-        return _dense(X.T @ Y), Y.sum(axis=0)
+        return dense(X.T @ Y), Y.sum(axis=0)
 
     inner, total = reduce(rows, products, threads)
     return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
@@ -188,13 +252,14 @@ def partners(Zp: Array, partner: Array) -> Array:
 
 def column_sums(X: Matrix) -> Array:
     """Sum the rows of a block."""
-    return np.asarray(X.sum(axis=0, dtype=np.float64) if _is_sparse(X) else X.sum(axis=0))
+    return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
 
 
-def _is_sparse(X: Matrix) -> bool:
+def is_sparse(X: Matrix) -> bool:
+    """Tell a CSR matrix from an array."""
     return hasattr(X, "indptr")
 
 
-def _dense(M: Matrix) -> Array:
-    dense: Array = M.toarray() if hasattr(M, "toarray") else np.asarray(M)
-    return dense
+def dense(M: Matrix) -> Array:
+    """Return a small matrix as an array."""
+    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)
