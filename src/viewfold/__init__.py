@@ -14,11 +14,12 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from viewfold import datasets, metrics, missing
     from viewfold.consensus import Consensus, ViewRecord
-    from viewfold.estimators import FCMVC
+    from viewfold.estimators import FCMVC, ViewFold
     from viewfold.view import View, as_view, as_views
 
 _home = {
     "FCMVC": "viewfold.estimators",
+    "ViewFold": "viewfold.estimators",
     "Consensus": "viewfold.consensus",
     "ViewRecord": "viewfold.consensus",
     "View": "viewfold.view",
@@ -30,6 +31,7 @@ __all__ = [
     "FCMVC",
     "Consensus",
     "View",
+    "ViewFold",
     "ViewRecord",
     "as_view",
     "as_views",

@@ -123,6 +123,15 @@ class Rows:
             return block
         return block.astype(self.dtype, copy=False)
 
+    def take(self, which: NDArray[np.intp]) -> Matrix:
+        """Read some rows, in the given order."""
+        at = which if self.present is None else self.present[which]
+        return (
+            np.asarray(self.X[at]).astype(self.dtype)
+            if self.on_disk
+            else self.X[at].astype(self.dtype)
+        )
+
     def _release(self) -> None:
         """Give the pages of a file back, so that a walk needs the memory of a few blocks."""
         # A copy-on-write map may hold changes that exist nowhere else.
@@ -203,3 +212,9 @@ def for_each(rows: Rows, work: Callable[[slice, Matrix], None], threads: int = 1
     """
     for _ in _walk(rows, work, threads):
         pass
+
+
+def unit_rows(rows: Array) -> Array:
+    """Return rows of length 1; a row of zeros stays as it is."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1).astype(rows.dtype))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, ward
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
-from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
+from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, unit_rows
 
 
 def sample_size(n_clusters: int) -> int:
@@ -72,6 +73,7 @@ def cluster(
     *,
     sample: NDArray[np.intp],
     previous: NDArray[np.intp] | None = None,
+    start: Literal["random", "ward"] = "random",
     n_init: int = 10,
     random_state: Any = None,
 ) -> Clustering:
@@ -90,8 +92,10 @@ def cluster(
     previous : ndarray of int, optional
         Labels before the last fold, −1 for new samples. They are one more start, and the new
         clusters take over their numbers.
+    start : {"random", "ward"}
+        Starts by k-means++, or from trees that Ward's method grows on parts of the sample.
     n_init : int, default=10
-        Random starts; the one with the least inertia wins.
+        How many starts; the one with the least inertia wins.
     random_state : int, RandomState or None
         Seed of the starts.
 
@@ -111,12 +115,15 @@ def cluster(
     few = sample_size(n_clusters) // 4
     # One thread is faster until the work per thread outweighs waking it up.
     with threadpool_limits(1 if rows.size < 2**20 else None):
-        best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
+        if start == "ward":
+            best = _from_trees(rows[:few], n_clusters, n_init)
+        else:
+            best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
         if len(rows) > few:
             best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
-        start = None if previous is None else _means(rows, previous[sample], n_clusters)
-        if start is not None:
-            warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
+        known = None if previous is None else _means(rows, previous[sample], n_clusters)
+        if known is not None:
+            warm = KMeans(n_clusters, init=known, n_init=1).fit(rows)
             best = min(warm, best, key=lambda model: model.inertia_)
     found = Clustering(np.empty(0, np.intp), best.cluster_centers_)
     labels = found.assign(embedding)
@@ -144,10 +151,18 @@ def match(
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
 
 
-def unit_rows(rows: Array) -> Array:
-    """Return rows of length 1; a row of zeros stays as it is."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1).astype(rows.dtype))
+def _from_trees(rows: Array, n_clusters: int, n_init: int) -> KMeans:
+    """Start k-means from Ward's clusters of a few hundred rows."""
+    most = max(500, 20 * n_clusters)
+    models = []
+    for i in range(n_init if len(rows) > most else 1):
+        part = rows[np.arange(i * most, (i + 1) * most) % len(rows)] if len(rows) > most else rows
+        tree = fcluster(ward(part), n_clusters, "maxclust") - 1
+        start = _means(part, tree, n_clusters)
+        if start is None:  # fewer distinct rows than clusters
+            return KMeans(n_clusters, n_init=n_init, random_state=0).fit(rows)
+        models.append(KMeans(n_clusters, init=start, n_init=1).fit(rows))
+    return min(models, key=lambda model: model.inertia_)
 
 
 def _means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array | None:

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold.blocks import Array, Rows
 from viewfold.clustering import Clustering, cluster, sample_size
 from viewfold.consensus import Consensus, Method, ViewRecord, draw, fold
-from viewfold.methods import fcmvc
+from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.view import View, as_view, as_views, open_view, without_absent
 
@@ -47,6 +47,7 @@ class FoldingEstimator(
         "random_state": ["random_state"],
         "keep_encoders": ["boolean"],
     }
+    _start: Literal["random", "ward"] = "random"
     n_clusters: int
     n_init: int
     random_state: Any
@@ -258,6 +259,7 @@ class FoldingEstimator(
             self.n_clusters,
             sample=draw(consensus.ids, sample_size(self.n_clusters)),
             previous=previous,
+            start=self._start,
             n_init=self.n_init,
             random_state=self.random_state,
         )
@@ -439,4 +441,93 @@ class FCMVC(FoldingEstimator):
             scale=self.scale,
             tol=self.tol,
             max_iter=self.max_iter,
+        )
+
+
+class ViewFold(FoldingEstimator):
+    """Continual clustering of incomplete views in which every view weighs the same.
+
+    Views are folded one by one into a consensus; samples may be missing from any of them, and a
+    view is not needed after it was folded. Nothing needs tuning.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters.
+    encoder : {"auto", "linear", "landmarks", "mix"}, default="auto"
+        Describe the samples of a view by its main directions, by their place in a graph of
+        landmarks, which follows curved clusters, or by both ("mix", which "auto" stands for).
+    n_components : int, default=None
+        The most columns that the consensus may have; three for each cluster if not given.
+    scale : {"auto", "zscore", "l2", "tfidf", None}, default="auto"
+        How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
+        unit length, other sparse non-negative weights unit length, everything else a z-score.
+    n_init : int, default=5
+        Starts of k-means; the best one counts.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means, where it needs one.
+    keep_encoders : bool, default=True
+        Whether to keep what `predict`, `transform` and `extend` need. Together with the embedding
+        it gives a low-rank copy of a view; without it, nothing of a view can be rebuilt.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n_samples,)
+        The cluster of every sample ever seen. Clusters keep their numbers from fold to fold.
+    ids_ : ndarray of shape (n_samples,)
+        Who they are.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The consensus.
+    views_ : tuple of ViewRecord
+        What is remembered of each view.
+    cluster_centers_ : ndarray of shape (n_clusters, n_components)
+        Centres of the clusters, among embedding rows of unit length.
+    n_iter_ : int
+        Always 1: a fold is not iterative.
+
+    Examples
+    --------
+    >>> from viewfold import ViewFold, datasets, metrics, missing
+    >>> digits = datasets.load_digits_views()
+    >>> gone = missing.at_random(1797, 6, ratio=0.3, random_state=0)
+    >>> model = ViewFold(n_clusters=10, random_state=0)
+    >>> for view in missing.by_mask(digits.views, gone):
+    ...     model = model.partial_fit(view)
+    >>> metrics.accuracy(digits.target, model.labels_) > 0.9
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **FoldingEstimator._parameter_constraints,
+        "encoder": [StrOptions({"auto", "linear", "landmarks", "mix"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "scale": [StrOptions({"auto", "zscore", "l2", "tfidf"}), None],
+    }
+    _start = "ward"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        encoder: Literal["auto", "linear", "landmarks", "mix"] = "auto",
+        n_components: int | None = None,
+        scale: encoders.Scale = "auto",
+        n_init: int = 5,
+        random_state: Any = None,
+        keep_encoders: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.encoder = encoder
+        self.n_components = n_components
+        self.scale = scale
+        self.n_init = n_init
+        self.random_state = random_state
+        self.keep_encoders = keep_encoders
+
+    def _method(self) -> Method:
+        return partial(
+            balanced.fold,
+            n_components=self.n_components or 3 * self.n_clusters,
+            encoder="mix" if self.encoder == "auto" else self.encoder,
+            scale=self.scale,
         )

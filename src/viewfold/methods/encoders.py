@@ -1,0 +1,304 @@
+"""Turn a view into a few balanced features, and remember how.
+
+`learn` scales a view by what it is, projects it on its main directions, and describes every sample
+twice: by those directions (linear) and by its place in a graph of landmarks (curved). Both have the
+same total energy, so that no view and no description outweighs another. What is remembered is an
+`Encoder`: small matrices that do the same with rows that were never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from scipy import linalg, sparse
+from sklearn.cluster import KMeans
+
+from viewfold.blocks import Array, Matrix, Rows, for_each, reduce, unit_rows
+from viewfold.consensus import draw
+from viewfold.methods.scaling import Scaling, Text, column_sums, gram_times, is_sparse, survey
+from viewfold.view import View
+
+Kind = Literal["linear", "landmarks", "mix"]
+Scale = Literal["auto", "zscore", "l2", "tfidf"] | None
+
+LANDMARKS = 500
+NEIGHBOURS = 8
+GRAPH_DIRECTIONS = 100
+WIDEST_GRAM = 2048
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """A sample's place among landmarks, in the coordinates of a spectral embedding.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_landmarks, n_directions)
+        The landmarks.
+    cosine : bool
+        Whether angles count (text) or distances.
+    coordinates : ndarray of shape (n_landmarks, n_coordinates)
+        What a sample inherits from its landmarks.
+    """
+
+    points: Array
+    cosine: bool
+    coordinates: Array
+
+    def graph(self, scores: Array) -> Matrix:
+        """Join every row to its nearest landmarks, the nearer the stronger; rows sum to 1."""
+        return _graph(unit_rows(scores) if self.cosine else scores, self.points)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """From raw rows to features, and from features to the consensus.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        How raw rows are scaled.
+    directions : ndarray of shape (n_features, n_directions)
+        What scaled rows are projected on.
+    linear : ndarray
+        Factors of the leading scores; empty if they are not used.
+    landmarks : Landmarks or None
+        The curved description, if it is used.
+    energy : tuple of float
+        What balances the two.
+    output : ndarray of shape (n_linear + n_coordinates, n_components)
+        From features to the consensus.
+    """
+
+    scaling: Scaling
+    directions: Array
+    linear: Array
+    landmarks: Landmarks | None
+    energy: tuple[float, float]
+    output: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of raw rows."""
+        return np.asarray(self.features(self.scores(block)) @ self.output.astype(block.dtype))
+
+    def then(self, turn: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the consensus."""
+        return replace(self, output=self.output @ turn)
+
+    def scores(self, block: Matrix) -> Array:
+        """Project a block of raw rows on the main directions."""
+        return self.scaling.times(self.directions)(self.scaling.read(block))
+
+    def features(self, scores: Array, graph: Matrix | None = None) -> Array:
+        """Describe samples by their scores."""
+        parts = [self.energy[0] * damped(scores[:, : self.linear.size] * self.linear)]
+        if self.landmarks is not None:
+            graph = self.landmarks.graph(scores) if graph is None else graph
+            parts.append(self.energy[1] * damped(graph @ self.landmarks.coordinates))
+        return np.hstack(parts).astype(scores.dtype, copy=False)
+
+
+def learn(
+    view: View, n_components: int, *, kind: Kind, scale: Scale, threads: int
+) -> tuple[Encoder, Array]:
+    """Learn the encoder of a view.
+
+    Parameters
+    ----------
+    view : View
+        The view; it is walked twice (more often if it is wide or text).
+    n_components : int
+        How many directions, and how many coordinates among landmarks, are used.
+    kind : {"linear", "landmarks", "mix"}
+        Which descriptions are used.
+    scale : {"auto", "zscore", "l2", "tfidf", None}
+        How rows are scaled; "auto" looks at what the view is.
+    threads : int
+        How many blocks are worked on at once.
+
+    Returns
+    -------
+    encoder : Encoder
+        Its output is the identity: features.
+    features : ndarray of shape (n_samples, n_linear + n_coordinates)
+        The features of the view's samples, of total energy n_samples.
+    """
+    rows, n = view.rows, view.shape[0]
+    width = n_components if kind == "linear" else max(n_components, GRAPH_DIRECTIONS)
+    scaling, directions, spectrum = _main_directions(view, width, scale, threads)
+    if not spectrum.size:
+        raise ValueError(
+            f"View {view.name!r} has no feature that varies: it says nothing about its samples. "
+            "Leave it out."
+        )
+    leading = spectrum[: 0 if kind == "landmarks" else n_components]
+    # Scores are U S; U S^½ lets weaker directions speak up.
+    linear = 1 / np.sqrt(leading * spectrum[0])
+    encoder = Encoder(scaling, directions, linear, None, (1.0, 1.0), np.eye(0))
+
+    scores = np.empty((n, spectrum.size), rows.dtype)
+
+    def project(where: slice, block: Matrix) -> None:
+        scores[where] = encoder.scores(block)
+
+    for_each(rows, project, threads)
+    graph = None
+    if kind != "linear":
+        cosine = scaling.text is not None
+        points = _place(scores[draw(view.ids, 5000)], cosine)
+        landmarks, graph = _embed_graph(scores, points, cosine, n_components, threads)
+        encoder = replace(encoder, landmarks=landmarks)
+    features = encoder.features(scores, graph)
+    # Each description gets an equal share of the energy n.
+    split = linear.size
+    energies = [float(np.vdot(part, part)) for part in (features[:, :split], features[:, split:])]
+    share = n / sum(energy > 0 for energy in energies)
+    first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
+    features[:, :split] *= first
+    features[:, split:] *= second
+    return replace(encoder, energy=(first, second), output=np.eye(features.shape[1])), features
+
+
+def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
+    """Tell from some rows what a view is: dense, word counts, or other sparse weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.methods.encoders import scale_of
+    >>> counts = np.zeros((4, 50))
+    >>> counts[:, ::25] = [3, 1]
+    >>> scale_of(counts), scale_of(counts / 7), scale_of(np.ones((4, 50)))
+    ('tfidf', 'l2', 'zscore')
+    """
+    values = sample.data if is_sparse(sample) else sample[sample != 0]
+    values = values[values != 0]
+    size = sample.shape[0] * sample.shape[1]
+    if not values.size or values.size >= 0.1 * size or values.min() < 0:
+        return "zscore"
+    return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
+
+
+def damped(rows: Array) -> Array:
+    """Return rows divided by the square root of their length, so that outliers count less."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.sqrt(np.where(length > 0, length, 1)))
+
+
+def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of a symmetric M ≥ 0, descending, and their vectors.
+
+    Values that are zero to round-off are left out; of two opposite vectors the one whose largest
+    entry is positive is taken.
+    """
+    d = M.shape[0]
+    if not d:
+        return np.empty(0), np.empty((0, 0))
+    first = max(d - most, 0)
+    if first < d / 2:
+        values, vectors = linalg.eigh(M, driver="evd", check_finite=False)
+        values, vectors = values[first:], vectors[:, first:]
+    else:
+        values, vectors = linalg.eigh(M, subset_by_index=(first, d - 1), check_finite=False)
+    keep = values > 1e-12 * max(values[-1], 0)
+    values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
+    peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(values.size)]
+    return values, vectors * np.sign(peak)
+
+
+def _main_directions(
+    view: View, most: int, scale: Scale, threads: int
+) -> tuple[Scaling, Array, Array]:
+    """Return scaling, top right singular vectors and singular values of a view."""
+    rows, (n, d) = view.rows, view.shape
+    kind = scale_of(rows.take(draw(view.ids, 1000))) if scale == "auto" else scale
+    text = None
+    if kind == "tfidf":
+        text = Text(idf=np.log((1 + n) / (1 + _document_frequency(rows, threads))) + 1)
+    elif kind == "l2":
+        text = Text()
+    scaling, products = survey(
+        rows,
+        scale="zscore" if kind == "zscore" else None,
+        text=text,
+        full=d <= WIDEST_GRAM,
+        threads=threads,
+    )
+    if products.gram is not None:
+        values, directions = top_eigenvectors(products.gram, most)
+    else:
+        values, directions = _subspace_iteration(
+            partial(gram_times, rows, scaling, threads=threads), d, min(most, n)
+        )
+    return scaling, directions, np.sqrt(values)
+
+
+def _subspace_iteration(
+    gram_of_view: Callable[[Array], Array], d: int, most: int
+) -> tuple[Array, Array]:
+    """Return the top eigenvectors of XᵀX for a wide X, from a few products with it."""
+    basis = np.random.default_rng(0).standard_normal((d, min(most + 10, d)))
+    for _ in range(6):
+        basis = linalg.qr(gram_of_view(basis), mode="economic", check_finite=False)[0]
+    values, turn = top_eigenvectors(basis.T @ gram_of_view(basis), most)
+    return values, basis @ turn
+
+
+def _document_frequency(rows: Rows, threads: int) -> Array:
+    def count(_: slice, block: Matrix) -> tuple[Array, ...]:
+        return (column_sums(sparse.csr_array(block != 0, dtype=np.float64)),)
+
+    return reduce(rows, count, threads)[0]
+
+
+def _place(scores: Array, cosine: bool) -> Array:
+    """Place landmarks by a few steps of k-means on a sample of rows."""
+    rows = (unit_rows(scores) if cosine else scores).astype(np.float32)
+    if len(rows) <= LANDMARKS:
+        return rows
+    means = KMeans(LANDMARKS, init=rows[:LANDMARKS], n_init=1, max_iter=3, tol=0)
+    points: Array = means.fit(rows).cluster_centers_
+    return unit_rows(points) if cosine else points
+
+
+def _graph(rows: Array, points: Array) -> Matrix:
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
+    q = min(NEIGHBOURS, len(points) - 1)
+    distance = rows.astype(np.float32) @ points.T
+    distance *= -2
+    distance += (points * points).sum(axis=1)
+    nearest = np.argpartition(distance, q, axis=1)[:, : q + 1]
+    near = np.take_along_axis(distance, nearest, axis=1).astype(np.float64)
+    weight = near.max(axis=1, keepdims=True) - near
+    total = weight.sum(axis=1, keepdims=True)
+    weight = np.where(total > 0, weight / np.where(total > 0, total, 1), 1 / (q + 1))
+    starts = np.arange(0, weight.size + 1, q + 1)
+    shape = len(rows), len(points)
+    return sparse.csr_array((weight.ravel(), nearest.ravel(), starts), shape=shape)
+
+
+def _embed_graph(
+    scores: Array, points: Array, cosine: bool, most: int, threads: int
+) -> tuple[Landmarks, Matrix]:
+    """Return landmarks with their coordinates, and the graph that joins the samples to them."""
+    landmarks = Landmarks(points, cosine, np.empty((len(points), 0)))
+    parts: dict[int, Matrix] = {}
+
+    def join(where: slice, block: Array) -> tuple[Array, ...]:
+        graph = parts[where.start] = landmarks.graph(block)
+        return (graph.T @ graph).toarray(), graph.sum(axis=0)
+
+    affinity, degree = reduce(Rows(scores), join, threads)
+    graph = sparse.vstack([parts[start] for start in sorted(parts)], format="csr")
+    factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    values, vectors = top_eigenvectors(affinity * factor[:, None] * factor, most + 1)
+    values, vectors = values[1:], vectors[:, 1:]  # the first one is the same for everybody
+    keep = values > 1e-9
+    spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    # Columns of the graph's U S² (relative to the largest S): smooth over the graph twice.
+    smooth = spectrum / spectrum[:1] ** 2
+    return replace(landmarks, coordinates=factor[:, None] * vectors * smooth), graph
