@@ -12,13 +12,15 @@ from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from viewfold import FCMVC
+from viewfold import FCMVC, ViewFold
 from viewfold.blocks import block_bytes
 from viewfold.metrics import accuracy
 
 ESTIMATORS = [
     FCMVC(4, random_state=0),
     FCMVC(4, random_state=0, solver="direct", z_step="exact"),
+    ViewFold(4, random_state=0),
+    ViewFold(4, random_state=0, encoder="linear"),
 ]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 
@@ -34,13 +36,19 @@ def snapshot(model: Any) -> bytes:
     return pickle.dumps((model._state, model.get_params()))
 
 
-def same(a: Any, b: Any, atol: float = 1e-10) -> bool:
-    """Whether two models say the same of every sample."""
-    first, second = (
-        pd.DataFrame(model.embedding_, index=model.ids_).assign(label=model.labels_).sort_index()
-        for model in (a, b)
+def same(a: Any, b: Any, atol: float = 1e-9) -> bool:
+    """Whether two models say the same of every sample, and of every pair of samples.
+
+    Where several directions matter equally, round-off may turn them into each other: rows then
+    have other entries, but the same products with each other.
+    """
+    first, second = (np.argsort(model.ids_) for model in (a, b))
+    rows, others = a.embedding_[first], b.embedding_[second]
+    return (
+        np.array_equal(a.ids_[first], b.ids_[second])
+        and np.array_equal(a.labels_[first], b.labels_[second])
+        and np.allclose(rows @ rows.T, others @ others.T, rtol=0, atol=atol)
     )
-    return first.index.equals(second.index) and np.allclose(first, second, rtol=0, atol=atol)
 
 
 @every_estimator
@@ -156,6 +164,60 @@ def test_a_failed_fit_leaves_the_model_as_it_was(estimator: Any, data: Data) -> 
     with pytest.raises(ValueError, match="'b' contains NaN in row 3"):
         model.fit({"a": data.views["labs"], "b": np.where(np.eye(160, 9, -3), np.nan, 1.0)})
     assert snapshot(model) == before
+
+
+@every_estimator
+def test_extend_adds_samples_and_moves_nobody(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    frame, before = model.to_frame(), snapshot(model)
+    X, labels = data.views["scan"][:3], model.predict(data.views["scan"][:3], view="scan")
+    for ids, message in ((["new", "s5", "s7"], "'s5' and 1 others are known"), (None, "need ids")):
+        with pytest.raises(ValueError, match=message):
+            model.extend(X, ids=ids, view="scan")
+        assert snapshot(model) == before
+    model.extend(X, ids=["x", "y", "z"], view="scan")
+    after = model.to_frame()
+    pd.testing.assert_frame_equal(after.iloc[:-3], frame)
+    assert np.array_equal(after.loc[["x", "y", "z"], "cluster"], labels)
+    assert list(after["views_seen"].iloc[-3:]) == [1, 1, 1]
+    assert model.views_[1].n_samples == 123
+    model.partial_fit(data.views["labs"], ids=[f"s{i}" for i in range(160)], view="more")
+    assert model.views_[-1].n_shared == 160
+
+
+@every_estimator
+def test_forget_removes_samples_for_good(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    frame, before = model.to_frame(), snapshot(model)
+    with pytest.raises(ValueError, match=r"Unknown samples: \['who'\]"):
+        model.forget(["s1", "who"])
+    with pytest.raises(ValueError, match="all samples there are"):
+        model.forget(model.ids_)
+    assert snapshot(model) == before
+    model.forget(["s1", "s100"])
+    pd.testing.assert_frame_equal(model.to_frame(), frame.drop(["s1", "s100"]))
+    model.partial_fit(data.views["labs"][:50], ids=[f"s{i}" for i in range(50)], view="more")
+    assert (model.views_[-1].n_new, model.views_[-1].n_shared) == (1, 49)
+
+
+@every_estimator
+def test_several_views_predict_together(estimator: Any, data: Data) -> None:
+    model = folded(estimator, data.parts())
+    each = {name: model.transform(X, view=name) for name, X in data.views.items()}
+    assert np.allclose(model.transform(data.views), np.mean(list(each.values()), axis=0))
+    gaps = {name: X.copy() for name, X in data.views.items()}
+    gaps["labs"][:10] = gaps["scan"][5:20] = np.nan
+    together = model.transform(gaps)
+    assert np.allclose(together[5:10], each["text"][5:10])
+    assert np.allclose(together[20:], np.mean(list(each.values()), axis=0)[20:])
+    frames = {n: pd.DataFrame(X, index=[f"n{i}" for i in range(160)]) for n, X in gaps.items()}
+    frames = {n: frame.dropna() for n, frame in frames.items()}
+    assert model.predict(frames).shape == (160,)
+    gaps["text"][7] = np.nan
+    with pytest.raises(ValueError, match="Row 7 is NaN in every view"):
+        model.predict(gaps)
+    with pytest.raises(ValueError, match="no view 'other'"):
+        model.predict({"other": data.views["labs"]})
 
 
 @every_estimator

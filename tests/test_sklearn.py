@@ -10,14 +10,14 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from viewfold import FCMVC, as_view
+from viewfold import FCMVC, ViewFold, as_view
 
 ANOTHER_VIEW = "a second partial_fit folds another view, which has features of its own"
 EXPECTED_TO_FAIL = {
     "check_n_features_in_after_fitting": ANOTHER_VIEW,
     "check_estimators_partial_fit_n_features": ANOTHER_VIEW,
 }
-ESTIMATORS = [FCMVC(3)]
+ESTIMATORS = [FCMVC(3), ViewFold(3)]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

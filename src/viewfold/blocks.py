@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from functools import reduce as fold_left
 from typing import Any, TypeAlias
 
@@ -48,6 +49,11 @@ def block_bytes(size: int) -> Iterator[None]:
         _block_bytes.reset(token)
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextmanager
 def blas_on_one_thread() -> Iterator[int]:
     """Keep BLAS on one thread and tell how many threads it would have used.
@@ -56,7 +62,7 @@ def blas_on_one_thread() -> Iterator[int]:
     that are busy with something else cost nothing, and sums are taken in the order of the rows,
     so that the number of threads does not change a single bit of the result.
     """
-    controller = ThreadpoolController().select(user_api="blas")
+    controller = _blas()
     threads = max((library["num_threads"] for library in controller.info()), default=1)
     with controller.limit(limits=1):
         yield threads

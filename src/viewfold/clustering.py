@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
@@ -29,8 +30,9 @@ class Clustering:
     ----------
     labels : ndarray of int, shape (n_samples,)
         The cluster of each row.
-    centers : ndarray of shape (n_clusters, n_components)
-        Their centres, among rows of unit length.
+    centers : ndarray of shape (n_clusters, n_columns)
+        Their centres, among rows of unit length. They may have fewer columns than the embedding:
+        then the leading ones count.
     """
 
     labels: NDArray[np.intp]
@@ -38,6 +40,7 @@ class Clustering:
 
     def assign(self, embedding: Array) -> NDArray[np.intp]:
         """Return the nearest cluster of each row."""
+        embedding = embedding[:, : self.centers.shape[1]]
         labels = np.empty(len(embedding), np.intp)
         half = (self.centers**2).sum(axis=1) / 2
         centers = self.centers.T.astype(embedding.dtype)
@@ -59,6 +62,7 @@ class Clustering:
         """
         if len(self.centers) == 1:
             return np.ones(len(embedding))
+        embedding = embedding[:, : self.centers.shape[1]]
         out = np.empty(len(embedding))
         for where, block in Rows(embedding).blocks():
             distances = euclidean_distances(unit_rows(block), self.centers)
@@ -72,6 +76,7 @@ def cluster(
     n_clusters: int,
     *,
     sample: NDArray[np.intp],
+    columns: int | None = None,
     previous: NDArray[np.intp] | None = None,
     start: Literal["random", "ward"] = "random",
     n_init: int = 10,
@@ -89,11 +94,13 @@ def cluster(
         The rows that k-means sees (see `sample_size`), in an order that depends on who they are
         and not on where they stand, so that the result does not depend on that either. The random
         starts compete on the first quarter of a full sample, the best one goes on with all of it.
+    columns : int, optional
+        How many leading columns k-means looks at; all of them if not given.
     previous : ndarray of int, optional
         Labels before the last fold, −1 for new samples. They are one more start, and the new
         clusters take over their numbers.
     start : {"random", "ward"}
-        Starts by k-means++, or from trees that Ward's method grows on parts of the sample.
+        Starts by k-means++, or from trees that Ward's method grows.
     n_init : int, default=10
         How many starts; the one with the least inertia wins.
     random_state : int, RandomState or None
@@ -111,12 +118,12 @@ def cluster(
     >>> cluster(rows, 2, sample=np.arange(4), previous=np.array([1, 1, 0, -1])).labels
     array([1, 1, 0, 0])
     """
-    rows = unit_rows(embedding[sample])
+    rows = unit_rows(embedding[sample, :columns])
     few = sample_size(n_clusters) // 4
     # One thread is faster until the work per thread outweighs waking it up.
     with threadpool_limits(1 if rows.size < 2**20 else None):
         if start == "ward":
-            best = _from_trees(rows[:few], n_clusters, n_init)
+            best = _from_trees(rows[:few], embedding[sample[:few]], n_clusters, n_init)
         else:
             best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
         if len(rows) > few:
@@ -151,14 +158,19 @@ def match(
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
 
 
-def _from_trees(rows: Array, n_clusters: int, n_init: int) -> KMeans:
-    """Start k-means from Ward's clusters of a few hundred rows."""
-    most = max(500, 20 * n_clusters)
+def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> KMeans:
+    """Start k-means on some rows from the trees that Ward's method grows.
+
+    Each tree grows on another few hundred rows, if there are more, and looks at another part of
+    the leading columns of the embedding.
+    """
+    most = min(len(rows), max(500, 20 * n_clusters))
     models = []
-    for i in range(n_init if len(rows) > most else 1):
-        part = rows[np.arange(i * most, (i + 1) * most) % len(rows)] if len(rows) > most else rows
-        tree = fcluster(ward(part), n_clusters, "maxclust") - 1
-        start = _means(part, tree, n_clusters)
+    for i, share in zip(range(n_init), cycle((1, 1 / 2, 2 / 3, 1 / 3, 5 / 12)), strict=False):
+        part = np.arange(i * most, (i + 1) * most) % len(rows)
+        columns = max(2, int(share * embedding.shape[1]))
+        tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1
+        start = _means(rows[part], tree, n_clusters)
         if start is None:  # fewer distinct rows than clusters
             return KMeans(n_clusters, n_init=n_init, random_state=0).fit(rows)
         models.append(KMeans(n_clusters, init=start, n_init=1).fit(rows))

@@ -264,6 +264,60 @@ def fold(
     )
 
 
+def extend(consensus: Consensus, view: View, rows: Array) -> Consensus:
+    """Add samples that are in one known view and in no other.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The state so far. It is left as it is.
+    view : View
+        The samples, all of them new, under the name of a known view.
+    rows : ndarray of shape (n_new, n_components)
+        Their rows of the embedding, as the view's encoder gives them.
+
+    Returns
+    -------
+    Consensus
+    """
+    known = pd.Index(consensus.ids).get_indexer(pd.Index(view.ids)) >= 0
+    if known.any():
+        raise ValueError(
+            f"Sample {view.ids[known].tolist()[0]!r} and {np.count_nonzero(known) - 1} others are "
+            "known already; only new samples can be added to a view that was folded."
+        )
+    if view.length is not None:
+        raise ValueError(
+            f"View {view.name!r}: new samples need ids. Pass ids= with one id per row, or a "
+            "DataFrame whose index holds them."
+        )
+    _check_kind_of_ids(consensus, view)
+    which = [record.name for record in consensus.views].index(view.name or "")
+    seen = np.zeros((view.ids.size, len(consensus.views)), bool)
+    seen[:, which] = True
+    old = consensus.views[which]
+    record = replace(old, n_samples=old.n_samples + view.ids.size, n_new=old.n_new + view.ids.size)
+    ids = np.concatenate([consensus.ids, view.ids])
+    order = np.arange(ids.size) if consensus.length is None else np.argsort(ids)
+    return replace(
+        consensus,
+        ids=ids[order],
+        embedding=np.concatenate([consensus.embedding, rows])[order],
+        seen=np.concatenate([consensus.seen, seen])[order],
+        views=(*consensus.views[:which], record, *consensus.views[which + 1 :]),
+    )
+
+
+def keep(consensus: Consensus, kept: NDArray[np.bool_]) -> Consensus:
+    """Return the state without some samples."""
+    return replace(
+        consensus,
+        ids=consensus.ids[kept],
+        embedding=consensus.embedding[kept],
+        seen=consensus.seen[kept],
+    )
+
+
 def _check_fits(consensus: Consensus | None, view: View) -> None:
     """Refuse a view whose name is taken, or whose samples cannot be told from its row numbers."""
     if consensus is None:
@@ -285,6 +339,10 @@ def _check_fits(consensus: Consensus | None, view: View) -> None:
             f"{consensus.length} rows. Which rows belong together is not known: pass ids=, or mark "
             "samples that a view lacks with rows of NaN."
         )
+    _check_kind_of_ids(consensus, view)
+
+
+def _check_kind_of_ids(consensus: Consensus, view: View) -> None:
     if consensus.length is not None and view.ids.dtype == object:
         raise ValueError(
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "

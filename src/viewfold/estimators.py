@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -22,12 +22,12 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold.blocks import Array, Rows
+from viewfold.blocks import Array
 from viewfold.clustering import Clustering, cluster, sample_size
-from viewfold.consensus import Consensus, Method, ViewRecord, draw, fold
+from viewfold.consensus import Consensus, Method, ViewRecord, draw, extend, fold, keep
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
-from viewfold.view import View, as_view, as_views, open_view, without_absent
+from viewfold.view import View, as_view, as_views, named_views, open_view, without_absent
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,6 @@ class FoldingEstimator(
         "random_state": ["random_state"],
         "keep_encoders": ["boolean"],
     }
-    _start: Literal["random", "ward"] = "random"
     n_clusters: int
     n_init: int
     random_state: Any
@@ -56,6 +55,10 @@ class FoldingEstimator(
     @abstractmethod
     def _method(self) -> Method:
         """Return the method, with its parameters."""
+
+    def _reading(self, n_columns: int) -> dict[str, Any]:
+        """Return how clusters are read from a consensus with so many columns."""
+        return {}
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
         """Forget everything and fold the given views, one after the other.
@@ -118,37 +121,58 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like
-            Rows with the features of that view.
+        X : array-like, or dict of array-likes
+            Rows with the features of that view. A dict (or a MuData) of several known views gives
+            the mean over the views that a sample is in; samples are matched by id, or by row
+            number, with rows of NaN for the views that they lack.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one.
+            Name or number of the view; needed if there is more than one and X is not a dict.
 
         Returns
         -------
         ndarray of shape (n_rows, n_components)
         """
         check_is_fitted(self)
-        record = self._known_view(view)
-        if record.encoder is None:
+        several = named_views(X)
+        if several is None:
+            return self._embed(self._view_of(X, self._known_view(view)), self._known_view(view))
+        if view is not None:
+            raise ValueError("A dict names its views itself; leave view= out.")
+        records = [self._known_view(name) for name in several]
+        views = [
+            self._view_of(rows, record, gaps=True)
+            for rows, record in zip(several.values(), records, strict=True)
+        ]
+        lengths = {part.length for part in views}
+        if len(lengths) > 1:
             raise ValueError(
-                f"View {record.name!r} was folded with keep_encoders=False: nothing is known about "
-                "samples that were not in it."
+                f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
+                "same number of rows with NaN for samples that a view lacks."
             )
-        rows = self._rows_of(X, record)
-        out = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
-        for where, block in rows.blocks():
-            out[where] = record.encoder(block)
-        return out
+        union = pd.Index(np.concatenate([part.ids for part in views])).unique()
+        (length,) = lengths
+        if length is not None:
+            union = pd.RangeIndex(length)
+        total = np.zeros((len(union), self._n_features_out))
+        count = np.zeros(len(union))
+        for part, record in zip(views, records, strict=True):
+            at = union.get_indexer(pd.Index(part.ids))
+            total[at] += self._embed(part, record)
+            count[at] += 1
+        if not count.all():
+            row = int(np.flatnonzero(count == 0)[0])
+            raise ValueError(f"Row {row} is NaN in every view: there is nothing to embed.")
+        return total / count[:, None]
 
     def predict(self, X: Any, *, view: str | int | None = None) -> NDArray[np.intp]:
         """Return the cluster of each row of a known view; the model stays as it is.
 
         Parameters
         ----------
-        X : array-like
-            Rows with the features of that view.
+        X : array-like, or dict of array-likes
+            Rows with the features of that view, or of several views; see `transform`.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one.
+            Name or number of the view; needed if there is more than one and X is not a dict.
 
         Returns
         -------
@@ -158,6 +182,64 @@ class FoldingEstimator(
         # set_output may turn what `transform` returns into a DataFrame.
         embedded = np.asarray(self.transform(X, view=view))
         return self._state.clustering.assign(embedded)
+
+    def extend(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Self:
+        """Add new samples of a known view to the consensus. Nobody else moves.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        ids : array-like or str, optional
+            Their ids, none of them known; not needed if X is a DataFrame with an index.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        record = self._known_view(view)
+        new = self._view_of(X, record, ids=ids)
+        rows = self._embed(new, record)
+        old = self._state
+        consensus = extend(old.consensus, new, rows.astype(old.consensus.embedding.dtype))
+        labels = pd.concat(
+            [
+                pd.Series(old.clustering.labels, old.consensus.ids),
+                pd.Series(old.clustering.assign(rows), new.ids),
+            ]
+        )
+        clustering = replace(old.clustering, labels=labels[consensus.ids].to_numpy())
+        return self._keep(_State(consensus, clustering))
+
+    def forget(self, ids: Any) -> Self:
+        """Remove samples for good.
+
+        Their rows and labels are gone; what encoders learned from many samples at once stays.
+
+        Parameters
+        ----------
+        ids : array-like
+            Samples that are known.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        old = self._state
+        at = pd.Index(old.consensus.ids).get_indexer(pd.Index(list(ids), tupleize_cols=False))
+        if (at < 0).any():
+            unknown = [name for name, where in zip(list(ids), at, strict=True) if where < 0]
+            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
+        kept = np.ones(old.consensus.ids.size, bool)
+        kept[at] = False
+        if not kept.any():
+            raise ValueError("These are all samples there are. Throw the model away instead.")
+        clustering = replace(old.clustering, labels=old.clustering.labels[kept])
+        return self._keep(_State(keep(old.consensus, kept), clustering))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
@@ -259,7 +341,7 @@ class FoldingEstimator(
             self.n_clusters,
             sample=draw(consensus.ids, sample_size(self.n_clusters)),
             previous=previous,
-            start=self._start,
+            **self._reading(consensus.embedding.shape[1]),
             n_init=self.n_init,
             random_state=self.random_state,
         )
@@ -280,18 +362,30 @@ class FoldingEstimator(
             raise ValueError(f"There is no view {view!r}; the model has folded {names}.")
         return self.views_[int(which)]
 
-    def _rows_of(self, X: Any, record: ViewRecord) -> Rows:
-        """Return rows that have the features of a known view, with nothing missing."""
-        view = open_view(X, name=record.name)
+    def _view_of(self, X: Any, record: ViewRecord, *, ids: Any = None, gaps: bool = False) -> View:
+        """Return rows that have the features of a known view; gaps are rows of NaN."""
+        if record.encoder is None:
+            raise ValueError(
+                f"View {record.name!r} was folded with keep_encoders=False: nothing is known about "
+                "samples that were not in it."
+            )
+        view = open_view(X, ids=ids, name=record.name)
         self._check_features(view, record)
-        rows = without_absent(view).rows
-        if rows.present is not None:
-            row = np.setdiff1d(np.arange(rows.X.shape[0]), rows.present)[0]
+        view = without_absent(view)
+        if view.rows.present is not None and not gaps:
+            row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             raise ValueError(
                 f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
                 "embed. Leave the row out."
             )
-        return rows
+        return view
+
+    def _embed(self, view: View, record: ViewRecord) -> Array:
+        assert record.encoder is not None
+        out = np.empty((view.shape[0], self._n_features_out), view.rows.dtype)
+        for where, block in view.rows.blocks():
+            out[where] = record.encoder(block)
+        return out
 
     def _check_features(self, view: View, record: ViewRecord) -> None:
         d, me = view.shape[1], type(self).__name__
@@ -480,8 +574,8 @@ class ViewFold(FoldingEstimator):
         The consensus.
     views_ : tuple of ViewRecord
         What is remembered of each view.
-    cluster_centers_ : ndarray of shape (n_clusters, n_components)
-        Centres of the clusters, among embedding rows of unit length.
+    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
+        Centres of the clusters in the leading half of the columns, among rows of unit length.
     n_iter_ : int
         Always 1: a fold is not iterative.
 
@@ -503,7 +597,6 @@ class ViewFold(FoldingEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions({"auto", "zscore", "l2", "tfidf"}), None],
     }
-    _start = "ward"
 
     def __init__(
         self,
@@ -531,3 +624,7 @@ class ViewFold(FoldingEstimator):
             encoder="mix" if self.encoder == "auto" else self.encoder,
             scale=self.scale,
         )
+
+    def _reading(self, n_columns: int) -> dict[str, Any]:
+        # The other half serves to complete rows of samples that lack a view.
+        return {"start": "ward", "columns": max(2, (n_columns + 1) // 2)}

@@ -149,34 +149,46 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
-    if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
-        X = dict(X.mod)
-    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
-        named = {str(name): view for name, view in X.items()}
+    by_name = named_views(X)
+    if by_name is not None:
+        names, held = list(by_name), list(by_name.values())
     elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
-        named = {f"view{i}": view for i, view in enumerate(X)}
+        names, held = [_own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
     else:
-        return [as_view(X, ids=ids, name=getattr(X, "name", None) or "view0")]
-    if not named:
+        return [as_view(X, ids=ids, name=_own_name(X) or "view0")]
+    if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
+    ids_of = _ids_of_each(ids, names)
+    return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
+
+
+def _own_name(X: Any) -> str | None:
+    return X.name if isinstance(X, View) else None
+
+
+def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
     if isinstance(ids, Mapping):
-        unknown = sorted(set(map(str, ids)) - set(named))
+        given = {str(name): of_view for name, of_view in ids.items()}
+        unknown = sorted(set(given) - set(names))
         if unknown:
-            raise ValueError(f"ids are given for {unknown}, but the views are {list(named)}.")
-        of_view = {str(name): given for name, given in ids.items()}
-    elif ids is None:
-        of_view = {}
-    else:
-        if not isinstance(ids, Sequence) or len(ids) != len(named):
-            raise ValueError(
-                f"ids must be a list or dict with the ids of each of the {len(named)} views."
-            )
-        of_view = dict(zip(named, ids, strict=True))
-    views = [as_view(view, ids=of_view.get(name), name=name) for name, view in named.items()]
-    if not isinstance(X, list | tuple):
-        return views
-    given = [getattr(view, "name", None) if isinstance(view, View) else None for view in X]
-    return [replace(view, name=old or view.name) for view, old in zip(views, given, strict=True)]
+            raise ValueError(f"ids are given for {unknown}, but the views are {names}.")
+        return [given.get(name) for name in names]
+    if ids is None:
+        return [None] * len(names)
+    if not isinstance(ids, Sequence) or len(ids) != len(names):
+        raise ValueError(
+            f"ids must be a list or dict with the ids of each of the {len(names)} views."
+        )
+    return list(ids)
+
+
+def named_views(X: Any) -> dict[str, Any] | None:
+    """Return the views of a dict or MuData by name, None for anything else."""
+    if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
+        X = X.mod
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
+        return {str(name): view for name, view in X.items()}
+    return None
 
 
 def _called(name: str | None) -> str:

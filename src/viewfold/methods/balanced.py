@@ -81,10 +81,9 @@ def _join(
 
     BB, BF, FF, new = reduce(Rows(F), sums, threads)
     absent = gram(Rows(B, found.absent), threads)
-    B_to_F, foretold = ridge(BB, BF, np.diagonal(FF), found.n_shared)
-    F_to_B, _ = ridge(FF, BF.T, np.diagonal(BB), found.n_shared)
-    energy = float(np.trace(FF))
-    agreement = float(foretold @ np.diagonal(FF)) / energy if energy > 0 else None
+    B_to_F, foretold = ridge(BB, BF, FF, found.n_shared)
+    F_to_B, _ = ridge(FF, BF.T, BB, found.n_shared)
+    agreement = foretold if found.n_shared > 1 else None
 
     # Rows of [B, F] for a sample that the view lacks, and for one that only the view has.
     of_old, of_new = np.hstack([np.eye(q), B_to_F]), np.hstack([F_to_B, np.eye(f)])
@@ -111,26 +110,24 @@ def _join(
     return Folded(out, encode.then(entry), turn, agreement=agreement)
 
 
-def ridge(AA: Array, AY: Array, yy: Array, n: int) -> tuple[Array, Array]:
-    """Regress Y on A, each output with the penalty that generalised cross-validation picks.
+def ridge(AA: Array, AY: Array, YY: Array, n: int) -> tuple[Array, float]:
+    """Regress Y on A, each main direction of Y with the penalty that suits it best.
+
+    The penalties are picked by generalised cross-validation, in closed form.
 
     Parameters
     ----------
-    AA : ndarray of shape (p, p)
-        AᵀA.
-    AY : ndarray of shape (p, m)
-        AᵀY.
-    yy : ndarray of shape (m,)
-        Squared lengths of the columns of Y.
+    AA, AY, YY : ndarray of shape (p, p), (p, m) and (m, m)
+        AᵀA, AᵀY and YᵀY.
     n : int
-        Number of rows of A and Y. Without any, the prediction is zero.
+        Number of rows of A and Y. With less than two, the prediction is zero.
 
     Returns
     -------
     coefficients : ndarray of shape (p, m)
         What A is multiplied with.
-    foretold : ndarray of shape (m,)
-        Cross-validated share of each output that is foretold, at least 0.
+    foretold : float
+        Cross-validated share of ‖Y‖² that is foretold, at least 0.
 
     Examples
     --------
@@ -139,22 +136,24 @@ def ridge(AA: Array, AY: Array, yy: Array, n: int) -> tuple[Array, Array]:
     >>> rng = np.random.default_rng(0)
     >>> A = rng.normal(size=(500, 3))
     >>> Y = np.column_stack([A @ [1, 2, 3], rng.normal(size=500)])
-    >>> _, foretold = ridge(A.T @ A, A.T @ Y, (Y**2).sum(axis=0), 500)
-    >>> foretold.round(2)
-    array([1., 0.])
+    >>> coefficients, foretold = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 500)
+    >>> coefficients.round(2) + 0.0
+    array([[1., 0.],
+           [2., 0.],
+           [3., 0.]])
     """
-    m = AY.shape[1]
-    if n < 2 or not AA.size:
-        return np.zeros_like(AY), np.zeros(m)
+    if n < 2:
+        return np.zeros_like(AY), 0.0
     values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
-    values = np.maximum(values, 0)
+    energy, R = linalg.eigh(YY, driver="evd", check_finite=False)
+    values, energy = np.maximum(values, 0), np.maximum(energy, 0)
     penalty = np.logspace(-2, 3, 16)[:, None] * max(values.mean(), np.finfo(float).tiny)
     inverse = 1 / (values + penalty)
-    QAY = Q.T @ AY
-    residual = yy - 2 * inverse @ QAY**2 + (inverse**2 * values) @ QAY**2
+    C = Q.T @ AY @ R
+    residual = energy - 2 * inverse @ C**2 + (inverse**2 * values) @ C**2
     freedom = np.maximum(1 - (inverse * values).sum(axis=1) / n, 1e-3)
-    score = np.maximum(residual, 0) / freedom[:, None] ** 2
-    best = score.argmin(axis=0)
-    error = score[best, np.arange(m)]
-    foretold = 1 - np.divide(error, yy, out=np.ones(m), where=yy > 0)
-    return Q @ (QAY / (values[:, None] + penalty[best, 0])), np.maximum(foretold, 0)
+    error = np.maximum(residual, 0) / freedom[:, None] ** 2
+    best = error.argmin(axis=0)
+    left = np.minimum(error.min(axis=0), energy).sum()
+    coefficients = Q @ (C / (values[:, None] + penalty[best, 0])) @ R.T
+    return coefficients, float(1 - left / max(energy.sum(), np.finfo(float).tiny))

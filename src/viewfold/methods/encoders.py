@@ -132,8 +132,8 @@ def learn(
     scaling, directions, spectrum = _main_directions(view, width, scale, threads)
     if not spectrum.size:
         raise ValueError(
-            f"View {view.name!r} has no feature that varies: it says nothing about its samples. "
-            "Leave it out."
+            f"View {view.name!r} has no feature that varies between its samples (n_samples={n}): "
+            "it says nothing about them. Leave it out."
         )
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     # Scores are U S; U S^½ lets weaker directions speak up.
@@ -257,7 +257,7 @@ def _document_frequency(rows: Rows, threads: int) -> Array:
 
 def _place(scores: Array, cosine: bool) -> Array:
     """Place landmarks by a few steps of k-means on a sample of rows."""
-    rows = (unit_rows(scores) if cosine else scores).astype(np.float32)
+    rows = unit_rows(scores) if cosine else scores
     if len(rows) <= LANDMARKS:
         return rows
     means = KMeans(LANDMARKS, init=rows[:LANDMARKS], n_init=1, max_iter=3, tol=0)
@@ -268,11 +268,11 @@ def _place(scores: Array, cosine: bool) -> Array:
 def _graph(rows: Array, points: Array) -> Matrix:
     """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
     q = min(NEIGHBOURS, len(points) - 1)
-    distance = rows.astype(np.float32) @ points.T
+    distance = rows @ points.T
     distance *= -2
     distance += (points * points).sum(axis=1)
     nearest = np.argpartition(distance, q, axis=1)[:, : q + 1]
-    near = np.take_along_axis(distance, nearest, axis=1).astype(np.float64)
+    near = np.take_along_axis(distance, nearest, axis=1)
     weight = near.max(axis=1, keepdims=True) - near
     total = weight.sum(axis=1, keepdims=True)
     weight = np.where(total > 0, weight / np.where(total > 0, total, 1), 1 / (q + 1))
@@ -295,8 +295,11 @@ def _embed_graph(
     affinity, degree = reduce(Rows(scores), join, threads)
     graph = sparse.vstack([parts[start] for start in sorted(parts)], format="csr")
     factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    values, vectors = top_eigenvectors(affinity * factor[:, None] * factor, most + 1)
-    values, vectors = values[1:], vectors[:, 1:]  # the first one is the same for everybody
+    affinity *= factor[:, None] * factor
+    # √degree is an eigenvector for the value 1, and the same for everybody. It may not be the only
+    # one for that value, so it is taken out by name.
+    same = np.sqrt(degree / degree.sum())
+    values, vectors = top_eigenvectors(affinity - np.outer(same, same), most)
     keep = values > 1e-9
     spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
     # Columns of the graph's U S² (relative to the largest S): smooth over the graph twice.
