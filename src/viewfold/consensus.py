@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -90,8 +91,10 @@ class Consensus:
     length: int | None
 
 
-def draw(ids: Array, most: int) -> NDArray[np.intp]:
+def draw(ids: Array, most: int, salt: str = "") -> NDArray[np.intp]:
     """Draw at most so many samples at random: which ones, and their order, depends on ids only.
+
+    Another salt draws others.
 
     Examples
     --------
@@ -101,7 +104,9 @@ def draw(ids: Array, most: int) -> NDArray[np.intp]:
     >>> set(ids[draw(ids, 2)]) == set(ids[::-1][draw(ids[::-1], 2)])
     True
     """
-    key = pd.util.hash_array(ids)
+    key = pd.util.hash_array(ids) ^ np.uint64(crc32(salt.encode()))
+    key *= np.uint64(0x9E3779B97F4A7C15)  # spreads the salt over all bits
+    key ^= key >> np.uint64(32)
     drawn = np.argpartition(key, most)[:most] if most < key.size else np.arange(key.size)
     return drawn[np.argsort(key[drawn], kind="stable")]
 
@@ -210,7 +215,7 @@ class Folded:
     agreement: float | None = None
 
 
-Method = Callable[[Array | None, View, Alignment], Folded]
+Method = Callable[[Consensus | None, View, Alignment], Folded]
 
 
 def fold(
@@ -225,7 +230,7 @@ def fold(
     view : View
         The view. Only small matrices are remembered of it.
     method : callable
-        ``method(embedding, view, alignment)`` returns a `Folded`.
+        ``method(consensus, view, alignment)`` returns a `Folded`.
     keep_encoders : bool, default=True
         Whether to keep what `predict` needs. Encoder and embedding together give a low-rank copy
         of the view.
@@ -236,7 +241,7 @@ def fold(
     """
     _check_fits(consensus, view)
     found = align(consensus, view)
-    result = method(None if consensus is None else consensus.embedding, view, found)
+    result = method(consensus, view, found)
     n, d = view.shape
     earlier: tuple[ViewRecord, ...] = () if consensus is None else consensus.views
     seen = np.zeros((found.ids.size, len(earlier) + 1), bool)

@@ -56,8 +56,8 @@ class FoldingEstimator(
     def _method(self) -> Method:
         """Return the method, with its parameters."""
 
-    def _reading(self, n_columns: int) -> dict[str, Any]:
-        """Return how clusters are read from a consensus with so many columns."""
+    def _reading(self) -> dict[str, Any]:
+        """Return how clusters are read from the consensus."""
         return {}
 
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
@@ -341,7 +341,7 @@ class FoldingEstimator(
             self.n_clusters,
             sample=draw(consensus.ids, sample_size(self.n_clusters)),
             previous=previous,
-            **self._reading(consensus.embedding.shape[1]),
+            **self._reading(),
             n_init=self.n_init,
             random_state=self.random_state,
         )
@@ -617,14 +617,18 @@ class ViewFold(FoldingEstimator):
         self.random_state = random_state
         self.keep_encoders = keep_encoders
 
+    @property
+    def _most_components(self) -> int:
+        return self.n_components or 3 * self.n_clusters
+
     def _method(self) -> Method:
         return partial(
             balanced.fold,
-            n_components=self.n_components or 3 * self.n_clusters,
+            n_components=self._most_components,
             encoder="mix" if self.encoder == "auto" else self.encoder,
             scale=self.scale,
         )
 
-    def _reading(self, n_columns: int) -> dict[str, Any]:
+    def _reading(self) -> dict[str, Any]:
         # The other half serves to complete rows of samples that lack a view.
-        return {"start": "ward", "columns": max(2, (n_columns + 1) // 2)}
+        return {"start": "ward", "columns": max(2, (self._most_components + 1) // 2)}

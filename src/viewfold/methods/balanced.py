@@ -10,20 +10,27 @@ main directions of both: sums over row blocks, small algebra, a map over row blo
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, reduce
-from viewfold.consensus import Alignment, Folded
+from viewfold.consensus import Alignment, Consensus, Folded
 from viewfold.methods import encoders
 from viewfold.methods.procrustes import gram
 from viewfold.methods.scaling import partners
 from viewfold.view import View
 
+AGREES = 0.02
+"""A view agrees with a consensus that foretells this share of it."""
+
+DOUBTED = 0.1
+"""What rows are multiplied with where nothing speaks for them."""
+
 
 def fold(
-    B: Array | None,
+    consensus: Consensus | None,
     view: View,
     found: Alignment,
     *,
@@ -35,7 +42,7 @@ def fold(
 
     Parameters
     ----------
-    B : ndarray of shape (n_previous, q) or None
+    consensus : Consensus or None
         The consensus so far; None for the first view.
     view : View
         The view.
@@ -54,7 +61,7 @@ def fold(
     """
     with blas_on_one_thread() as threads:
         encode, F = encoders.learn(view, n_components, kind=encoder, scale=scale, threads=threads)
-        if B is None:
+        if consensus is None:
             _, Q = encoders.top_eigenvectors(gram(Rows(F), threads), n_components)
             return Folded(F @ Q.astype(F.dtype), encode.then(Q), None)
         if found.n_shared == 0:
@@ -64,12 +71,18 @@ def fold(
                 "reason found in the data.",
                 stacklevel=2,
             )
-        return _join(B, F, encode, found, n_components, threads)
+        return _join(consensus, F, encode, found, n_components, threads)
 
 
 def _join(
-    B: Array, F: Array, encode: encoders.Encoder, found: Alignment, n_components: int, threads: int
+    consensus: Consensus,
+    F: Array,
+    encode: encoders.Encoder,
+    found: Alignment,
+    n_components: int,
+    threads: int,
 ) -> Folded:
+    B = consensus.embedding
     q, f = B.shape[1], F.shape[1]
 
     def sums(where: slice, block: Array) -> tuple[Array, ...]:
@@ -81,19 +94,28 @@ def _join(
 
     BB, BF, FF, new = reduce(Rows(F), sums, threads)
     absent = gram(Rows(B, found.absent), threads)
-    B_to_F, foretold = ridge(BB, BF, FF, found.n_shared)
-    F_to_B, _ = ridge(FF, BF.T, BB, found.n_shared)
-    agreement = foretold if found.n_shared > 1 else None
+    B_to_F, F_to_B = ridge(BB, BF, FF, found.n_shared), ridge(FF, BF.T, BB, found.n_shared)
+    agreement = B_to_F.share if found.n_shared > 1 else None
+    doubt = Doubt.after([view.agreement for view in consensus.views[1:]], agreement)
+    trust_B, trust_F = doubt.weights(F_to_B, f)
 
-    # Rows of [B, F] for a sample that the view lacks, and for one that only the view has.
-    of_old, of_new = np.hstack([np.eye(q), B_to_F]), np.hstack([F_to_B, np.eye(f)])
-    both = np.block([[BB, BF], [BF.T, FF]]) + of_old.T @ absent @ of_old + of_new.T @ new @ of_new
-    _, Q = encoders.top_eigenvectors(both, n_components)
-    turn, entry = of_old @ Q, of_new @ Q
+    # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
+    of_both = linalg.block_diag(trust_B, trust_F)
+    of_old = np.hstack([trust_B, B_to_F.coefficients @ trust_F])
+    of_new = np.hstack([F_to_B.coefficients @ trust_B, trust_F])
+    both = (
+        of_both.T @ np.block([[BB, BF], [BF.T, FF]]) @ of_both
+        + of_old.T @ absent @ of_old
+        + of_new.T @ new @ of_new
+    )
+    _, Q = encoders.top_eigenvectors(both, n_components * doubt.room)
+    shared, turn, entry = of_both @ Q, of_old @ Q, of_new @ Q
 
     dtype = np.result_type(B, F)
     out = np.empty((found.ids.size, Q.shape[1]), dtype)
-    from_B, from_F, from_new, from_old = (M.astype(dtype) for M in (Q[:q], Q[q:], entry, turn))
+    from_B, from_F, from_new, from_old = (
+        M.astype(dtype) for M in (shared[:q], shared[q:], entry, turn)
+    )
 
     def write(where: slice, block: Matrix) -> None:
         partner = found.partner[where]
@@ -110,7 +132,73 @@ def _join(
     return Folded(out, encode.then(entry), turn, agreement=agreement)
 
 
-def ridge(AA: Array, AY: Array, YY: Array, n: int) -> tuple[Array, float]:
+@dataclass(frozen=True)
+class Doubt:
+    """What to make of a view, given which views agreed with the consensus before them.
+
+    Noise agrees with nothing. Until two views have agreed nobody can say which of them is noise,
+    so all of them are kept side by side. When the first two agree, what the newer one does not
+    foretell of a consensus of several views is doubted; from then on, views that do not agree are.
+    Views that agree from the start are left alone.
+
+    Attributes
+    ----------
+    view, consensus : bool
+        What is doubted.
+    room : int
+        How many views have to be kept side by side.
+    """
+
+    view: bool
+    consensus: bool
+    room: int
+
+    @classmethod
+    def after(cls, earlier: list[float | None], agreement: float | None) -> Doubt:
+        """Judge a view from the agreements of the views between the first and it, and its own."""
+        confirmed = any(value is not None and value >= AGREES for value in earlier)
+        agrees = agreement is not None and agreement >= AGREES
+        return cls(
+            view=confirmed and agreement is not None and not agrees,
+            consensus=agrees and not confirmed and len(earlier) > 0,
+            room=1 if confirmed or agrees else len(earlier) + 2,
+        )
+
+    def weights(self, F_to_B: Regression, f: int) -> tuple[Array, Array]:
+        """Return what the rows of consensus and view are multiplied with."""
+        weight_B, weight_F = np.eye(len(F_to_B.basis)), np.eye(f)
+        if self.view:
+            weight_F *= DOUBTED
+        if self.consensus:
+            factor = np.clip(F_to_B.foretold / AGREES, DOUBTED, 1)
+            weight_B = (F_to_B.basis * factor) @ F_to_B.basis.T
+        return weight_B, weight_F
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A ridge regression of Y on A.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (p, m)
+        What A is multiplied with.
+    basis : ndarray of shape (m, m)
+        The main directions of Y.
+    foretold : ndarray of shape (m,)
+        The share of ‖Y‖² in each of them that is foretold, by cross-validation, from 0 to 1.
+    share : float
+        The same of all of ‖Y‖², under one penalty for all: picking one for each would find
+        something to foretell in pure noise.
+    """
+
+    coefficients: Array
+    basis: Array
+    foretold: Array
+    share: float
+
+
+def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
     """Regress Y on A, each main direction of Y with the penalty that suits it best.
 
     The penalties are picked by generalised cross-validation, in closed form.
@@ -124,10 +212,7 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> tuple[Array, float]:
 
     Returns
     -------
-    coefficients : ndarray of shape (p, m)
-        What A is multiplied with.
-    foretold : float
-        Cross-validated share of ‖Y‖² that is foretold, at least 0.
+    Regression
 
     Examples
     --------
@@ -136,17 +221,18 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> tuple[Array, float]:
     >>> rng = np.random.default_rng(0)
     >>> A = rng.normal(size=(500, 3))
     >>> Y = np.column_stack([A @ [1, 2, 3], rng.normal(size=500)])
-    >>> coefficients, foretold = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 500)
-    >>> coefficients.round(2) + 0.0
-    array([[1., 0.],
-           [2., 0.],
-           [3., 0.]])
+    >>> found = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 500)
+    >>> found.foretold.round(2)
+    array([0., 1.])
+    >>> found.coefficients[:, 0].round(1)
+    array([1., 2., 3.])
     """
-    if n < 2:
-        return np.zeros_like(AY), 0.0
-    values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
     energy, R = linalg.eigh(YY, driver="evd", check_finite=False)
-    values, energy = np.maximum(values, 0), np.maximum(energy, 0)
+    energy = np.maximum(energy, 0)
+    if n < 2:
+        return Regression(np.zeros_like(AY), R, np.zeros_like(energy), 0.0)
+    values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
+    values = np.maximum(values, 0)
     penalty = np.logspace(-2, 3, 16)[:, None] * max(values.mean(), np.finfo(float).tiny)
     inverse = 1 / (values + penalty)
     C = Q.T @ AY @ R
@@ -154,6 +240,11 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> tuple[Array, float]:
     freedom = np.maximum(1 - (inverse * values).sum(axis=1) / n, 1e-3)
     error = np.maximum(residual, 0) / freedom[:, None] ** 2
     best = error.argmin(axis=0)
-    left = np.minimum(error.min(axis=0), energy).sum()
-    coefficients = Q @ (C / (values[:, None] + penalty[best, 0])) @ R.T
-    return coefficients, float(1 - left / max(energy.sum(), np.finfo(float).tiny))
+    left = np.divide(error.min(axis=0), energy, out=np.ones_like(energy), where=energy > 0)
+    left_of_all = error.sum(axis=1).min() / max(energy.sum(), np.finfo(float).tiny)
+    return Regression(
+        coefficients=Q @ (C / (values[:, None] + penalty[best, 0])) @ R.T,
+        basis=R,
+        foretold=np.maximum(1 - left, 0),
+        share=max(1 - float(left_of_all), 0.0),
+    )

@@ -68,8 +68,8 @@ class Encoder:
         Factors of the leading scores; empty if they are not used.
     landmarks : Landmarks or None
         The curved description, if it is used.
-    energy : tuple of float
-        What balances the two.
+    center, factor : ndarray of shape (n_linear + n_coordinates,)
+        Taken off the features, and what balances the two descriptions.
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
     """
@@ -78,7 +78,8 @@ class Encoder:
     directions: Array
     linear: Array
     landmarks: Landmarks | None
-    energy: tuple[float, float]
+    center: Array
+    factor: Array
     output: Array
 
     def __call__(self, block: Matrix) -> Array:
@@ -95,11 +96,14 @@ class Encoder:
 
     def features(self, scores: Array, graph: Matrix | None = None) -> Array:
         """Describe samples by their scores."""
-        parts = [self.energy[0] * damped(scores[:, : self.linear.size] * self.linear)]
+        return ((self._raw(scores, graph) - self.center) * self.factor).astype(scores.dtype)
+
+    def _raw(self, scores: Array, graph: Matrix | None) -> Array:
+        parts = [damped(scores[:, : self.linear.size] * self.linear)]
         if self.landmarks is not None:
             graph = self.landmarks.graph(scores) if graph is None else graph
-            parts.append(self.energy[1] * damped(graph @ self.landmarks.coordinates))
-        return np.hstack(parts).astype(scores.dtype, copy=False)
+            parts.append(damped(graph @ self.landmarks.coordinates))
+        return np.hstack(parts)
 
 
 def learn(
@@ -138,7 +142,8 @@ def learn(
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     # Scores are U S; U S^½ lets weaker directions speak up.
     linear = 1 / np.sqrt(leading * spectrum[0])
-    encoder = Encoder(scaling, directions, linear, None, (1.0, 1.0), np.eye(0))
+    none = np.empty(0)
+    encoder = Encoder(scaling, directions, linear, None, none, none, np.eye(0))
 
     scores = np.empty((n, spectrum.size), rows.dtype)
 
@@ -149,18 +154,26 @@ def learn(
     graph = None
     if kind != "linear":
         cosine = scaling.text is not None
-        points = _place(scores[draw(view.ids, 5000)], cosine)
+        # Were landmarks the same samples in every view, views of noise would agree on who is one.
+        points = _place(scores[draw(view.ids, 5000, salt=view.name or "")], cosine)
         landmarks, graph = _embed_graph(scores, points, cosine, n_components, threads)
         encoder = replace(encoder, landmarks=landmarks)
-    features = encoder.features(scores, graph)
-    # Each description gets an equal share of the energy n.
-    split = linear.size
+    return _balanced(encoder, scores, graph)
+
+
+def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
+    """Centre the features, and give each description an equal share of the energy n."""
+    features = encoder._raw(scores, graph)
+    center = features.mean(axis=0)
+    features -= center
+    n, split = len(features), encoder.linear.size
     energies = [float(np.vdot(part, part)) for part in (features[:, :split], features[:, split:])]
-    share = n / sum(energy > 0 for energy in energies)
+    share = n / max(sum(energy > 0 for energy in energies), 1)
     first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
-    features[:, :split] *= first
-    features[:, split:] *= second
-    return replace(encoder, energy=(first, second), output=np.eye(features.shape[1])), features
+    factor = np.repeat([first, second], [split, features.shape[1] - split])
+    features *= factor
+    encoder = replace(encoder, center=center, factor=factor, output=np.eye(factor.size))
+    return encoder, features.astype(scores.dtype, copy=False)
 
 
 def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:

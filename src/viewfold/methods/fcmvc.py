@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
-from viewfold.consensus import Alignment, Folded
+from viewfold.consensus import Alignment, Consensus, Folded
 from viewfold.methods.procrustes import gram, inverse_sqrt, polar, reorthonormalise, times, whitener
 from viewfold.methods.scaling import (
     Products,
@@ -34,7 +34,7 @@ Solver = Literal["auto", "gram", "direct"]
 
 
 def fold(
-    Zp: Array | None,
+    consensus: Consensus | None,
     view: View,
     found: Alignment,
     *,
@@ -49,7 +49,7 @@ def fold(
 
     Parameters
     ----------
-    Zp : ndarray of shape (n_previous, n_clusters) or None
+    consensus : Consensus or None
         The consensus so far; None for the first view.
     view : View
         The view.
@@ -80,8 +80,9 @@ def fold(
             stacklevel=2,
         )
     with blas_on_one_thread() as threads:
-        if Zp is None:
+        if consensus is None:
             return _first(view.rows, n_clusters, scale, threads)
+        Zp = consensus.embedding
         if found.n_shared == 0:
             warnings.warn(
                 f"View {view.name!r} shares no sample with the {found.previous.size} folded so "
