@@ -109,7 +109,7 @@ def test_an_earlier_clustering_is_one_of_the_starts() -> None:
 
 
 def test_confidence_is_low_between_clusters() -> None:
-    found = Clustering(np.empty(0, int), np.eye(2))
+    found = Clustering(np.empty(0, int), np.eye(2), np.eye(2))
     confidence = found.confidence(np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]]))
     assert confidence[0] == 1
     assert 0 < confidence[1] < 1

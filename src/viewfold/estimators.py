@@ -270,7 +270,7 @@ class FoldingEstimator(
 
     @property
     def cluster_centers_(self) -> Array:
-        """Centres of the clusters, among embedding rows of unit length."""
+        """Centres of the clusters; see `Clustering` for where they lie."""
         return self._fitted.clustering.centers
 
     @property
@@ -574,8 +574,8 @@ class ViewFold(FoldingEstimator):
         The consensus.
     views_ : tuple of ViewRecord
         What is remembered of each view.
-    cluster_centers_ : ndarray of shape (n_clusters, n_columns)
-        Centres of the clusters in the leading half of the columns, among rows of unit length.
+    cluster_centers_ : ndarray of shape (n_clusters, n_clusters - 1)
+        Centres of the clusters, in the directions that tell them apart best.
     n_iter_ : int
         Always 1: a fold is not iterative.
 
@@ -631,4 +631,5 @@ class ViewFold(FoldingEstimator):
 
     def _reading(self) -> dict[str, Any]:
         # The other half serves to complete rows of samples that lack a view.
-        return {"start": "ward", "columns": max(2, (self._most_components + 1) // 2)}
+        columns = max(2, (self._most_components + 1) // 2)
+        return {"start": "ward", "columns": columns, "sharpen": True}

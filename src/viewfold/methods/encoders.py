@@ -164,9 +164,13 @@ def learn(
 def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
     """Centre the features, and give each description an equal share of the energy n."""
     features = encoder._raw(scores, graph)
-    center = features.mean(axis=0)
-    features -= center
     n, split = len(features), encoder.linear.size
+    center = features.mean(axis=0)
+    if encoder.scaling.text is not None:
+        center[:split] = (
+            0  # the main direction of text is its mean, and says how much of it there is
+        )
+    features -= center
     energies = [float(np.vdot(part, part)) for part in (features[:, :split], features[:, split:])]
     share = n / max(sum(energy > 0 for energy in energies), 1)
     first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
