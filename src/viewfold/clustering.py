@@ -99,8 +99,8 @@ def cluster(
     columns : int, optional
         How many leading columns k-means looks at; all of them if not given.
     previous : ndarray of int, optional
-        Labels before the last fold, −1 for new samples. They are one more start, and the new
-        clusters take over their numbers.
+        Labels before the last fold, −1 for new samples. The new clusters take over their numbers,
+        and where starts are random, they are one more start.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
     sharpen : bool, default=False
@@ -132,7 +132,9 @@ def cluster(
             best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
         if len(rows) > few:
             best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
-        known = None if previous is None else _means(rows, previous[sample], n_clusters)
+        known = None
+        if previous is not None and start == "random":
+            known = _means(rows, previous[sample], n_clusters)
         if known is not None:
             warm = KMeans(n_clusters, init=known, n_init=1).fit(rows)
             best = min(warm, best, key=lambda model: model.inertia_)
@@ -172,7 +174,7 @@ def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> 
     """
     most = min(len(rows), max(500, 20 * n_clusters))
     models = []
-    for i, share in zip(range(n_init), cycle((1, 1 / 2, 2 / 3, 1 / 3, 5 / 12)), strict=False):
+    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 2)), strict=False):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, int(share * embedding.shape[1]))
         tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1

@@ -556,8 +556,8 @@ class ViewFold(FoldingEstimator):
     scale : {"auto", "zscore", "l2", "tfidf", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
         unit length, other sparse non-negative weights unit length, everything else a z-score.
-    n_init : int, default=5
-        Starts of k-means; the best one counts.
+    n_init : int, default=3
+        Starts of k-means, from trees that Ward's method grows; the best one counts.
     random_state : int, RandomState or None, default=None
         Seed of k-means, where it needs one.
     keep_encoders : bool, default=True
@@ -605,7 +605,7 @@ class ViewFold(FoldingEstimator):
         encoder: Literal["auto", "linear", "landmarks", "mix"] = "auto",
         n_components: int | None = None,
         scale: encoders.Scale = "auto",
-        n_init: int = 5,
+        n_init: int = 3,
         random_state: Any = None,
         keep_encoders: bool = True,
     ) -> None:

@@ -25,6 +25,9 @@ from viewfold.view import View
 AGREES = 0.02
 """A view agrees with a consensus that foretells this share of it."""
 
+PENALTIES = np.logspace(-2, 3, 16)
+"""What a ridge regression may choose from, relative to the mean eigenvalue."""
+
 DOUBTED = 0.1
 """What rows are multiplied with where nothing speaks for them."""
 
@@ -90,19 +93,24 @@ def _join(
         known = partner >= 0
         Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
         Bs = B[partner[known]].astype(np.float64)
-        return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Fn.T @ Fn
+        return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Fn.T @ Fn, Bs.sum(axis=0), Fs.sum(axis=0)
 
-    BB, BF, FF, new = reduce(Rows(F), sums, threads)
+    BB, BF, FF, new, sum_B, sum_F = reduce(Rows(F), sums, threads)
     absent = gram(Rows(B, found.absent), threads)
-    B_to_F, F_to_B = ridge(BB, BF, FF, found.n_shared), ridge(FF, BF.T, BB, found.n_shared)
-    agreement = B_to_F.share if found.n_shared > 1 else None
+    n = found.n_shared
+    B_to_F, F_to_B = ridge(BB, BF, FF, n).coefficients, ridge(FF, BF.T, BB, n).coefficients
+    # That all rows have something in common is no agreement: it is judged about the mean.
+    own_B = BB - np.outer(sum_B, sum_B) / max(n, 1)
+    own_F = FF - np.outer(sum_F, sum_F) / max(n, 1)
+    common = BF - np.outer(sum_B, sum_F) / max(n, 1)
+    agreement = ridge(own_B, common, own_F, n).share if n > 1 else None
     doubt = Doubt.after([view.agreement for view in consensus.views[1:]], agreement)
-    trust_B, trust_F = doubt.weights(F_to_B, f)
+    trust_B, trust_F = doubt.weights(ridge(own_F, common.T, own_B, n), f)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(trust_B, trust_F)
-    of_old = np.hstack([trust_B, B_to_F.coefficients @ trust_F])
-    of_new = np.hstack([F_to_B.coefficients @ trust_B, trust_F])
+    of_old = np.hstack([trust_B, B_to_F @ trust_F])
+    of_new = np.hstack([F_to_B @ trust_B, trust_F])
     both = (
         of_both.T @ np.block([[BB, BF], [BF.T, FF]]) @ of_both
         + of_old.T @ absent @ of_old
@@ -233,7 +241,7 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
         return Regression(np.zeros_like(AY), R, np.zeros_like(energy), 0.0)
     values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
     values = np.maximum(values, 0)
-    penalty = np.logspace(-2, 3, 16)[:, None] * max(values.mean(), np.finfo(float).tiny)
+    penalty = PENALTIES[:, None] * max(values.mean(), np.finfo(float).tiny)
     inverse = 1 / (values + penalty)
     C = Q.T @ AY @ R
     residual = energy - 2 * inverse @ C**2 + (inverse**2 * values) @ C**2

@@ -25,10 +25,19 @@ from viewfold.view import View
 Kind = Literal["linear", "landmarks", "mix"]
 Scale = Literal["auto", "zscore", "l2", "tfidf"] | None
 
+LINEAR_POWER = 0.5
+"""Scores are U S^½ rather than U S: weaker directions may speak up."""
+
+GRAPH_POWER = 2.0
+"""Coordinates among landmarks are U S²: smoothed over the graph twice."""
+
 LANDMARKS = 500
 NEIGHBOURS = 8
 GRAPH_DIRECTIONS = 100
+"""Distances to landmarks are taken in at least so many directions."""
+
 WIDEST_GRAM = 2048
+"""A view with more features is walked several times instead of forming XᵀX."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +77,8 @@ class Encoder:
         Factors of the leading scores; empty if they are not used.
     landmarks : Landmarks or None
         The curved description, if it is used.
-    center, factor : ndarray of shape (n_linear + n_coordinates,)
-        Taken off the features, and what balances the two descriptions.
+    factor : ndarray of shape (n_linear + n_coordinates,)
+        What balances the two descriptions.
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
     """
@@ -78,7 +87,6 @@ class Encoder:
     directions: Array
     linear: Array
     landmarks: Landmarks | None
-    center: Array
     factor: Array
     output: Array
 
@@ -96,7 +104,7 @@ class Encoder:
 
     def features(self, scores: Array, graph: Matrix | None = None) -> Array:
         """Describe samples by their scores."""
-        return ((self._raw(scores, graph) - self.center) * self.factor).astype(scores.dtype)
+        return (self._raw(scores, graph) * self.factor).astype(scores.dtype, copy=False)
 
     def _raw(self, scores: Array, graph: Matrix | None) -> Array:
         parts = [damped(scores[:, : self.linear.size] * self.linear)]
@@ -140,10 +148,8 @@ def learn(
             "it says nothing about them. Leave it out."
         )
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
-    # Scores are U S; U S^½ lets weaker directions speak up.
-    linear = 1 / np.sqrt(leading * spectrum[0])
-    none = np.empty(0)
-    encoder = Encoder(scaling, directions, linear, None, none, none, np.eye(0))
+    linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
+    encoder = Encoder(scaling, directions, linear, None, np.empty(0), np.eye(0))
 
     scores = np.empty((n, spectrum.size), rows.dtype)
 
@@ -162,21 +168,15 @@ def learn(
 
 
 def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
-    """Centre the features, and give each description an equal share of the energy n."""
+    """Give each description an equal share of the energy n."""
     features = encoder._raw(scores, graph)
     n, split = len(features), encoder.linear.size
-    center = features.mean(axis=0)
-    if encoder.scaling.text is not None:
-        center[:split] = (
-            0  # the main direction of text is its mean, and says how much of it there is
-        )
-    features -= center
     energies = [float(np.vdot(part, part)) for part in (features[:, :split], features[:, split:])]
     share = n / max(sum(energy > 0 for energy in energies), 1)
     first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
     factor = np.repeat([first, second], [split, features.shape[1] - split])
     features *= factor
-    encoder = replace(encoder, center=center, factor=factor, output=np.eye(factor.size))
+    encoder = replace(encoder, factor=factor, output=np.eye(factor.size))
     return encoder, features.astype(scores.dtype, copy=False)
 
 
@@ -319,6 +319,5 @@ def _embed_graph(
     values, vectors = top_eigenvectors(affinity - np.outer(same, same), most)
     keep = values > 1e-9
     spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
-    # Columns of the graph's U S² (relative to the largest S): smooth over the graph twice.
-    smooth = spectrum / spectrum[:1] ** 2
+    smooth = (spectrum / spectrum[:1]) ** GRAPH_POWER / spectrum
     return replace(landmarks, coordinates=factor[:, None] * vectors * smooth), graph
