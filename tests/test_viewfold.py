@@ -1,0 +1,169 @@
+"""Balanced folding: what ViewFold promises beyond the contracts of every estimator."""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import load
+from scipy import sparse
+
+from viewfold import FCMVC, ViewFold, missing
+from viewfold.datasets import load_digits_views
+from viewfold.methods import encoders
+from viewfold.methods.balanced import AGREES, Doubt, ridge
+from viewfold.metrics import accuracy
+
+
+@pytest.fixture(scope="module")
+def digits():
+    found = load_digits_views()
+    return [found.views[name][:900] for name in ("zones", "edges", "profiles")], found.target[:900]
+
+
+def acc(views, y, **params) -> float:
+    model = ViewFold(10, random_state=0, **params).fit(views)
+    return accuracy(y[model.ids_], model.labels_)
+
+
+def noise(n: int, width: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, width))
+
+
+def test_the_order_of_views_hardly_matters(digits) -> None:
+    views, y = digits
+
+    def agreement(make) -> float:
+        """Least correlation of the samples' products between two orders of the views."""
+        products = []
+        for order in itertools.permutations(views):
+            Z = make(10, random_state=0).fit(order).embedding_
+            products.append((Z @ Z.T).ravel())
+        return np.corrcoef(products).min()
+
+    assert agreement(ViewFold) > 0.9 > agreement(FCMVC)
+    assert min(acc(order, y) for order in itertools.permutations(views)) > 0.8
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_views_of_noise_do_little_harm(digits, first: bool, count: int) -> None:
+    views, y = digits
+    extra = [noise(900, 60, seed) for seed in range(count)]
+    with_noise = extra + views if first else views + extra
+    assert acc(with_noise, y) > acc(views, y) - 0.02
+    model = ViewFold(10, random_state=0).fit(with_noise)
+    agreements = [view.agreement for view in model.views_]
+    good = slice(count + 1, None) if first else slice(1, 3)
+    assert min(agreements[good]) > AGREES
+    assert max(set(agreements[1:]) - set(agreements[good])) < AGREES
+
+
+def test_a_late_first_agreement_doubts_the_consensus_and_later_noise_the_view() -> None:
+    assert Doubt.after([], 0.4) == Doubt(view=False, consensus=False, room=1)
+    assert Doubt.after([], 0.0) == Doubt(view=False, consensus=False, room=2)
+    assert Doubt.after([0.0], 0.0).room == 3
+    assert Doubt.after([0.0], 0.4) == Doubt(view=False, consensus=True, room=1)
+    assert Doubt.after([0.4], 0.0) == Doubt(view=True, consensus=False, room=1)
+    assert Doubt.after([0.4], None) == Doubt(view=False, consensus=False, room=1)
+
+
+def test_views_without_a_common_sample_keep_their_own_structure(digits) -> None:
+    (a, b, _), _ = digits
+    model = ViewFold(10, random_state=0).partial_fit(a[:450], ids=np.arange(450))
+    alone = model.embedding_
+    with pytest.warns(UserWarning, match="shares no sample with the 450"):
+        model.partial_fit(b[450:], ids=np.arange(450, 900))
+    Z = model.embedding_
+    assert np.abs(Z[:450] @ Z[450:].T).max() < 1e-9
+    assert np.corrcoef((Z[:450] @ Z[:450].T).ravel(), (alone @ alone.T).ravel())[0, 1] > 0.99
+    assert model.views_[1].agreement is None
+
+
+def test_missing_samples_are_completed_from_other_views(digits) -> None:
+    views, y = digits
+    gone = missing.by_paper_rule(900, 3, 0.4, random_state=0)
+    assert acc(missing.by_mask(views, gone), y) > 0.85
+    model = ViewFold(10, random_state=0).fit(missing.by_mask(views, gone))
+    full = ViewFold(10, random_state=0).fit(views)
+    lacking = gone.any(axis=1)
+    products = [m.embedding_[lacking] @ m.embedding_[lacking].T for m in (model, full)]
+    assert np.corrcoef(products[0].ravel(), products[1].ravel())[0, 1] > 0.7
+
+
+def test_transform_embeds_a_row_as_a_sample_that_is_in_that_view_alone(digits) -> None:
+    views, _ = digits
+    model = ViewFold(10, random_state=0)
+    for i, X in enumerate(views):
+        some = np.arange(0 if i == 0 else 100, 900)  # 0..99 are in the first view only
+        model.partial_fit(X[some], ids=some)
+    assert np.allclose(model.transform(views[0][:100], view=0), model.embedding_[:100], atol=1e-9)
+
+
+def test_confidence_rises_with_accuracy(digits) -> None:
+    views, y = digits
+    frame = ViewFold(10, random_state=0).fit(views[:1]).to_frame()
+    sure = frame["confidence"].to_numpy() > frame["confidence"].median()
+    assert accuracy(y[sure], frame["cluster"][sure]) > accuracy(y[~sure], frame["cluster"][~sure])
+
+
+def counts(n: int = 200, words: int = 400, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
+    """Word counts of documents about four topics."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, n)
+    rate = 0.02 + 0.4 * (np.arange(words) % 8 == y[:, None])
+    rate *= rng.uniform(0.2, 2, size=(n, 1))  # documents have different lengths
+    return sparse.csr_array(rng.poisson(rate)), y
+
+
+def test_text_is_recognised_and_scaled_as_text() -> None:
+    X, y = counts()
+    assert encoders.scale_of(X) == "tfidf"
+    labels = {scale: ViewFold(4, scale=scale).fit(X).labels_ for scale in ("auto", "tfidf")}
+    assert np.array_equal(labels["auto"], labels["tfidf"])
+    assert accuracy(y, labels["auto"]) > 0.95
+    dense = ViewFold(4).fit(X.toarray())
+    assert accuracy(labels["auto"], dense.labels_) == 1
+    assert np.array_equal(dense.predict(X.toarray()), dense.labels_)
+
+
+def test_wide_views_need_no_gram_matrix(monkeypatch, digits) -> None:
+    views, _ = digits
+    whole = ViewFold(10, random_state=0).fit(views)
+    monkeypatch.setattr(encoders, "WIDEST_GRAM", 10)
+    walked = ViewFold(10, random_state=0).fit(views)
+    assert accuracy(whole.labels_, walked.labels_) > 0.97
+
+
+def test_a_view_that_says_nothing_is_refused() -> None:
+    model = ViewFold(2).partial_fit(noise(20, 3))
+    with pytest.raises(ValueError, match=r"'same' has no feature that varies .* Leave it out"):
+        model.partial_fit(np.ones((20, 3)), view="same")
+    assert len(model.views_) == 1
+
+
+def test_ridge_penalty_follows_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(60, 30))
+    Y = A @ rng.normal(size=(30, 5)) + rng.normal(size=(60, 5)) * 20
+    clean, noisy = (
+        np.linalg.norm(ridge(A.T @ A, A.T @ target, target.T @ target, 60).coefficients)
+        / np.linalg.norm(np.linalg.lstsq(A, target, rcond=None)[0])
+        for target in (A @ rng.normal(size=(30, 5)), Y)
+    )
+    assert clean > 0.95
+    assert noisy < 0.5
+    nothing = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 1)
+    assert not nothing.coefficients.any()
+
+
+def test_fewer_components_can_be_asked_for(digits) -> None:
+    views, _ = digits
+    assert ViewFold(10, n_components=12).fit(views).embedding_.shape == (900, 12)
+    for encoder in ("linear", "landmarks"):
+        assert ViewFold(10, encoder=encoder, random_state=0).fit(views).labels_.shape == (900,)
+
+
+@pytest.mark.parametrize(("name", "least"), [("uci-digit", 0.93), ("msrc-v5", 0.85)])
+def test_shared_sets_are_clustered_well(name: str, least: float) -> None:
+    views, y = load(name)
+    assert accuracy(y, ViewFold(len(np.unique(y)), random_state=0).fit(views).labels_) > least
