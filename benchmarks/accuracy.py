@@ -50,7 +50,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of .npz files")
     parser.add_argument("--part", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--batch", action="store_true", help="with the batch methods")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="data sets")
+    parser.add_argument("--batch", action="store_true", help="with the batch methods (an hour)")
+    parser.add_argument("--environment", type=Path, default=batch_methods.FOLDER, help="of those")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")  # views without common samples
     for part in asked.part:
@@ -84,11 +86,11 @@ def masks(n: int, views: int, ratio: float) -> list[np.ndarray]:
     return [missing.by_paper_rule(n, views, ratio, seed) for seed in range(3 if ratio else 1)]
 
 
-def rows(make: Callable[[int], FoldingEstimator], folder: Path) -> np.ndarray:
+def rows(make: Callable[[int], FoldingEstimator], asked: argparse.Namespace) -> np.ndarray:
     """Return set × ratio × (ACC, NMI)."""
     result = []
-    for name in SETS:
-        views, y = load(folder, name)
+    for name in asked.sets:
+        views, y = load(asked.data, name)
         k = len(np.unique(y))
         result.append(
             [
@@ -122,12 +124,12 @@ def cell(pair: Any) -> str:
 
 def table(asked: argparse.Namespace) -> None:
     """ACC/NMI on all sets, and the same on the average."""
-    methods = {"FCMVC": rows(paper, asked.data), "ViewFold": rows(default, asked.data)}
+    methods = {"FCMVC": rows(paper, asked), "ViewFold": rows(default, asked)}
     if asked.batch:
-        methods |= batch_rows(asked.data)
+        methods |= batch_rows(asked)
     print("| data set | missing | " + " | ".join(methods) + " |")
     print("|---|---|" + "---|" * len(methods))
-    for i, name in enumerate([*SETS, "average"]):
+    for i, name in enumerate([*asked.sets, "average"]):
         for j, ratio in enumerate(RATIOS):
             pairs = [
                 np.mean(found[:, j], axis=0) if name == "average" else found[i, j]
@@ -146,15 +148,15 @@ def table(asked: argparse.Namespace) -> None:
         )
 
 
-def batch_rows(folder: Path) -> dict[str, np.ndarray]:
+def batch_rows(asked: argparse.Namespace) -> dict[str, np.ndarray]:
     """Run the batch methods, each with the better of two scalings for each set and ratio."""
-    python = batch_methods.make_environment()
+    python = batch_methods.make_environment(asked.environment)
     found: dict[str, np.ndarray] = {}
     times: dict[str, float] = {}
     for method in batch_methods.METHODS:
-        result = np.full((len(SETS), len(RATIOS), 2), np.nan)
-        for i, name in enumerate(SETS):
-            views, y = load(folder, name)
+        result = np.full((len(asked.sets), len(RATIOS), 2), np.nan)
+        for i, name in enumerate(asked.sets):
+            views, y = load(asked.data, name)
             k = len(np.unique(y))
             whole = [v.toarray() if sparse.issparse(v) else v.astype(np.float64) for v in views]
             for j, ratio in enumerate(RATIOS):
@@ -176,7 +178,7 @@ def batch_rows(folder: Path) -> dict[str, np.ndarray]:
                         best = max(best, mean) if not np.isnan(best[0]) else mean
                 result[i, j] = best
         found[method] = result
-    views, y = load(folder, "uci-digit")
+    views, y = load(asked.data, "uci-digit")
     with threadpool_limits(1):
         own = min(cpu_seconds(lambda: default(10).fit(views)) for _ in range(5))
     print(
@@ -196,12 +198,12 @@ def order(asked: argparse.Namespace) -> None:
     """Spread of ACC over the order of complete views: all orders, or ten random ones."""
     print("| data set | orders | ViewFold: mean | std | FCMVC: mean | std |")
     print("|---" * 6 + "|")
-    for name in SETS:
+    for name in asked.sets:
         views, y = load(asked.data, name)
-        orders = list(itertools.permutations(range(len(views))))
-        if len(views) > 3:
-            rng = np.random.default_rng(0)
-            orders = [tuple(rng.permutation(len(views))) for _ in range(10)]
+        rng = np.random.default_rng(0)
+        orders: list[Any] = [rng.permutation(len(views)) for _ in range(10)]
+        if len(views) <= 3:
+            orders = list(itertools.permutations(range(len(views))))
         k = len(np.unique(y))
         line = f"| {name} | {len(orders)} |"
         for make in (default, paper):
@@ -284,7 +286,7 @@ def ablation(asked: argparse.Namespace) -> None:
     print("| | " + " | ".join(f"{ratio:.0%}" for ratio in RATIOS) + " |\n|---|---|---|---|")
     for name, (make, changes) in cases.items():
         with changed(*changes):
-            average = rows(make, asked.data).mean(axis=0)
+            average = rows(make, asked).mean(axis=0)
         print(f"| {name} | " + " | ".join(map(cell, average)) + " |", flush=True)
 
 
@@ -294,7 +296,7 @@ def confidence(asked: argparse.Namespace) -> None:
     from scipy.optimize import linear_sum_assignment
     from sklearn.metrics.cluster import contingency_matrix
 
-    for name in SETS:
+    for name in asked.sets:
         views, y = load(asked.data, name)
         _, y = np.unique(y, return_inverse=True)
         gone = missing.by_paper_rule(len(y), len(views), 0.3, 0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from viewfold import datasets, metrics, missing
     from viewfold.consensus import Consensus, ViewRecord
     from viewfold.estimators import FCMVC, ViewFold
+    from viewfold.selection import Suggestion, suggest_n_clusters
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -22,6 +23,8 @@ _home = {
     "ViewFold": "viewfold.estimators",
     "Consensus": "viewfold.consensus",
     "ViewRecord": "viewfold.consensus",
+    "Suggestion": "viewfold.selection",
+    "suggest_n_clusters": "viewfold.selection",
     "View": "viewfold.view",
     "as_view": "viewfold.view",
     "as_views": "viewfold.view",
@@ -30,6 +33,7 @@ _home = {
 __all__ = [
     "FCMVC",
     "Consensus",
+    "Suggestion",
     "View",
     "ViewFold",
     "ViewRecord",
@@ -38,6 +42,7 @@ __all__ = [
     "datasets",
     "metrics",
     "missing",
+    "suggest_n_clusters",
 ]
 
 

@@ -1,0 +1,86 @@
+"""How many clusters: suggestions, errors, plots."""
+
+import sys
+
+import numpy as np
+import pytest
+from conftest import load
+
+from viewfold import ViewFold
+from viewfold.selection import Suggestion, suggest_n_clusters
+
+
+def clusters(k: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(k)
+    y = rng.permutation(np.repeat(np.arange(k), 40))
+    return [4 * rng.normal(size=(k, d))[y] + rng.normal(size=(40 * k, d)) for d in (12, 30, 9)]
+
+
+@pytest.mark.parametrize("k", [4, 7])
+def test_clear_clusters_are_counted(k) -> None:
+    views = clusters(k)
+    found = suggest_n_clusters(views, range(2, 15))
+    assert found.best == k
+    assert list(found.scores) == list(range(2, 15))
+    assert suggest_n_clusters(ViewFold(14, random_state=0).fit(views), range(2, 15)).best == k
+
+
+def test_samples_may_be_missing_and_the_order_of_candidates_does_not_matter() -> None:
+    views = clusters(5)
+    parts = [views[0][:150], views[1][50:]]
+    ids = [np.arange(150), np.arange(50, 200)]
+    found = suggest_n_clusters(parts, [8, 5, 3, 4, 6, 5], ids=ids)
+    assert found.best == 5
+    assert found == suggest_n_clusters(parts, iter([3, 4, 5, 6, 8]), ids=ids)
+
+
+def test_identical_rows_are_no_trouble() -> None:
+    views = [np.repeat(np.eye(4), 10, axis=0), np.repeat(np.eye(4)[::-1], 10, axis=0)]
+    found = suggest_n_clusters(views, range(2, 8))
+    assert np.isfinite(list(found.scores.values())).all()
+    assert found.best == 4
+
+
+def test_bad_input_is_named() -> None:
+    views = [np.random.default_rng(0).normal(size=(20, 4))]
+    with pytest.raises(ValueError, match="k_range is empty"):
+        suggest_n_clusters(views, [])
+    for wrong in (1, 2.5):
+        with pytest.raises(ValueError, match=f"k_range holds {wrong}"):
+            suggest_n_clusters(views, [3, wrong])
+    with pytest.raises(ValueError, match="up to 20, but there are 20 samples"):
+        suggest_n_clusters(views, range(2, 21))
+    with pytest.raises(ValueError, match="not fitted"):
+        suggest_n_clusters(ViewFold(3), [2, 3])
+    with pytest.raises(ValueError, match="knows its ids"):
+        suggest_n_clusters(ViewFold(3).fit(views), [2, 3], ids=np.arange(20))
+
+
+def test_plot_marks_the_best() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    found = Suggestion(3, {2: 0.1, 3: 0.5, 4: 0.2})
+    ax = found.plot()
+    assert list(ax.lines[1].get_xdata()) == [3]
+    assert found.plot(ax) is ax
+
+
+def test_plot_without_matplotlib_says_what_to_do(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        Suggestion(2, {2: 0.1}).plot()
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates"),
+    [
+        ("uci-digit", range(2, 21, 2)),
+        ("wiki", range(2, 21, 2)),
+        ("msrc-v5", range(2, 16)),
+        ("orl-4views", range(4, 81, 4)),
+    ],
+)
+def test_classes_are_counted_within_a_fifth(name, candidates) -> None:
+    views, y = load(name)
+    classes = len(np.unique(y))
+    assert abs(suggest_n_clusters(views, candidates).best - classes) <= classes / 5
