@@ -87,43 +87,41 @@ def _join(
 ) -> Folded:
     B = consensus.embedding
     q, f = B.shape[1], F.shape[1]
+    sums = Overlap.of(B, F, found, threads)
+    B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
+    F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
 
-    def sums(where: slice, block: Array) -> tuple[Array, ...]:
-        partner = found.partner[where]
-        known = partner >= 0
-        Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
-        Bs = B[partner[known]].astype(np.float64)
-        return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Fn.T @ Fn, Bs.sum(axis=0), Fs.sum(axis=0)
-
-    BB, BF, FF, new, sum_B, sum_F = reduce(Rows(F), sums, threads)
-    absent = gram(Rows(B, found.absent), threads)
-    n = found.n_shared
-    B_to_F, F_to_B = ridge(BB, BF, FF, n).coefficients, ridge(FF, BF.T, BB, n).coefficients
-    # That all rows have something in common is no agreement: it is judged about the mean.
-    own_B = BB - np.outer(sum_B, sum_B) / max(n, 1)
-    own_F = FF - np.outer(sum_F, sum_F) / max(n, 1)
-    common = BF - np.outer(sum_B, sum_F) / max(n, 1)
-    agreement = ridge(own_B, common, own_F, n).share if n > 1 else None
+    own_B, common, own_F = sums.about_the_mean()
+    agreement = ridge(own_B, common, own_F, sums.n).share if sums.n > 1 else None
     doubt = Doubt.after([view.agreement for view in consensus.views[1:]], agreement)
-    trust_B, trust_F = doubt.weights(ridge(own_F, common.T, own_B, n), f)
+    trust_B, trust_F = np.eye(q), np.eye(f)
+    if doubt.view:
+        trust_F *= DOUBTED
+    if doubt.consensus:
+        trust_B = confirmed(ridge(own_F, common.T, own_B, sums.n))
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(trust_B, trust_F)
     of_old = np.hstack([trust_B, B_to_F @ trust_F])
     of_new = np.hstack([F_to_B @ trust_B, trust_F])
     both = (
-        of_both.T @ np.block([[BB, BF], [BF.T, FF]]) @ of_both
-        + of_old.T @ absent @ of_old
-        + of_new.T @ new @ of_new
+        of_both.T @ np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]]) @ of_both
+        + of_old.T @ sums.old @ of_old
+        + of_new.T @ sums.new @ of_new
     )
     _, Q = encoders.top_eigenvectors(both, n_components * doubt.room)
-    shared, turn, entry = of_both @ Q, of_old @ Q, of_new @ Q
+    of_both, turn, entry = of_both @ Q, of_old @ Q, of_new @ Q
+    embedding = _write(B, F, found, (of_both[:q], of_both[q:], turn, entry), threads)
+    return Folded(embedding, encode.then(entry), turn, agreement=agreement)
 
+
+def _write(
+    B: Array, F: Array, found: Alignment, maps: tuple[Array, Array, Array, Array], threads: int
+) -> Array:
+    """Write the new consensus, row by row."""
     dtype = np.result_type(B, F)
-    out = np.empty((found.ids.size, Q.shape[1]), dtype)
-    from_B, from_F, from_new, from_old = (
-        M.astype(dtype) for M in (shared[:q], shared[q:], entry, turn)
-    )
+    out = np.empty((found.ids.size, maps[0].shape[1]), dtype)
+    from_B, from_F, from_old, from_new = (M.astype(dtype) for M in maps)
 
     def write(where: slice, block: Matrix) -> None:
         partner = found.partner[where]
@@ -137,7 +135,57 @@ def _join(
     for_each(Rows(F), write, threads)
     if found.absent.size:
         for_each(Rows(B, found.absent), carry, threads)
-    return Folded(out, encode.then(entry), turn, agreement=agreement)
+    return out
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Sums of products of B and F over the samples they share, and over those they do not.
+
+    Attributes
+    ----------
+    BB, BF, FF : ndarray
+        BᵀB, BᵀF and FᵀF over the n shared samples.
+    total_B, total_F : ndarray
+        Sums of rows over the same.
+    old, new : ndarray
+        BᵀB over the samples that the view lacks, FᵀF over those that are new.
+    n : int
+        How many samples are shared.
+    """
+
+    BB: Array
+    BF: Array
+    FF: Array
+    total_B: Array
+    total_F: Array
+    old: Array
+    new: Array
+    n: int
+
+    @classmethod
+    def of(cls, B: Array, F: Array, found: Alignment, threads: int) -> Overlap:
+        """Walk over the samples of both."""
+
+        def sums(where: slice, block: Array) -> tuple[Array, ...]:
+            partner = found.partner[where]
+            known = partner >= 0
+            Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
+            Bs = B[partner[known]].astype(np.float64)
+            return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Bs.sum(axis=0), Fs.sum(axis=0), Fn.T @ Fn
+
+        BB, BF, FF, total_B, total_F, new = reduce(Rows(F), sums, threads)
+        old = gram(Rows(B, found.absent), threads)
+        return cls(BB, BF, FF, total_B, total_F, old, new, found.n_shared)
+
+    def about_the_mean(self) -> tuple[Array, Array, Array]:
+        """Return BB, BF and FF about the mean: that all rows are alike is no agreement."""
+        n = max(self.n, 1)
+        return (
+            self.BB - np.outer(self.total_B, self.total_B) / n,
+            self.BF - np.outer(self.total_B, self.total_F) / n,
+            self.FF - np.outer(self.total_F, self.total_F) / n,
+        )
 
 
 @dataclass(frozen=True)
@@ -172,15 +220,11 @@ class Doubt:
             room=1 if confirmed or agrees else len(earlier) + 2,
         )
 
-    def weights(self, F_to_B: Regression, f: int) -> tuple[Array, Array]:
-        """Return what the rows of consensus and view are multiplied with."""
-        weight_B, weight_F = np.eye(len(F_to_B.basis)), np.eye(f)
-        if self.view:
-            weight_F *= DOUBTED
-        if self.consensus:
-            factor = np.clip(F_to_B.foretold / AGREES, DOUBTED, 1)
-            weight_B = (F_to_B.basis * factor) @ F_to_B.basis.T
-        return weight_B, weight_F
+
+def confirmed(foretelling: Regression) -> Array:
+    """Return what rows are multiplied with to damp the directions that nothing foretells."""
+    factor = np.clip(foretelling.foretold / AGREES, DOUBTED, 1)
+    return np.asarray((foretelling.basis * factor) @ foretelling.basis.T)
 
 
 @dataclass(frozen=True)
