@@ -1,6 +1,6 @@
 """How well viewfold clusters: tables for docs/method.md.
 
-    python benchmarks/accuracy.py --data DIR [--part table order noise ablation confidence mnist]
+    python benchmarks/accuracy.py --data DIR [--part table order noise agreement ablation …]
                                   [--batch]
 
 DIR holds data sets as ``.npz`` (``view_0``, … or the parts of a CSR matrix, and ``y``). Unless said
@@ -237,6 +237,22 @@ def noise(asked: argparse.Namespace) -> None:
             )
 
 
+def agreement(asked: argparse.Namespace) -> None:
+    """Least agreement of a set's views, and that of a view of noise (100 features) after them."""
+    print("| data set | " + " | ".join(f"{ratio:.0%}: views | noise" for ratio in RATIOS) + " |")
+    print("|---" * 7 + "|")
+    for name in asked.sets:
+        views, y = load(asked.data, name)
+        both = [*views, np.random.default_rng(0).standard_normal((len(y), 100))]
+        cells = []
+        for ratio in RATIOS:
+            gone = missing.by_paper_rule(len(y), len(both), ratio, 0)
+            model = default(len(np.unique(y))).fit(missing.by_mask(both, gone))
+            *own, last = [view.agreement for view in model.views_[1:]]
+            cells += [f"{min(a for a in own if a is not None):.3f}", f"{last:.3f}"]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
 @contextmanager
 def changed(*changes: tuple[Any, str, Any]) -> Iterator[None]:
     """Replace some names in some modules for a while."""
@@ -345,6 +361,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "table": table,
     "order": order,
     "noise": noise,
+    "agreement": agreement,
     "ablation": ablation,
     "confidence": confidence,
     "mnist": mnist,
