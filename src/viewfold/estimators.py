@@ -135,7 +135,8 @@ class FoldingEstimator(
         check_is_fitted(self)
         several = named_views(X)
         if several is None:
-            return self._embed(self._view_of(X, self._known_view(view)), self._known_view(view))
+            record = self._known_view(view)
+            return self._embed(self._view_of(X, record), record)
         if view is not None:
             raise ValueError("A dict names its views itself; leave view= out.")
         records = [self._known_view(name) for name in several]

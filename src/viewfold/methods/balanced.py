@@ -19,7 +19,7 @@ from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, r
 from viewfold.consensus import Alignment, Consensus, Folded
 from viewfold.methods import encoders
 from viewfold.methods.procrustes import gram
-from viewfold.methods.scaling import partners
+from viewfold.methods.scaling import carry_over, partners
 from viewfold.view import View
 
 AGREES = 0.02
@@ -129,12 +129,8 @@ def _write(
         rows[partner < 0] = block[partner < 0] @ from_new
         out[found.rows[where]] = rows
 
-    def carry(where: slice, block: Matrix) -> None:
-        out[found.previous[found.absent[where]]] = block @ from_old
-
     for_each(Rows(F), write, threads)
-    if found.absent.size:
-        for_each(Rows(B, found.absent), carry, threads)
+    carry_over(B, found, from_old, out, threads)
     return out
 
 

@@ -23,6 +23,8 @@ from viewfold.methods.scaling import (
     Products,
     Scale,
     Scaling,
+    carry_over,
+    dense,
     gram_times,
     learn_scaling,
     partners,
@@ -259,18 +261,14 @@ def _embed(
     """Write Z, row by row."""
     dtype = np.result_type(rows.dtype, Zp.dtype)
     out = np.empty((found.ids.size, Zp.shape[1]), dtype)
-    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+    encode, V = scaling.times(Z.U), Z.V.astype(dtype)
 
     def write(where: slice, block: Matrix) -> None:
         known = partners(Zp, found.partner[where])
         out[found.rows[where]] = encode(scaling.read(block)) + known @ V
 
-    def carry(where: slice, block: Matrix) -> None:
-        out[found.previous[found.absent[where]]] = block @ N
-
     for_each(rows, write, threads)
-    if found.absent.size:
-        for_each(Rows(Zp, found.absent), carry, threads)
+    carry_over(Zp, found, Z.N, out, threads)
     return out
 
 
@@ -282,7 +280,7 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     A = Z[:, :used]
 
     def take(where: slice, block: Matrix) -> None:
-        A[where] = block.toarray() if hasattr(block, "toarray") else block
+        A[where] = dense(block)
 
     for_each(Rows(rows.X[:, :used], rows.present), take, threads)
     scaling = learn_scaling(Rows(A), scale, threads)

@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix, Rows, reduce
+from viewfold.blocks import Array, Matrix, Rows, for_each, reduce
+from viewfold.consensus import Alignment
 
 Scale = Literal["zscore"] | None
 
@@ -164,19 +165,10 @@ def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Sca
 
 def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
     """Learn how to standardise a view, in one walk (none if there is nothing to learn)."""
-    d = rows.shape[1]
-    start = Scaling(None, np.zeros(d), np.ones(d))
     if scale is None:
-        return start
-    shift = choose_shift(rows)
-    start = Scaling(shift, start.mean, start.weight)
-
-    def sums(_: slice, block: Matrix) -> tuple[Array, ...]:
-        X = start.read(block)
-        return column_sums(X), column_sums(X * X)
-
-    total, squares = reduce(rows, sums, threads)
-    return zscore(rows, shift, total, squares)
+        d = rows.shape[1]
+        return Scaling(None, np.zeros(d), np.ones(d))
+    return survey(rows, scale=scale, full=False, threads=threads)[0]
 
 
 def survey(
@@ -248,6 +240,16 @@ def partners(Zp: Array, partner: Array) -> Array:
     Zs: Array = Zp[partner]
     Zs[partner < 0] = 0.0
     return Zs
+
+
+def carry_over(Zp: Array, found: Alignment, turn: Array, out: Array, threads: int) -> None:
+    """Write ``Zp @ turn`` for the samples that the view lacks."""
+    turn = turn.astype(out.dtype)
+
+    def carry(where: slice, block: Matrix) -> None:
+        out[found.previous[found.absent[where]]] = block @ turn
+
+    for_each(Rows(Zp, found.absent), carry, threads)
 
 
 def column_sums(X: Matrix) -> Array:
