@@ -263,7 +263,8 @@ def _matrix(X: Any, name: str | None) -> Matrix:
     if isinstance(X, str | os.PathLike):
         if not os.fspath(X).endswith(".npy"):
             raise ValueError(
-                f"{_called(name)}: cannot read {os.fspath(X)!r}; expected a .npy file."
+                f"{_called(name)}: cannot read {os.fspath(X)!r}; expected a .npy file. Read other "
+                "files first, for instance with pandas.read_csv(…, index_col=0)."
             )
         X = np.load(X, mmap_mode="r", allow_pickle=False)
     if not sparse.issparse(X):
