@@ -31,9 +31,22 @@ from viewfold.view import View, as_view, as_views, named_views, open_view, witho
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
+    """Everything a model has learned.
+
+    Attributes
+    ----------
+    consensus : Consensus
+        What is left of the views.
+    clustering : Clustering
+        The clusters, as of now.
+    history : ndarray of int, shape (n_samples, n_views)
+        The cluster of every sample after each fold, −1 before it was seen.
+    """
+
     consensus: Consensus
     clustering: Clustering
+    history: NDArray[np.int32]
 
 
 class FoldingEstimator(
@@ -206,14 +219,14 @@ class FoldingEstimator(
         rows = self._embed(new, record)
         old = self._state
         consensus = extend(old.consensus, new, rows.astype(old.consensus.embedding.dtype))
-        labels = pd.concat(
-            [
-                pd.Series(old.clustering.labels, old.consensus.ids),
-                pd.Series(old.clustering.assign(rows), new.ids),
-            ]
-        )
-        clustering = replace(old.clustering, labels=labels[consensus.ids].to_numpy())
-        return self._keep(_State(consensus, clustering))
+        where = pd.Index(consensus.ids).get_indexer(pd.Index(new.ids))
+        earlier = np.ones(consensus.ids.size, bool)
+        earlier[where] = False
+        history = np.full(consensus.seen.shape, -1, np.int32)
+        history[earlier] = old.history
+        history[where, -1] = old.clustering.assign(rows)
+        clustering = replace(old.clustering, labels=history[:, -1].astype(np.intp))
+        return self._keep(State(consensus, clustering, history))
 
     def forget(self, ids: Any) -> Self:
         """Remove samples for good.
@@ -240,7 +253,7 @@ class FoldingEstimator(
         if not kept.any():
             raise ValueError("These are all samples there are. Throw the model away instead.")
         clustering = replace(old.clustering, labels=old.clustering.labels[kept])
-        return self._keep(_State(keep(old.consensus, kept), clustering))
+        return self._keep(State(keep(old.consensus, kept), clustering, old.history[kept]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
@@ -270,6 +283,20 @@ class FoldingEstimator(
         return self._fitted.consensus.views
 
     @property
+    def seen_(self) -> pd.DataFrame:
+        """Who was in which view: a row of bools per sample, a column per view."""
+        return self._frame(self._fitted.consensus.seen)
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """The cluster of every sample after each fold: a column per view, −1 before it was seen."""
+        return self._frame(self._fitted.history)
+
+    def _frame(self, per_view: Array) -> pd.DataFrame:
+        names = [record.name for record in self.views_]
+        return pd.DataFrame(per_view, index=pd.Index(self.ids_, name="id"), columns=names)
+
+    @property
     def cluster_centers_(self) -> Array:
         """Centres of the clusters; see `Clustering` for where they lie."""
         return self._fitted.clustering.centers
@@ -297,7 +324,7 @@ class FoldingEstimator(
         return int(self.embedding_.shape[1])
 
     @property
-    def _fitted(self) -> _State:
+    def _fitted(self) -> State:
         try:
             return self._state
         except AttributeError:
@@ -319,7 +346,7 @@ class FoldingEstimator(
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
-    def _next(self, state: _State | None, view: View) -> _State:
+    def _next(self, state: State | None, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""
         n = view.shape[0]
         if state is None and n < self.n_clusters:
@@ -346,9 +373,13 @@ class FoldingEstimator(
             n_init=self.n_init,
             random_state=self.random_state,
         )
-        return _State(consensus, clustering)
+        history = np.full(consensus.seen.shape, -1, np.int32)
+        history[:, -1] = clustering.labels
+        if state is not None and previous is not None:
+            history[previous >= 0, :-1] = state.history
+        return State(consensus, clustering, history)
 
-    def _keep(self, state: _State | None) -> Self:
+    def _keep(self, state: State | None) -> Self:
         assert state is not None
         self._state = state
         self.labels_ = state.clustering.labels
