@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from viewfold import datasets, metrics, missing
+    from viewfold import datasets, io, metrics, missing, plot, report
     from viewfold.consensus import Consensus, ViewRecord
-    from viewfold.estimators import FCMVC, ViewFold
+    from viewfold.estimators import FCMVC, ViewFold, edit, load, undo
     from viewfold.selection import Suggestion, suggest_n_clusters
+    from viewfold.store import StateFileError
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -23,6 +24,10 @@ _home = {
     "ViewFold": "viewfold.estimators",
     "Consensus": "viewfold.consensus",
     "ViewRecord": "viewfold.consensus",
+    "edit": "viewfold.estimators",
+    "load": "viewfold.estimators",
+    "undo": "viewfold.estimators",
+    "StateFileError": "viewfold.store",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
     "View": "viewfold.view",
@@ -33,6 +38,7 @@ _home = {
 __all__ = [
     "FCMVC",
     "Consensus",
+    "StateFileError",
     "Suggestion",
     "View",
     "ViewFold",
@@ -40,9 +46,15 @@ __all__ = [
     "as_view",
     "as_views",
     "datasets",
+    "edit",
+    "io",
+    "load",
     "metrics",
     "missing",
+    "plot",
+    "report",
     "suggest_n_clusters",
+    "undo",
 ]
 
 

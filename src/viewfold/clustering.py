@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, ward
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import threadpool_limits
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, unit_rows
@@ -65,10 +64,22 @@ class Clustering:
         if len(self.centers) == 1:
             return np.ones(len(embedding))
         out = np.empty(len(embedding))
-        for where, block in Rows(embedding[:, : len(self.projection)]).blocks():
-            distances = euclidean_distances(unit_rows(block) @ self.projection, self.centers)
-            nearest, second = np.partition(distances, 1, axis=1)[:, :2].T
-            out[where] = 1 - np.divide(nearest, second, out=np.ones_like(nearest), where=second > 0)
+        toward = 2 * self.projection @ self.centers.T
+        length = (self.centers**2).sum(axis=1)[:, None]
+
+        def judge(where: slice, block: Matrix) -> None:
+            rows = unit_rows(block)
+            # A row per centre: the minimum over few long rows is quick, over many short ones not.
+            squares = length - (rows @ toward).T + ((rows @ self.projection) ** 2).sum(axis=1)
+            nearest = squares.argmin(axis=0), np.arange(len(rows))
+            first = np.maximum(squares[nearest], 0)
+            squares[nearest] = np.inf
+            second = squares.min(axis=0)
+            ratio = np.divide(first, second, out=np.ones_like(first), where=second > 0)
+            out[where] = 1 - np.sqrt(ratio)
+
+        with blas_on_one_thread() as threads:
+            for_each(Rows(embedding[:, : len(self.projection)]), judge, threads)
         return out
 
 

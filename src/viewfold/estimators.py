@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -22,31 +26,15 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold import store
 from viewfold.blocks import Array
-from viewfold.clustering import Clustering, cluster, sample_size
-from viewfold.consensus import Consensus, Method, ViewRecord, draw, extend, fold, keep
+from viewfold.clustering import cluster, sample_size
+from viewfold.consensus import Method, ViewRecord, draw, extend, fold, keep
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
+from viewfold.state import State
+from viewfold.tables import Saved, now
 from viewfold.view import View, as_view, as_views, named_views, open_view, without_absent
-
-
-@dataclass(frozen=True)
-class State:
-    """Everything a model has learned.
-
-    Attributes
-    ----------
-    consensus : Consensus
-        What is left of the views.
-    clustering : Clustering
-        The clusters, as of now.
-    history : ndarray of int, shape (n_samples, n_views)
-        The cluster of every sample after each fold, −1 before it was seen.
-    """
-
-    consensus: Consensus
-    clustering: Clustering
-    history: NDArray[np.int32]
 
 
 class FoldingEstimator(
@@ -197,6 +185,37 @@ class FoldingEstimator(
         embedded = np.asarray(self.transform(X, view=view))
         return self._state.clustering.assign(embedded)
 
+    def predict_frame(
+        self, X: Any, *, ids: Any = None, view: str | int | None = None
+    ) -> pd.DataFrame:
+        """Return the cluster of each row of a known view, with its confidence, by id.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        ids : array-like or str, optional
+            Their ids, or the name of the column that holds them; row numbers if there are none.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``cluster`` and ``confidence``.
+        """
+        check_is_fitted(self)
+        record = self._known_view(view)
+        rows = self._view_of(X, record, ids=ids)
+        embedded, clustering = self._embed(rows, record), self._state.clustering
+        return pd.DataFrame(
+            {
+                "cluster": clustering.assign(embedded),
+                "confidence": clustering.confidence(embedded),
+            },
+            index=pd.Index(rows.ids, name="id"),
+        )
+
     def extend(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Self:
         """Add new samples of a known view to the consensus. Nobody else moves.
 
@@ -254,6 +273,27 @@ class FoldingEstimator(
             raise ValueError("These are all samples there are. Throw the model away instead.")
         clustering = replace(old.clustering, labels=old.clustering.labels[kept])
         return self._keep(State(keep(old.consensus, kept), clustering, old.history[kept]))
+
+    def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
+        """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
+
+        A file that is there is replaced in one step, if viewfold wrote it. To fold into a file
+        that others write to as well, use `viewfold.edit`.
+
+        Parameters
+        ----------
+        path : path
+            Where to. A new file can be read by its owner only.
+        wait : float, default=60
+            Seconds to wait for another program that writes to the file.
+        """
+        with store.writing(path, wait):
+            store.write(path, self._saved({}))
+
+    def _saved(self, folded: Mapping[str, datetime]) -> Saved:
+        """Return what a file is to hold."""
+        state = getattr(self, "_state", None)
+        return Saved(type(self).__name__, self.get_params(), state, folded)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
@@ -665,3 +705,137 @@ class ViewFold(FoldingEstimator):
         # The other half serves to complete rows of samples that lack a view.
         columns = max(2, (self._most_components + 1) // 2)
         return {"start": "ward", "columns": columns, "sharpen": True}
+
+
+def load(path: str | os.PathLike[str]) -> FoldingEstimator:
+    """Return the model that a ``.vf`` file holds, as if it had never been away.
+
+    Parameters
+    ----------
+    path : path
+        A file that `save` or the command line wrote.
+
+    Returns
+    -------
+    FCMVC or ViewFold
+
+    Raises
+    ------
+    StateFileError
+        If the file is damaged, foreign or of a newer version.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> import viewfold
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> viewfold.ViewFold(2).fit(np.eye(6)).save(path)
+    >>> viewfold.load(path)
+    ViewFold(n_clusters=2)
+    """
+    saved = store.read(path)
+    assert saved is not None
+    return _model(saved)
+
+
+@contextmanager
+def edit(
+    path: str | os.PathLike[str], *, new: FoldingEstimator | None = None, wait: float = 60
+) -> Iterator[FoldingEstimator]:
+    """Change the model in a ``.vf`` file: all that is done to it in the block is one transaction.
+
+    Other writers wait. The file is replaced when the block ends, and stays as it is if the block
+    raises. What a fold or `extend` did can be taken back with `viewfold.undo`; samples that were
+    forgotten are gone from there as well.
+
+    Parameters
+    ----------
+    path : path
+        A file that `save` or the command line wrote.
+    new : FCMVC or ViewFold, optional
+        What to begin with if there is no such file.
+    wait : float, default=60
+        Seconds to wait for another program that writes to the file.
+
+    Yields
+    ------
+    FCMVC or ViewFold
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> import viewfold
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> with viewfold.edit(path, new=viewfold.ViewFold(2)) as model:
+    ...     model = model.partial_fit(np.eye(6), view="labs")
+    >>> viewfold.load(path).ids_
+    array([0, 1, 2, 3, 4, 5])
+    """
+    with store.writing(path, wait):
+        begin = None if new is None or os.path.exists(path) else new._saved({})
+        before = begin or store.read(path)
+        assert before is not None
+        model = _model(before)
+        yield model
+        time = now()
+        after = model._saved({name: before.folded.get(name, time) for name in _view_names(model)})
+        if after.state is before.state and after.params == before.params:
+            return
+        gone = _gone(before, after)
+        undone = _without(store.read(path, before=True), gone) if len(gone) else before
+        store.write(path, after, before=undone)
+
+
+def undo(path: str | os.PathLike[str], *, wait: float = 60) -> FoldingEstimator:
+    """Return a ``.vf`` file to the state before the last fold or `extend`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    wait : float, default=60
+        Seconds to wait for another program that writes to the file.
+
+    Returns
+    -------
+    FCMVC or ViewFold
+        What the file holds now.
+    """
+    return _model(store.undo(path, wait=wait))
+
+
+def _model(saved: Saved) -> FoldingEstimator:
+    kinds: dict[str, type[FoldingEstimator]] = {"FCMVC": FCMVC, "ViewFold": ViewFold}
+    try:
+        model = kinds[saved.method](**saved.params)
+    except (KeyError, TypeError):
+        raise store.StateFileError(
+            f"The file holds a {saved.method} with {sorted(saved.params)}, which this viewfold "
+            "does not know. Install a newer one."
+        ) from None
+    return model if saved.state is None else model._keep(saved.state)
+
+
+def _view_names(model: FoldingEstimator) -> list[str]:
+    return [record.name for record in model.views_] if hasattr(model, "_state") else []
+
+
+def _gone(old: Saved, new: Saved) -> pd.Index:
+    """Return the samples that were forgotten."""
+    if old.state is None or new.state is None:
+        return pd.Index([])
+    ids, kept = (pd.Index(saved.state.consensus.ids) for saved in (old, new) if saved.state)
+    return ids[:0] if ids.equals(kept) else ids[kept.get_indexer(ids) < 0]
+
+
+def _without(saved: Saved | None, gone: pd.Index) -> Saved | None:
+    """Return a state to return to, without samples that were forgotten."""
+    if saved is None or saved.state is None:
+        return saved
+    model = _model(saved)
+    known = gone.intersection(pd.Index(model.ids_))
+    if known.size == model.ids_.size:
+        return None
+    return model.forget(known)._saved(saved.folded) if known.size else saved

@@ -1,0 +1,111 @@
+"""Saving and loading a model, against what DuckDB itself needs for the same table.
+
+    python benchmarks/store.py
+
+A model of 2 million samples with 20 numbers each is saved and loaded, and DuckDB writes and reads a
+table with the same columns, in turns; the ratio of the best times is printed.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+import viewfold
+from viewfold.clustering import Clustering
+from viewfold.consensus import Consensus, ViewRecord
+from viewfold.state import State
+
+
+def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
+    rng = np.random.default_rng(0)
+    ids = np.arange(n)
+    if text_ids:
+        ids = np.array([f"patient-{i}" for i in ids], dtype=object)
+    seen = rng.random((n, 2)) < 0.7
+    seen[:, 0] |= ~seen[:, 1]
+    views = tuple(ViewRecord(name, n, 100, n, 0, 1) for name in ("labs", "scan"))
+    consensus = Consensus(ids, rng.normal(size=(n, width)), seen, views, None)
+    history = rng.integers(10, size=(n, 2)).astype(np.int32)
+    centers = rng.normal(size=(10, width))
+    clustering = Clustering(history[:, -1].astype(np.intp), np.eye(width), centers)
+    return viewfold.ViewFold(10)._keep(State(consensus, clustering, history))
+
+
+def table_of(model: viewfold.ViewFold) -> pa.Table:
+    """Return the same columns as the table `samples`."""
+    state = model._state
+
+    def lists(rows: np.ndarray) -> pa.Array:
+        return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+    return pa.table(
+        {
+            "id": model.ids_,
+            "label": state.history[:, -1].copy(),
+            "confidence": np.zeros(len(model.ids_), np.float32),
+            "views_seen": lists(state.consensus.seen),
+            "history": lists(state.history),
+            "embedding": lists(state.consensus.embedding),
+        }
+    )
+
+
+def duckdb_writes(table: pa.Table, path: Path) -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(path) as db:
+        db.register("incoming", table)
+        db.execute("CREATE TABLE samples AS FROM incoming")
+        db.execute("CHECKPOINT")
+
+
+def duckdb_reads(path: Path) -> None:
+    with duckdb.connect(path, read_only=True) as db:
+        db.sql("FROM samples").to_arrow_table()
+
+
+def best(times: int, *jobs: Callable[[], object]) -> list[float]:
+    """Run jobs in turns; return the best time of each."""
+    taken: list[list[float]] = [[] for _ in jobs]
+    for _ in range(times):
+        for which, job in enumerate(jobs):
+            started = time.perf_counter()
+            job()
+            taken[which].append(time.perf_counter() - started)
+    return [min(each) for each in taken]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=2_000_000)
+    parser.add_argument("--width", type=int, default=20)
+    parser.add_argument("--times", type=int, default=3)
+    asked = parser.parse_args()
+    print(f"{asked.samples:,} samples x {asked.width} numbers, best of {asked.times}, in turns")
+    for text_ids in (False, True):
+        model = model_of(asked.samples, asked.width, text_ids)
+        table = table_of(model)
+        with tempfile.TemporaryDirectory(prefix="viewfold-") as folder:
+            ours, theirs = Path(folder) / "model.vf", Path(folder) / "table.duckdb"
+            save, write = best(
+                asked.times, partial(model.save, ours), partial(duckdb_writes, table, theirs)
+            )
+            load, read = best(
+                asked.times, partial(viewfold.load, ours), partial(duckdb_reads, theirs)
+            )
+            size = ours.stat().st_size / theirs.stat().st_size
+        kind = "text" if text_ids else "whole numbers"
+        print(
+            f"ids are {kind}: save {save / write:.2f} x DuckDB's time (at most 2), "
+            f"load {load / read:.2f} x (at most 2), size {size:.2f} x"
+        )
+
+
+if __name__ == "__main__":
+    main()

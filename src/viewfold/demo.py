@@ -1,0 +1,73 @@
+"""The story that ``viewfold demo`` tells: six views of handwritten digits, folded one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from viewfold import cli, metrics, missing
+from viewfold.datasets import load_digits_views
+from viewfold.estimators import load
+
+BEGINNING = """\
+1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a
+file of its own, and is thrown away after it was folded.
+"""
+
+NEXT = """
+Now with your own files: a row per sample, a column with ids, numbers in the other columns.
+
+  viewfold add my.vf first.csv --id COLUMN --clusters 10
+  viewfold add my.vf second.parquet --id COLUMN
+  viewfold report my.vf -o report.html"""
+
+
+def tell(folder: Path) -> None:
+    """Fold the digits' views from Parquet files, say what happens, leave labels and a report.
+
+    Parameters
+    ----------
+    folder : path
+        Where ``demo.vf``, ``labels.csv`` and ``report.html`` are left.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    state, labels, page = (folder / name for name in ("demo.vf", "labels.csv", "report.html"))
+    for path in (labels, page):
+        if path.exists() and not state.exists():
+            raise ValueError(f"{path} exists and is not the demo's. Choose another folder.")
+    state.unlink(missing_ok=True)
+    target = load_digits_views().target
+    _print(BEGINNING)
+    with TemporaryDirectory(prefix="viewfold-demo-") as files:
+        for path in _write_views(Path(files)):
+            new = "" if state.exists() else " --clusters 10"
+            _print(f"$ viewfold add {state} {path.name} --id digit{new}")
+            cli.add(state, str(path), id_column="digit", clusters=10)
+            path.unlink()
+            model = load(state)
+            truth = target[[int(name[1:]) for name in model.ids_]]
+            _print(f"  ({metrics.accuracy(truth, model.labels_):.1%} in the right cluster)\n")
+    _print(f"$ viewfold labels {state} -o {labels}")
+    cli.labels(state, labels)
+    _print(f"$ viewfold report {state} -o {page}")
+    cli.report(state, page, title="Handwritten digits")
+    _print(NEXT)
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)  # what commands say goes to standard error, and should stay in order
+
+
+def _write_views(folder: Path) -> Iterator[Path]:
+    """Write a view after the other to a Parquet file, without the samples it lacks."""
+    digits = load_digits_views()
+    gone = missing.at_random(len(digits.target), len(digits.views), ratio=0.3, random_state=0)
+    for column, (name, X) in enumerate(digits.views.items()):
+        frame = pd.DataFrame(X).add_prefix(f"{name}_")
+        frame.insert(0, "digit", [f"d{i:04}" for i in range(len(frame))])
+        path = folder / f"{name}.parquet"
+        frame[~gone[:, column]].to_parquet(path, index=False)
+        yield path
