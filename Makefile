@@ -10,8 +10,8 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-demo: $(VENV)/installed  ## fold the digits views one by one
-	$(BIN)/python examples/digits.py
+demo: $(VENV)/installed  ## fold six views of digits one by one, leave a report
+	$(BIN)/viewfold demo
 
 lint: $(VENV)/installed  ## style, types, layers
 	$(BIN)/ruff check .
@@ -24,6 +24,7 @@ test: lint  ## everything a change has to pass
 
 bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
 	$(BIN)/python benchmarks/fold.py
+	$(BIN)/python benchmarks/store.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

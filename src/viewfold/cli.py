@@ -373,7 +373,13 @@ def datasets(as_json: Json = False) -> None:
     from viewfold.datasets import catalogue
 
     rows = [asdict(entry) for entry in catalogue()]
-    _print_json(rows) if as_json else _print_table(rows)
+    if as_json:
+        _print_json(rows)
+        return
+    sizes = ("name", "samples", "views", "classes", "features")
+    _print_table([{name: row[name] for name in sizes} for row in rows])
+    for row in rows:
+        typer.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
 
 
 @app.command(epilog="Example: viewfold demo /tmp/try")
