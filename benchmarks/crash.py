@@ -45,8 +45,12 @@ def add(state: Path, view: Path, log: Path) -> None:
         sys.stderr.flush()
 
 
-def content(model: viewfold.ViewFold) -> bytes:
-    return pickle.dumps((model._state, model.get_params()))
+def content(model: viewfold.ViewFold) -> tuple[object, ...]:
+    """Return all that is known of the samples and views, to the last bit."""
+    state = model._state
+    rows = state.consensus.embedding, state.consensus.seen, state.history
+    names = tuple(view.name for view in model.views_)
+    return names, tuple(model.ids_), *(array.tobytes() for array in rows)
 
 
 def start(*args: Path) -> multiprocessing.Process:

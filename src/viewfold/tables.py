@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, cast
 
 import numpy as np
@@ -169,12 +170,10 @@ def _row(part: str | Array) -> dict[str, Any]:
 
 
 def _meta(saved: Saved) -> dict[str, Any]:
-    from viewfold import __version__
-
     meta: dict[str, Any] = {
         "format": "viewfold",
         "version": FORMAT,
-        "written_by": f"viewfold {__version__}",
+        "written_by": f"viewfold {version('viewfold')}",
         "method": saved.method,
         "params": {name: _plain(value) for name, value in saved.params.items()},
     }
