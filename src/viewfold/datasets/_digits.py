@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
-from sklearn.utils import Bunch
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 Images = NDArray[np.float64]
 
@@ -32,6 +35,9 @@ def load_digits_views() -> Bunch:
     {'pixels': (1797, 64), 'fourier': (1797, 39), 'profiles': (1797, 46), 'zones': (1797, 48),
      'moments': (1797, 15), 'edges': (1797, 72)}
     """
+    from sklearn.datasets import load_digits
+    from sklearn.utils import Bunch
+
     digits = load_digits()
     images: Images = digits.images / 16
     views = {
