@@ -1,0 +1,246 @@
+"""Who takes part in the experiments: viewfold's own methods, baselines, and other people's.
+
+A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
+entry point in the group ``viewfold.methods``; see `Method` for what it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from viewfold import missing as patterns
+from viewfold.blocks import Array, Matrix
+from viewfold.consensus import Consensus, fold
+from viewfold.estimators import ViewFold
+from viewfold.methods import fcmvc
+
+GROUP = "viewfold.methods"
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method says, where an array alone does not say it all.
+
+    Attributes
+    ----------
+    embeddings : tuple of ndarrays of shape (n_samples, any)
+        Rows for k-means. Where there are several, the one with the best mean accuracy counts: a
+        choice that needs the classes, which no method has. Only `best_single_view` makes use of it,
+        as the field does.
+    labels : ndarray of int, shape (n_samples,), or None
+        The clusters, of a method that finds them itself: one run, instead of many of k-means.
+    unit_rows : bool
+        Whether the rows are scaled to unit length before k-means.
+    curves : tuple of tuples of float
+        The objective after each iteration, for each view.
+    """
+
+    embeddings: tuple[Array, ...] = ()
+    labels: Array | None = None
+    unit_rows: bool = True
+    curves: tuple[tuple[float, ...], ...] = ()
+
+
+class Method(Protocol):
+    """What a method is: a function of four arguments.
+
+    ``views`` are complete arrays or CSR matrices, samples × features, as they are in the file, in
+    the order in which they arrive. ``missing`` (bool, samples × views) says which rows are not
+    there: a method must not look at those. It returns an embedding (2-D: k-means then runs on its
+    rows, scaled to unit length), labels (1-D), or an `Answer`.
+    """
+
+    def __call__(
+        self, views: list[Matrix], missing: Mask, n_clusters: int, seed: int
+    ) -> Array | Answer:
+        """Cluster, or embed."""
+
+
+def standardised(X: Matrix, rows: Mask | None = None) -> Array:
+    """Return z-scores by statistics of some rows: divisor n − 1, a constant feature becomes 0."""
+    X = _dense(X)
+    base = X if rows is None else X[rows]
+    spread = base.std(axis=0, ddof=1) if len(base) > 1 else np.zeros(X.shape[1], X.dtype)
+    varies = spread > 1e-12 * np.abs(base).max(axis=0, initial=0)
+    result: Array = X - base.mean(axis=0)
+    result *= np.divide(1, spread, out=np.zeros_like(spread), where=varies)
+    return result
+
+
+def _dense(X: Matrix) -> Array:
+    whole = X.toarray() if sparse.issparse(X) else X
+    return np.asarray(whole, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def fcmvc_iv(
+    views: list[Matrix],
+    missing: Mask,
+    n_clusters: int,
+    seed: int,
+    *,
+    z_step: Literal["paper", "exact"] = "paper",
+) -> Answer:
+    """FCMVC-IV, its views standardised over all rows before any are removed, as the authors do.
+
+    Sparse views, which would not stay sparse, are standardised over the rows that are there.
+    """
+    scaled = [X if sparse.issparse(X) else standardised(X) for X in views]
+    return _fold_fcmvc(scaled, missing, n_clusters, z_step)
+
+
+def fcmvc_filled(
+    views: list[Matrix], missing: Mask, n_clusters: int, seed: int, *, fill: Literal["zero", "mean"]
+) -> Answer:
+    """FCMVC after rows that are missing were filled.
+
+    Raw features are filled, and standardised afterwards: on standardised ones both fillings would
+    give FCMVC-IV itself.
+    """
+    full = [filled(X, missing[:, v], fill) for v, X in enumerate(views)]
+    nothing = np.zeros_like(missing)
+    scaled = [X if sparse.issparse(X) else standardised(X) for X in full]
+    return _fold_fcmvc(scaled, nothing, n_clusters, "paper")
+
+
+def filled(X: Matrix, gone: Mask, fill: Literal["zero", "mean"]) -> Matrix:
+    """Return a view in which rows that are missing are zero, or the mean of the others."""
+    if not gone.any():
+        return X
+    if sparse.issparse(X):
+        kept = sparse.diags_array((~gone).astype(X.dtype)) @ X
+        if fill == "zero":
+            return kept.tocsr()
+        mean = sparse.csr_array(X[~gone].mean(axis=0)[None, :])
+        return (kept + sparse.csr_array(gone[:, None].astype(float)) @ mean).tocsr()
+    full = np.array(_dense(X))
+    full[gone] = 0 if fill == "zero" else full[~gone].mean(axis=0)
+    return full
+
+
+def _fold_fcmvc(
+    views: list[Matrix], missing: Mask, n_clusters: int, z_step: Literal["paper", "exact"]
+) -> Answer:
+    # The estimator would run k-means after each fold, which the paper does not time.
+    consensus: Consensus | None = None
+    for view in patterns.by_mask(views, missing):
+        scale: Literal["zscore"] | None = "zscore" if sparse.issparse(view.rows.X) else None
+        method = partial(fcmvc.fold, n_clusters=n_clusters, z_step=z_step, scale=scale)
+        consensus = fold(consensus, view, method, keep_encoders=False)
+    assert consensus is not None
+    embedding = np.empty_like(consensus.embedding)
+    embedding[consensus.ids] = consensus.embedding
+    return Answer((embedding,), curves=tuple(record.objective for record in consensus.views))
+
+
+def viewfold(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Array:
+    """Cluster by ViewFold with its defaults: the labels that its users get.
+
+    They hardly depend on chance, so there is one run: its only value stands against the mean of
+    the runs of others, which is fair, and against their best, which is not fair to ViewFold.
+    """
+    model = ViewFold(n_clusters, random_state=seed, keep_encoders=False)
+    model.fit(patterns.by_mask(views, missing))
+    labels = np.empty_like(model.labels_)
+    labels[model.ids_] = model.labels_
+    return labels
+
+
+def concatenated(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Answer:
+    """Put the views side by side, standardised over the rows that are there, zero elsewhere."""
+    return Answer((np.hstack(_zero_filled(views, missing)),), unit_rows=False)
+
+
+def best_single_view(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Answer:
+    """Take each view alone, standardised over the rows that are there, zero elsewhere."""
+    return Answer(tuple(_zero_filled(views, missing)), unit_rows=False)
+
+
+def _zero_filled(views: list[Matrix], missing: Mask) -> list[Array]:
+    result = []
+    for v, X in enumerate(views):
+        scaled = standardised(X, ~missing[:, v])
+        scaled[missing[:, v]] = 0
+        result.append(scaled)
+    return result
+
+
+BUILT_IN: dict[str, Method] = {
+    "FCMVC-IV": fcmvc_iv,
+    "FCMVC-IV exact": partial(fcmvc_iv, z_step="exact"),
+    "FCMVC+ZF": partial(fcmvc_filled, fill="zero"),
+    "FCMVC+AF": partial(fcmvc_filled, fill="mean"),
+    "ViewFold": viewfold,
+    "concatenated k-means": concatenated,
+    "best single view": best_single_view,
+}
+
+
+def plugged_in() -> dict[str, EntryPoint]:
+    """Return the methods that other packages add, by name."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def names() -> list[str]:
+    """Return the names of all methods, viewfold's own first."""
+    return [*BUILT_IN, *sorted(set(plugged_in()) - set(BUILT_IN))]
+
+
+@cache
+def find(name: str) -> Method:
+    """Return the method of that name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.bench.methods import find
+    >>> views = [np.random.default_rng(0).normal(size=(30, 4))]
+    >>> find("ViewFold")(views, np.zeros((30, 1), bool), n_clusters=2, seed=0).shape
+    (30,)
+    """
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    others = plugged_in()
+    if name not in others:
+        raise ValueError(f"There is no method {name!r}. Known are: {', '.join(names())}.")
+    try:
+        method = others[name].load()
+    except Exception as error:
+        raise ValueError(
+            f"Method {name!r} ({others[name].value}) cannot be loaded: {error}"
+        ) from error
+    if not callable(method):
+        raise ValueError(f"Method {name!r} ({others[name].value}) is not a function.")
+    return method  # type: ignore[no-any-return]
+
+
+def as_answer(found: Any, n_samples: int, name: str) -> Answer:
+    """Check what a method returned, and say what it is."""
+    if isinstance(found, Answer):
+        answer = found
+    elif (array := np.asarray(found)).ndim in (1, 2):
+        answer = Answer((array,)) if array.ndim == 2 else Answer(labels=array)
+    else:
+        raise ValueError(f"{name} returned an array of {array.ndim} dimensions, not 1 or 2.")
+    for array in _arrays(answer):
+        if len(array) != n_samples:
+            raise ValueError(f"{name} returned {len(array)} rows for {n_samples} samples.")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} returned values that are not finite.")
+    if not list(_arrays(answer)):
+        raise ValueError(f"{name} returned neither an embedding nor labels.")
+    return answer
+
+
+def _arrays(answer: Answer) -> Iterator[Array]:
+    yield from answer.embeddings
+    if answer.labels is not None:
+        yield answer.labels

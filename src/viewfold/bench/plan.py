@@ -1,0 +1,289 @@
+"""Which cells an experiment has: data sets, methods, ratios, draws, orders and sizes.
+
+What can be wrong with a request is found here, before anything is computed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+from math import factorial
+from pathlib import Path
+
+import numpy as np
+
+from viewfold.bench import methods
+from viewfold.bench.protocol import (
+    DIGITS,
+    SYNTHETIC,
+    Source,
+    Task,
+    given_mask,
+    load,
+    paper_order,
+)
+from viewfold.bench.results import Cell, as_setting
+
+KMEANS_RUNS = 50
+PAPER_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5)
+SUFFIXES = (".npz", ".mat")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to run an experiment on, and how. The defaults are the paper's protocol.
+
+    Attributes
+    ----------
+    data : path or None
+        Folder of the data sets, ``.npz`` or ``.mat``; None for the digits of scikit-learn.
+    datasets : tuple of str
+        Names of files in it, without their ending; all of them if empty.
+    methods : tuple of str
+        Names of methods; all that suit the experiment if empty.
+    ratios : tuple of float or None
+        Shares of missing samples; None for those of the experiment.
+    draws : int or None
+        Draws of missing samples for each ratio; None for as many as the experiment takes.
+    kmeans_runs : int
+        Runs of k-means on each embedding.
+    orders : int
+        How many orders of views the experiment on orders tries, at most.
+    sizes : tuple of int
+        Numbers of samples of the experiment on scale.
+    masks : tuple of paths
+        Files of masks to take instead of drawing them, for the data sets that they name.
+    order : str or tuple of int
+        "paper" (the order that the paper's numbers need, where it is known), "file", or positions.
+    seed : int
+        What everything random follows from.
+    memory_limit : int or None
+        Bytes that a cell of the experiments on time and scale may ask for.
+    """
+
+    data: str | os.PathLike[str] | None = None
+    datasets: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    ratios: tuple[float, ...] | None = None
+    draws: int | None = None
+    kmeans_runs: int = KMEANS_RUNS
+    orders: int = 10
+    sizes: tuple[int, ...] = (10_000, 31_623, 100_000, 316_228, 1_000_000)
+    masks: tuple[str | os.PathLike[str], ...] = ()
+    order: str | tuple[int, ...] = "paper"
+    seed: int = 0
+    memory_limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is particular about an experiment.
+
+    Attributes
+    ----------
+    ratios, draws
+        Its defaults.
+    methods : tuple of str
+        The methods that it is about; all if empty.
+    alone : bool
+        Whether cells run one at a time, each in a new process: where time and memory are the point.
+    scores : bool
+        Whether clusters are wanted, or only the course of the objective.
+    """
+
+    ratios: tuple[float, ...]
+    draws: int
+    methods: tuple[str, ...] = ()
+    alone: bool = False
+    scores: bool = True
+
+
+ITERATIVE = ("FCMVC-IV", "FCMVC-IV exact", "FCMVC+ZF", "FCMVC+AF")
+EXPERIMENTS = {
+    "complete": Experiment((0.0,), 1),
+    "incomplete": Experiment(PAPER_RATIOS, 10),
+    "time": Experiment((0.0, *PAPER_RATIOS), 1, alone=True),
+    "order": Experiment((0.0,), 1, ("FCMVC-IV", "FCMVC-IV exact", "ViewFold")),
+    "convergence": Experiment((0.0, 0.1, 0.3, 0.5), 1, ITERATIVE, scores=False),
+    "scale": Experiment((0.3,), 1, ("FCMVC-IV", "ViewFold", "concatenated k-means"), alone=True),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data set in one order of views, where methods can be tried.
+
+    Attributes
+    ----------
+    source : Source
+        The data set.
+    order : tuple of int or None
+        The order in which views arrive; None for that of the file.
+    masks : str or None
+        The file that has its masks, if there is one.
+    """
+
+    source: Source
+    order: tuple[int, ...] | None = None
+    masks: str | None = None
+
+
+def plan(experiment: str, options: Options) -> list[Task]:
+    """List the cells of an experiment, and complain about what cannot be run."""
+    if experiment not in EXPERIMENTS:
+        raise ValueError(f"There is no experiment {experiment!r}, only {', '.join(EXPERIMENTS)}.")
+    kind = EXPERIMENTS[experiment]
+    chosen = options.methods or kind.methods or tuple(methods.names())
+    for name in chosen:
+        methods.find(name)
+    _check(options)
+    ratios, draws = options.ratios or kind.ratios, options.draws or kind.draws
+    return [
+        _task(experiment, options, place, name, ratio, draw)
+        for place in _places(experiment, options, ratios, draws)
+        for ratio, draw in itertools.product(ratios, range(draws))
+        for name in chosen
+        if ratio or not draw  # there is one way to be complete
+    ]
+
+
+def _task(
+    experiment: str, options: Options, place: Place, name: str, ratio: float, draw: int
+) -> Task:
+    kind, source = EXPERIMENTS[experiment], place.source
+    masks = place.masks if ratio else None
+    # The clock asks what it takes to get labels, by any method: one run of k-means.
+    runs = 1 if kind.alone else options.kmeans_runs if kind.scores else 0
+    setting = as_setting(
+        n=source.n_samples or None,
+        order=place.order,
+        masks=masks and Path(masks).stem,
+        kmeans_runs=None if runs in (0, 1 if kind.alone else KMEANS_RUNS) else runs,
+    )
+    return Task(
+        Cell(experiment, source.name, name, ratio, draw, setting, options.seed),
+        source,
+        place.order,
+        masks,
+        kmeans_runs=runs,
+        timed=kind.alone,
+        memory_limit=options.memory_limit if kind.alone else None,
+    )
+
+
+def _check(options: Options) -> None:
+    for name, least in (("draws", 1), ("kmeans_runs", 1), ("orders", 1), ("seed", 0)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise ValueError(f"{name.replace('_', '-')} must be {least} or more, got {value}.")
+    for ratio in options.ratios or ():
+        if not 0 <= ratio < 1:
+            raise ValueError(f"A ratio must be at least 0 and below 1, got {ratio:g}.")
+    if not options.sizes or min(options.sizes) < 100:
+        raise ValueError(f"sizes must be 100 samples or more, got {list(options.sizes)}.")
+
+
+def _places(
+    experiment: str, options: Options, ratios: tuple[float, ...], draws: int
+) -> list[Place]:
+    if experiment == "scale":
+        return [Place(Source(SYNTHETIC, n_samples=n, seed=options.seed)) for n in options.sizes]
+    found = sources(options)
+    if isinstance(options.order, tuple) and len(found) > 1:
+        raise ValueError(
+            f"An order of views suits one data set, but there are {len(found)}: choose with "
+            "--datasets, or use --order paper."
+        )
+    masks = _masks(options, found, [ratio for ratio in ratios if ratio], draws)
+    return [
+        Place(source, order, masks.get(source.name))
+        for source in found
+        for order in _orders(experiment, options, source)
+    ]
+
+
+def _orders(experiment: str, options: Options, source: Source) -> list[tuple[int, ...] | None]:
+    views = load(source).views
+    if experiment == "order":
+        return list(some_orders(len(views), options.orders, options.seed))
+    if options.order == "file":
+        return [None]
+    if options.order == "paper":
+        return [paper_order(source.name, views)]
+    if sorted(options.order) != list(range(len(views))):
+        raise ValueError(
+            f"{source.name} has {len(views)} views: an order names each of 0 to {len(views) - 1} "
+            f"once, got {options.order!r}. Or say 'paper' or 'file'."
+        )
+    return [tuple(map(int, options.order))]
+
+
+def some_orders(n_views: int, most: int, seed: int) -> list[tuple[int, ...]]:
+    """Return all orders of some views, or so many different ones drawn at random.
+
+    Examples
+    --------
+    >>> from viewfold.bench.plan import some_orders
+    >>> some_orders(2, 10, seed=0), len(some_orders(12, 10, seed=0))
+    ([(0, 1), (1, 0)], 10)
+    """
+    if factorial(n_views) <= most:
+        return list(itertools.permutations(range(n_views)))
+    rng, found = np.random.default_rng(seed), dict[tuple[int, ...], None]()
+    while len(found) < most:
+        found[tuple(map(int, rng.permutation(n_views)))] = None
+    return list(found)
+
+
+def sources(options: Options) -> list[Source]:
+    """Return the data sets that were asked for, under the names that the paper has for them."""
+    if options.data is None:
+        others = set(options.datasets) - {DIGITS}
+        if others:
+            raise ValueError(
+                f"Where is {sorted(others)[0]!r}? Name its folder with --data; only {DIGITS!r} "
+                "comes with viewfold."
+            )
+        return [Source(DIGITS)]
+    folder = Path(options.data)
+    if not folder.exists():
+        raise ValueError(f"{folder} does not exist. --data names a folder of .npz or .mat files.")
+    files = [folder] if folder.is_file() else sorted(folder.iterdir())
+    known = {file.stem.casefold(): file for file in files if file.suffix.lower() in SUFFIXES}
+    if not known:
+        raise ValueError(f"{folder} has no data sets: no .npz or .mat file.")
+    for name in options.datasets:
+        if name.casefold() not in known:
+            there = ", ".join(file.stem for file in known.values())
+            raise ValueError(f"{folder} has no data set {name!r}, only {there}.")
+    wanted = [name.casefold() for name in options.datasets] or list(known)
+    return [Source(_paper_name(known[name].stem), str(known[name])) for name in wanted]
+
+
+def _paper_name(stem: str) -> str:
+    from viewfold.datasets import catalogue
+
+    return next((e.name for e in catalogue() if e.name.casefold() == stem.casefold()), stem)
+
+
+def _masks(
+    options: Options, found: list[Source], ratios: list[float], draws: int
+) -> dict[str, str]:
+    """Return the files of masks by data set, after a look at whether they have what is needed."""
+    names = {source.name.casefold(): source.name for source in found}
+    masks = {}
+    for path in map(Path, options.masks):
+        if not path.is_file():
+            raise ValueError(f"There is no file of masks {path}.")
+        with np.load(path) as file:
+            meant = str(file["dataset"]) if "dataset" in file else path.stem.removesuffix("-masks")
+        if meant.casefold() not in names:
+            raise ValueError(
+                f"{path} is for {meant!r}, which is not among the data sets: "
+                f"{', '.join(names.values())}."
+            )
+        for ratio in ratios:
+            given_mask(str(path), ratio, draws - 1)
+        masks[names[meant.casefold()]] = str(path)
+    return masks

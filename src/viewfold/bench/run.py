@@ -1,0 +1,235 @@
+"""Run an experiment: processes that compute its cells, and one that writes them.
+
+A cell is written as soon as it is finished, so that an interrupted run loses only those in
+progress; those that the database has are not computed again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+from viewfold.bench.plan import EXPERIMENTS, Options, plan
+from viewfold.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
+from viewfold.bench.results import DONE, OUT_OF_MEMORY, Cell, Outcome, Results
+
+
+@dataclass
+class Report:
+    """What a run did.
+
+    Attributes
+    ----------
+    computed, known : int
+        Cells that were computed, and cells that were there already.
+    failed : list of tuples of Cell and str
+        Cells that were not done, and their status.
+    phases : dict
+        CPU seconds by data set, method and kind of work.
+    """
+
+    computed: int = 0
+    known: int = 0
+    failed: list[tuple[Cell, str]] = field(default_factory=list)
+    phases: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def note(self, cell: Cell, outcome: Outcome) -> None:
+        """Count a cell that was just computed."""
+        self.computed += 1
+        if outcome.status != DONE:
+            self.failed.append((cell, outcome.status))
+        for kind, seconds in outcome.phases.items():
+            key = (cell.dataset, cell.method, kind)
+            self.phases[key] = self.phases.get(key, 0) + seconds
+
+
+def run(
+    experiment: str,
+    options: Options,
+    out: str | os.PathLike[str],
+    *,
+    jobs: int = 1,
+    retry: bool = False,
+) -> Report:
+    """Compute the cells of an experiment that are not in the database yet.
+
+    Parameters
+    ----------
+    experiment : str
+        One of `EXPERIMENTS`.
+    options : Options
+        What to run it on.
+    out : path
+        Folder of the database; made if need be.
+    jobs : int, default=1
+        How many processes compute.
+    retry : bool, default=False
+        Whether cells that failed earlier are computed again.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from viewfold.bench.plan import Options
+    >>> from viewfold.bench.run import run
+    >>> folder = tempfile.mkdtemp()
+    >>> options = Options(methods=("FCMVC-IV",), kmeans_runs=2)
+    >>> run("complete", options, folder).computed, run("complete", options, folder).computed
+    (1, 0)
+    """
+    if jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, got {jobs}.")
+    tasks = plan(experiment, options)
+    alone = EXPERIMENTS[experiment].alone
+    report = Report()
+    with Results(out, write=True) as results:
+        known = results.finished(retry=retry)
+        todo = [task for task in tasks if task.cell not in known]
+        report.known = len(tasks) - len(todo)
+        with _progress(experiment, len(tasks), report.known) as advance:
+            for task, outcome in execute(todo, jobs=jobs, alone=alone):
+                results.add(task.cell, _sized(task, outcome))
+                report.note(task.cell, outcome)
+                advance()
+    return report
+
+
+def _sized(task: Task, outcome: Outcome) -> Outcome:
+    """Add the size of the problem to an outcome that came without it."""
+    if outcome.n_samples is not None:
+        return outcome
+    if task.source.n_samples:
+        return replace(outcome, n_samples=task.source.n_samples, n_clusters=CLUSTERS)
+    problem = load(task.source)
+    return replace(outcome, n_samples=len(problem.target), n_clusters=problem.n_clusters)
+
+
+# ---- who computes it ----------------------------------------------------------------------------
+
+
+def execute(
+    tasks: Sequence[Task], *, jobs: int = 1, alone: bool = False
+) -> Iterator[tuple[Task, Outcome]]:
+    """Compute tasks, and return each with its outcome as it comes.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What to compute.
+    jobs : int
+        How many processes compute; with 1, this one does.
+    alone : bool
+        Whether every task gets a process of its own, one after the other.
+    """
+    if alone:
+        yield from ((task, compute_alone(task)) for task in tasks)
+    elif jobs == 1:
+        yield from ((task, compute(task)) for task in tasks)
+    else:
+        waiting = deque(tasks)
+        while waiting:
+            # A process that dies takes the pool with it, and one of these tasks is why.
+            for task in (yield from _until_broken(waiting, jobs)):
+                yield task, compute_alone(task)
+
+
+def _until_broken(
+    waiting: deque[Task], jobs: int
+) -> Generator[tuple[Task, Outcome], None, list[Task]]:
+    """Compute tasks in a pool; return those that were under way when one of its processes died."""
+    running: dict[Future[Outcome], Task] = {}
+    with ProcessPoolExecutor(jobs, _context(), _begin) as pool:
+        while waiting or running:
+            while waiting and len(running) <= jobs:  # one more, so that nobody waits for work
+                try:
+                    running[pool.submit(compute, waiting[0])] = waiting[0]
+                except BrokenProcessPool:
+                    return list(running.values())
+                waiting.popleft()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                if isinstance(future.exception(), BrokenProcessPool):
+                    return list(running.values())
+                yield running.pop(future), future.result()
+    return []
+
+
+@cache
+def _context() -> Any:
+    """Return how processes are started: as copies of one that has imported what it takes."""
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["viewfold.bench.protocol", "viewfold.datasets"])
+    return context
+
+
+def compute_alone(task: Task) -> Outcome:
+    """Compute a task in a new process, which may die of it."""
+    context = _context()
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(sender, task))
+    process.start()
+    sender.close()  # or the end of the child would not be seen
+    try:
+        outcome: Outcome = receiver.recv()
+    except EOFError:
+        outcome = Outcome("")
+    process.join()
+    if outcome.status:
+        return outcome
+    # The kernel kills (9) who takes too much memory.
+    code = process.exitcode
+    status = OUT_OF_MEMORY if code == -9 else f"failed: its process ended with {code}"
+    return Outcome(status, load=load_of_machine())
+
+
+def _child(sender: Connection, task: Task) -> None:
+    _begin()
+    if task.memory_limit is not None:
+        import resource  # not there on every system
+
+        resource.setrlimit(resource.RLIMIT_DATA, (task.memory_limit, task.memory_limit))
+    sender.send(compute(task))
+
+
+def _begin() -> None:
+    """Let a process that computes end with the one that writes, and without noise."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _progress(experiment: str, total: int, known: int) -> Iterator[Callable[[], None]]:
+    """Show a bar with the time left, if somebody is looking."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        job = bar.add_task(experiment, total=total, completed=known)
+        yield lambda: bar.advance(job)
