@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from viewfold import FCMVC, ViewFold, metrics
 from viewfold.bench import methods
-from viewfold.bench.cli import app
+from viewfold.bench.cli import _numbers, app
 from viewfold.bench.plan import Options, plan, some_orders
 from viewfold.bench.protocol import METRICS, Source, Task, compute, mask, paper_order, score
 from viewfold.bench.results import Cell, Outcome, Results, slope
@@ -133,9 +133,9 @@ def test_views_of_the_papers_sets_come_in_the_papers_order() -> None:
     def views(*widths: int) -> list[Any]:
         return [np.empty((1, width)) for width in widths]
 
-    assert paper_order("uci-digit", views(216, 76, 64)) == (1, 2, 0)
-    assert paper_order("uci-digit", views(64, 216, 76)) == (2, 0, 1)
-    assert paper_order("uci-digit", views(76, 64, 216)) is None
+    assert paper_order("uci-digit", views(216, 76, 64)) == (2, 1, 0)
+    assert paper_order("uci-digit", views(64, 216, 76)) == (0, 2, 1)
+    assert paper_order("uci-digit", views(64, 76, 216)) is None
     assert paper_order("uci-digit", views(5, 6)) is None
     assert paper_order("my own", views(216, 76, 64)) is None
 
@@ -303,6 +303,13 @@ def test_order_is_part_of_a_cell(folder: Path, tmp_path: Path) -> None:
         )
     scores = {tuple(json.loads(setting)["order"]): value for setting, value in found.items()}
     assert scores[0, 1] > scores[1, 0] + 20  # the last view decides: clear, or noise
+
+
+@pytest.mark.parametrize(
+    ("text", "ratios"), [("0.1..0.5", [0.1, 0.2, 0.3, 0.4, 0.5]), ("0.25,0.3", [0.25, 0.3])]
+)
+def test_ratios_are_a_list_or_a_range_in_tenths(text: str, ratios: list[float]) -> None:
+    assert _numbers("--ratios", text) == ratios
 
 
 def test_the_default_plan_is_the_papers_protocol(folder: Path) -> None:

@@ -30,7 +30,12 @@ Methods = Annotated[
     typer.Option("--methods", metavar="A,B", help="Which methods; see: viewfold bench methods."),
 ]
 Ratios = Annotated[
-    str, typer.Option("--ratios", metavar="R,R", help="Shares of samples that each view lacks.")
+    str,
+    typer.Option(
+        "--ratios",
+        metavar="R,R",
+        help="Shares of samples that each view lacks: 0.1,0.3 or 0.1..0.5.",
+    ),
 ]
 Draws = Annotated[int, typer.Option("--draws", min=1, help="Draws of missing samples per ratio.")]
 Runs = Annotated[
@@ -84,7 +89,7 @@ def incomplete(
     data: Data = None,
     datasets: Names = "",
     methods: Methods = "",
-    ratios: Ratios = "0.1,0.2,0.3,0.4,0.5",
+    ratios: Ratios = "0.1..0.5",
     draws: Draws = 10,
     kmeans_runs: Runs = 50,
     jobs: Jobs = 0,
@@ -107,7 +112,7 @@ def time(
     data: Data = None,
     datasets: Names = "",
     methods: Methods = "",
-    ratios: Ratios = "0,0.1,0.2,0.3,0.4,0.5",
+    ratios: Ratios = "0..0.5",
     draws: Draws = 1,
     out: Out = Path("bench-results"),
     masks: Masks = None,
@@ -263,12 +268,19 @@ def _list(text: str) -> list[str]:
 
 
 def _numbers(option: str, text: str) -> list[float]:
+    """Read ``0.1,0.3`` and, in tenths, ``0.1..0.5``."""
     try:
-        found = [float(part) for part in _list(text)]
+        if ".." in text:
+            first, last = (round(10 * float(end)) for end in text.split(".."))
+            found = [tenths / 10 for tenths in range(first, last + 1)]
+        else:
+            found = [float(part) for part in _list(text)]
     except ValueError:
         found = []
     if not found:
-        raise ValueError(f"{option} takes numbers with commas between them, got {text!r}.")
+        raise ValueError(
+            f"{option} takes numbers with commas between them, or 0.1..0.5 in tenths; got {text!r}."
+        )
     return found
 
 
