@@ -161,7 +161,6 @@ def test_lists_dicts_and_mudata_are_several_views() -> None:
         (np.array([["1", "x"]]), None, "row 0, column 1"),
         (np.ones((2, 2), complex), None, "Complex data"),
         (np.array([["2020-01-01"]], "datetime64[D]"), None, "datetime64"),
-        ("x.csv", None, "expected a .npy file"),
         (iter([]), None, "its iterator gave no batch"),
         (iter([X, X[:, :2]]), None, "a batch has 2 columns where the first one had 3"),
         (iter([X, sparse.csr_array(X)]), None, "mixes dense and sparse"),

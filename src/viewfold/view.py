@@ -1,7 +1,7 @@
 """One view: sample ids, a matrix with a row for each of them, and a name.
 
 Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error that says what is
-wrong and what to do. Nothing behind this door sees a DataFrame, a NaN or a duplicate id.
+wrong and what to do. Nothing behind this door sees a file, a DataFrame, a NaN or a duplicate id.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold import io
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 
 
@@ -41,6 +42,8 @@ class View:
     length : int or None
         For a view that came without ids, the number of rows it came with (absent ones included):
         its ids are then row numbers. None if the ids were given.
+    file : str or None
+        The path it was read from; errors name it.
     """
 
     ids: Array
@@ -48,6 +51,7 @@ class View:
     name: str | None = None
     features: tuple[str, ...] | None = None
     length: int | None = None
+    file: str | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,14 +72,16 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
         A DataFrame of pandas, polars or any other library that narwhals reads (numeric columns;
         the index of a pandas DataFrame holds the ids, unless it is the default one), a dense or
-        sparse array, an AnnData (``obs_names`` are the ids), a NumPy memmap or the path of a
-        ``.npy`` file (read block by block, never as a whole), or an iterator of row batches, each
-        of them one of the above. Rows that are entirely NaN are absent samples.
+        sparse array, an AnnData (``obs_names`` are the ids), a NumPy memmap (read block by block,
+        never as a whole), the path of a file (see `viewfold.io.read`; tables and ``.npy`` files
+        may be larger than memory), or an iterator of row batches, each of them one of the above.
+        Rows that are entirely NaN are absent samples.
     ids : array-like or str, optional
-        One int or str per row, or the name of the DataFrame column that holds them. Without any,
-        samples are known by their row number.
+        One int or str per row, or the name of the column that holds them. Without any, samples
+        are known by their row number.
     name : str, optional
-        What to call the view.
+        What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
+        of several views, the name of the one to take.
 
     Returns
     -------
@@ -99,22 +105,62 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
         if ids is not None:
             raise ValueError(f"{_called(name or X.name)} is a View and has its ids already.")
         return replace(X, name=name or X.name)
-    if _is_anndata(X):
-        ids = X.obs_names if ids is None else ids
-        matrix, features = _matrix(X.X, name), _names(X.var_names)
-    elif isinstance(X, Iterator):
-        ids, matrix, features = _spool(X, ids, name)
-    else:
-        ids, matrix, features = _columns(X, ids, name)
+    if _is_path(X):
+        X = _one_of(io.read(X, ids=ids if isinstance(ids, str) else None), name)
+    name = name or own_name(X)
+    file = X.file if isinstance(X, io.Source) else None
+    label = _called(name, file)
+    take_apart = _of_object if file is None else _of_file
+    ids, matrix, features = take_apart(X, ids, label)
     n, d = matrix.shape
     if n == 0 or d == 0:
         raise ValueError(
-            f"{_called(name)} is empty: found array with {n} sample(s) and {d} feature(s) "
+            f"{label} is empty: found array with {n} sample(s) and {d} feature(s) "
             f"(shape={matrix.shape}) while a minimum of 1 is required. Leave the view out."
         )
     length = n if ids is None else None
-    ids = np.arange(n) if ids is None else _ids(ids, n, name)
-    return View(ids, Rows(matrix), name, features, length)
+    ids = np.arange(n) if ids is None else _ids(ids, n, label)
+    return View(ids, Rows(matrix), name, features, length, file)
+
+
+Parts: TypeAlias = tuple[Any, Matrix, tuple[str, ...] | None]  # ids or None, matrix, column names
+
+
+def _of_object(X: Any, ids: Any, label: str) -> Parts:
+    """Take apart what is held in memory."""
+    if _is_anndata(X):
+        if isinstance(ids, str):
+            ids = _id_column(nw.from_native(X.obs), ids, label)
+        return X.obs_names if ids is None else ids, _matrix(X.X, label), _names(X.var_names)
+    if isinstance(X, Iterator):
+        column = ids if isinstance(ids, str) else None
+        found, matrix, features = _spool((_columns(batch, column, label) for batch in X), label)
+        return found if ids is None or column else ids, matrix, features
+    return _columns(X, ids, label)
+
+
+def _of_file(source: io.Source, ids: Any, label: str) -> Parts:
+    """Take apart what a reader gives."""
+    if isinstance(source.rows, Iterator):
+        parts = ((known, rows, source.features) for known, rows in source.rows)
+        found, matrix, features = _spool(parts, label)
+    else:
+        found, features = source.ids, source.features
+        # Where the reader found no ids, their name is a mistake that `_columns` tells.
+        _, matrix, _ = _columns(source.rows, ids if found is None else None, label)
+    return found if ids is None or isinstance(ids, str) else ids, matrix, features
+
+
+def _one_of(views: dict[str, io.Source], name: str | None) -> io.Source:
+    """Return a file's only view, or the one of that name."""
+    if len(views) == 1:
+        return next(iter(views.values()))
+    if name in views:
+        return views[name]
+    raise ValueError(
+        f"{next(iter(views.values())).file} holds {len(views)} views: {_some(list(views))}. Name "
+        "one of them, or give the file to fit or as_views, which take them all."
+    )
 
 
 def without_absent(view: View) -> View:
@@ -133,10 +179,12 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
     Parameters
     ----------
     X : object
-        Anything `as_view` takes, a list or a dict (its keys are the names) of such things, or a
-        MuData (each modality is a view).
-    ids : array-like, list or dict, optional
-        For one view, its ids; for several, a list or dict with the ids of each.
+        Anything `as_view` takes, a list or a dict (its keys are the names) of such things, a
+        MuData (each modality is a view), or the path of a file of several views (``.npz``,
+        ``.mat``, ``.h5mu``).
+    ids : array-like, str, list or dict, optional
+        For one view, its ids; for several, the name of the column that all of them have, or a
+        list or dict with the ids of each.
 
     Returns
     -------
@@ -149,21 +197,27 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
+    if _is_path(X):
+        read = io.read(X, ids=ids if isinstance(ids, str) else None)
+        X = read if len(read) > 1 else next(iter(read.values()))
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
     elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
-        names, held = [_own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
+        names, held = [own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
     else:
-        return [as_view(X, ids=ids, name=_own_name(X) or "view0")]
+        return [as_view(X, ids=ids, name=own_name(X) or "view0")]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = _ids_of_each(ids, names)
     return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
 
 
-def _own_name(X: Any) -> str | None:
-    return X.name if isinstance(X, View) else None
+def own_name(X: Any) -> str | None:
+    """Return what a view is called if nobody names it: a file's view is called like the file."""
+    if _is_path(X):
+        return io.name_of(X)
+    return X.name if isinstance(X, View | io.Source) else None
 
 
 def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
@@ -173,8 +227,8 @@ def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
         if unknown:
             raise ValueError(f"ids are given for {unknown}, but the views are {names}.")
         return [given.get(name) for name in names]
-    if ids is None:
-        return [None] * len(names)
+    if ids is None or isinstance(ids, str):
+        return [ids] * len(names)
     if not isinstance(ids, Sequence) or len(ids) != len(names):
         raise ValueError(
             f"ids must be a list or dict with the ids of each of the {len(names)} views."
@@ -183,7 +237,10 @@ def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
 
 
 def named_views(X: Any) -> dict[str, Any] | None:
-    """Return the views of a dict or MuData by name, None for anything else."""
+    """Return the views of a dict, a MuData or a file of several by name, None for one view."""
+    if _is_path(X) and io.holds_several(X):
+        views = io.read(X)
+        X = views if len(views) > 1 else None
     if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
         X = X.mod
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
@@ -191,8 +248,13 @@ def named_views(X: Any) -> dict[str, Any] | None:
     return None
 
 
-def _called(name: str | None) -> str:
-    return "The view" if name is None else f"View {name!r}"
+def _called(name: str | None, file: str | None = None) -> str:
+    called = "The view" if name is None else f"View {name!r}"
+    return called if file is None else f"{called} ({file})"
+
+
+def _is_path(X: Any) -> bool:
+    return isinstance(X, str | os.PathLike)
 
 
 def _is_anndata(X: Any) -> bool:
@@ -207,7 +269,7 @@ def _is_one_view(X: Any) -> bool:
     """Whether a list's first element is a view of its own, rather than a row of numbers."""
     return (
         getattr(X, "ndim", 0) == 2
-        or isinstance(X, View | os.PathLike | str | Iterator)
+        or isinstance(X, View | io.Source | os.PathLike | str | Iterator)
         or _is_anndata(X)
         or _is_frame(X)
     )
@@ -219,22 +281,18 @@ def _names(columns: Any) -> tuple[str, ...] | None:
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
 
 
-def _columns(X: Any, ids: Any, name: str | None) -> tuple[Any, Matrix, tuple[str, ...] | None]:
+def _columns(X: Any, ids: Any, label: str) -> Parts:
     """Ids (None if there are none), matrix and column names of a table or array."""
     if not _is_frame(X):
         if isinstance(ids, str):
             raise ValueError(
-                f"ids={ids!r} names a column, but {_called(name).lower()} is not a DataFrame. "
-                "Pass one id per row instead."
+                f"ids={ids!r} names a column, but there is none: {label} is not a table. Pass one "
+                "id per row instead."
             )
-        return ids, _matrix(X, name), None
+        return ids, _matrix(X, label), None
     frame = nw.from_native(X, eager_only=True)
     if isinstance(ids, str):
-        if ids not in frame.columns:
-            raise ValueError(
-                f"{_called(name)} has no id column {ids!r}. Its columns: {_some(frame.columns)}."
-            )
-        frame, ids = frame.drop(ids), frame[ids].to_list()
+        ids, frame = _id_column(frame, ids, label), frame.drop(ids)
     elif ids is None:
         index = nw.maybe_get_index(frame)
         if index is not None and not _is_default(index):
@@ -244,13 +302,13 @@ def _columns(X: Any, ids: Any, name: str | None) -> tuple[Any, Matrix, tuple[str
     other = [column for column, fine in numeric.items() if not fine]
     if other:
         raise ValueError(
-            f"{_called(name)} has columns that are not numbers: {_some(other)} "
+            f"{label} has columns that are not numbers: {_some(other)} "
             f"({schema[other[0]]}). Drop or encode them"
             + ("." if ids is not None else ", or name the one that holds the ids with ids=….")
         )
     single = all(kind == nw.Float32 for kind in schema.values())
     as_float = frame.select(nw.all().cast(nw.Float32 if single else nw.Float64))
-    return ids, _matrix(as_float.to_numpy(), name), _names(frame.columns)
+    return ids, _matrix(as_float.to_numpy(), label), _names(frame.columns)
 
 
 def _is_default(index: Any) -> bool:
@@ -258,38 +316,31 @@ def _is_default(index: Any) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
-def _matrix(X: Any, name: str | None) -> Matrix:
+def _matrix(X: Any, label: str) -> Matrix:
     """Return a 2-D array of real numbers or a CSR array; cells are not looked at yet."""
-    if isinstance(X, str | os.PathLike):
-        if not os.fspath(X).endswith(".npy"):
-            raise ValueError(
-                f"{_called(name)}: cannot read {os.fspath(X)!r}; expected a .npy file. Read other "
-                "files first, for instance with pandas.read_csv(…, index_col=0)."
-            )
-        X = np.load(X, mmap_mode="r", allow_pickle=False)
     if not sparse.issparse(X):
         if not isinstance(X, np.ndarray):
             X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(
-                f"{_called(name)}: Expected 2D array, got {X.ndim}D array instead (shape {X.shape})"
+                f"{label}: Expected 2D array, got {X.ndim}D array instead (shape {X.shape})"
                 ". Reshape your data: one row per sample, one column per feature"
                 + (", for instance X.reshape(-1, 1) for a single feature." if X.ndim == 1 else ".")
             )
     elif X.ndim != 2:
-        raise ValueError(f"{_called(name)}: Expected 2D array, got a {X.ndim}D sparse array.")
+        raise ValueError(f"{label}: Expected 2D array, got a {X.ndim}D sparse array.")
     else:
         X = sparse.csr_array(X)
     if np.issubdtype(X.dtype, np.complexfloating):
-        raise ValueError(f"{_called(name)}: Complex data not supported. Pass real features.")
+        raise ValueError(f"{label}: Complex data not supported. Pass real features.")
     if X.dtype == object or X.dtype.kind in "USTV":
-        X = _numbers(X, name)
+        X = _numbers(X, label)
     if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
-        raise ValueError(f"{_called(name)} holds {X.dtype}; expected real numbers.")
+        raise ValueError(f"{label} holds {X.dtype}; expected real numbers.")
     return X
 
 
-def _numbers(X: Array, name: str | None) -> Array:
+def _numbers(X: Array, label: str) -> Array:
     """Objects that are numbers after all, as float64."""
     try:
         return X.astype(np.float64)
@@ -298,7 +349,7 @@ def _numbers(X: Array, name: str | None) -> Array:
         value = X[row, column]
         error = ValueError if isinstance(value, str) else TypeError
         raise error(
-            f"{_called(name)}, row {row}, column {column}: a cell must be a number (an argument "
+            f"{label}, row {row}, column {column}: a cell must be a number (an argument "
             f"must be a string that reads as one, or a number), found {value!r} "
             f"({type(value).__name__}). Drop or encode columns that are not numbers."
         ) from None
@@ -312,14 +363,14 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _ids(ids: Any, n: int, name: str | None) -> Array:
+def _ids(ids: Any, n: int, label: str) -> Array:
     """One int or str per row, each once."""
     if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
         ids = ids.to_list() if hasattr(ids, "to_list") else list(ids)  # keeps 1 apart from "1"
     index = pd.Index(ids, tupleize_cols=False)
     if len(index) != n:
         raise ValueError(
-            f"{_called(name)} has {n} rows but {len(index)} ids were given. Give one id per row."
+            f"{label} has {n} rows but {len(index)} ids were given. Give one id per row."
         )
     if index.inferred_type == "integer":
         known: Array = index.to_numpy(dtype=np.int64)
@@ -328,14 +379,14 @@ def _ids(ids: Any, n: int, name: str | None) -> Array:
         for row, value in enumerate(known):
             if isinstance(value, bool) or not isinstance(value, int | str):
                 raise ValueError(
-                    f"{_called(name)}, row {row}: the id {value!r} is a {type(value).__name__}. "
+                    f"{label}, row {row}: the id {value!r} is a {type(value).__name__}. "
                     "Ids are ints or strings; convert them, and drop rows without an id."
                 )
     if not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
         where = np.flatnonzero(known == twice)
         raise ValueError(
-            f"{_called(name)} has duplicate ids: {twice!r} stands in rows {_some(where.tolist())}. "
+            f"{label} has duplicate ids: {twice!r} stands in rows {_some(where.tolist())}. "
             "Keep one row per sample."
         )
     return known
@@ -372,7 +423,7 @@ def _present(view: View) -> NDArray[np.intp] | None:
     present = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(absent), assume_unique=True)
     if not present.size:
         raise ValueError(
-            f"{_called(view.name)} is empty: all its rows are NaN. Leave the view out."
+            f"{_called(view.name, view.file)} is empty: all its rows are NaN. Leave the view out."
         )
     return present
 
@@ -381,60 +432,79 @@ def _not_finite(view: View, row: int, column: int, value: Any) -> ValueError:
     which = repr(view.features[column]) if view.features else column
     shown = "NaN" if np.isnan(value) else "inf"
     return ValueError(
-        f"{_called(view.name)} contains {shown} in row {row} (id {view.ids[row]!r}), column "
-        f"{which}. Impute or drop it; a sample that this view lacks altogether is a row with NaN "
-        "in every column."
+        f"{_called(view.name, view.file)} contains {shown} in row {row} (id {view.ids[row]!r}), "
+        f"column {which}. Impute or drop it; a sample that this view lacks altogether is a row "
+        "with NaN in every column."
     )
 
 
-def _spool(
-    batches: Iterator[Any], ids: Any, name: str | None
-) -> tuple[Any, Matrix, tuple[str, ...] | None]:
-    """Collect an iterator's row batches in an unnamed temporary file and map that.
+def _spool(parts: Iterator[Parts], label: str) -> Parts:
+    """Collect row batches in an unnamed temporary file and map that.
 
     An iterator can be walked once, a fold walks its view two or more times. The file has no name,
     so that nothing of the view is left behind, however the program ends.
     """
-    column = ids if isinstance(ids, str) else None
-    parts = (_columns(batch, column, name) for batch in batches)
     first = next(parts, None)
     if first is None:
-        raise ValueError(f"{_called(name)} is empty: its iterator gave no batch.")
+        raise ValueError(f"{label} is empty: its iterator gave no batch.")
     _, top, features = first
-    found: list[Any] = []
+    known: list[Any] = []
+
+    def blocks() -> Iterator[Matrix]:
+        for ids, block, names in chain([first], parts):
+            _same_columns(block, names, top, features, label)
+            known.append(ids)
+            yield block
+
     if sparse.issparse(top):
-        stack = []
-        for batch_ids, block, names in chain([first], parts):
-            _same_columns(block, names, top, features, name)
-            found.append(batch_ids)
-            stack.append(block)
-        matrix = sparse.csr_array(sparse.vstack(stack, format="csr"))
+        matrix = sparse.csr_array(sparse.vstack(list(blocks()), format="csr"))
     else:
-        dtype = Rows(top).dtype
-        with tempfile.TemporaryFile(prefix="viewfold-") as file:
-            n = 0
-            for batch_ids, block, names in chain([first], parts):
-                _same_columns(block, names, top, features, name)
-                found.append(batch_ids)
-                np.ascontiguousarray(block, dtype=dtype).tofile(file)
-                n += block.shape[0]
-            file.flush()
-            if n == 0:
-                return None, np.empty((0, top.shape[1]), dtype), features
-            matrix = np.memmap(file, dtype=dtype, mode="r", shape=(n, top.shape[1]))
-    if ids is not None and column is None:
-        return ids, matrix, features
-    if any(batch_ids is None for batch_ids in found):
-        return None, matrix, features
-    return list(chain.from_iterable(found)), matrix, features
+        matrix = _to_disk(blocks(), top.shape[1], Rows(top).dtype)
+    return _joined(known), matrix, features
 
 
-def _same_columns(block: Matrix, names: Any, top: Matrix, features: Any, name: str | None) -> None:
+def _to_disk(blocks: Iterator[Matrix], columns: int, dtype: np.dtype[Any]) -> Array:
+    with tempfile.TemporaryFile(prefix="viewfold-") as file:
+        n = 0
+        for block in blocks:
+            np.ascontiguousarray(block, dtype=dtype).tofile(file)
+            n += block.shape[0]
+        file.flush()
+        if n == 0:
+            return np.empty((0, columns), dtype)
+        return np.memmap(file, dtype=dtype, mode="r", shape=(n, columns))
+
+
+def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
+    """Ids of a column; ints stay an array, which takes a fifth of a list's memory."""
+    if name not in frame.columns:
+        raise ValueError(f"{label} has no id column {name!r}. Its columns: {_some(frame.columns)}.")
+    column = frame[name]
+    whole = column.dtype.is_integer() and not column.null_count()
+    return column.to_numpy() if whole else column.to_list()
+
+
+def _joined(known: list[Any]) -> Any:
+    """Ids of all batches. A column that holds text in some batches is text in all of them."""
+    if any(ids is None for ids in known):
+        return None
+    if all(_is_ints(ids) for ids in known):
+        return np.concatenate(known)
+    if all(_is_ints(ids) or pd.api.types.infer_dtype(ids) == "string" for ids in known):
+        known = [ids.astype(str).tolist() if _is_ints(ids) else ids for ids in known]
+    return list(chain.from_iterable(known))
+
+
+def _is_ints(ids: Any) -> bool:
+    return isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"
+
+
+def _same_columns(block: Matrix, names: Any, top: Matrix, features: Any, label: str) -> None:
     if sparse.issparse(block) != sparse.issparse(top):
-        raise ValueError(f"{_called(name)} mixes dense and sparse batches. Use one kind.")
+        raise ValueError(f"{label} mixes dense and sparse batches. Use one kind.")
     if block.shape[1] != top.shape[1] or names != features:
         raise ValueError(
-            f"{_called(name)}: a batch has {block.shape[1]} columns where the first one had "
+            f"{label}: a batch has {block.shape[1]} columns where the first one had "
             f"{top.shape[1]}, or other names. Give every batch the same columns in the same order."
         )
 
