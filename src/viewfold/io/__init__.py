@@ -1,0 +1,237 @@
+"""Files become views: a path goes in, matrices or batches of rows come out.
+
+One small module per family of formats; `as_view`, `as_views` and everything built on them take
+paths and come here. Nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from viewfold.io._source import Array, Batch, FileError, Source, natural
+
+__all__ = ["FORMATS", "FileError", "Source", "name_of", "read", "read_set"]
+
+_TABLES = {
+    ".csv": "_delimited",
+    ".tsv": "_delimited",
+    ".tab": "_delimited",
+    ".parquet": "_columnar",
+    ".pq": "_columnar",
+    ".arrow": "_columnar",
+    ".feather": "_columnar",
+    ".ipc": "_columnar",
+    ".jsonl": "_lines",
+    ".ndjson": "_lines",
+}
+_MATRICES = {
+    ".npy": "_numpy",
+    ".npz": "_numpy",
+    ".mat": "_matlab",
+    ".h5ad": "_bio",
+    ".h5mu": "_bio",
+    ".mtx": "_market",
+}
+_TEXT = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mtx")
+_PACKED = (".gz", ".zst", ".bz2")  # of text only: the other formats compress themselves
+
+FORMATS: tuple[str, ...] = (*_TABLES, *_MATRICES)
+"""File name endings that can be read."""
+
+
+def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, Source]:
+    r"""Read the views of a file.
+
+    Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
+    rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
+    files is one table. ``.npz``, ``.mat`` and ``.h5mu`` may hold several views; their classes
+    (``y``, ``gt``, ``label``, …) are no view.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, a folder of tables, or a pattern such as ``"labs/*.parquet"``.
+    ids : str, optional
+        The column that holds the sample ids (of ``obs``, for AnnData and MuData, which have their
+        ``obs_names`` otherwise). In CSV and JSON lines they are ints if every one of them is
+        written as an int is (``7``, not ``007`` or ``7.0``), else text.
+
+    Returns
+    -------
+    dict of str to Source
+        The views by name. A file's only view is called like the file.
+
+    Raises
+    ------
+    FileError
+        A ValueError that names file, line or row, column and remedy.
+    FileNotFoundError, PermissionError
+        If there is no such file, or it may not be read.
+    ImportError
+        If the format needs an extra; the message says which.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from viewfold.io import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labs.csv")
+    ...     _ = path.write_text("patient,iron,age\n007,1.5,40\n008,,51\n")
+    ...     labs = read(path, ids="patient")["labs"]
+    ...     for known, rows in labs.rows:
+    ...         print(labs.features, known, rows.tolist())
+    ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
+    """
+    files, suffix = _locate(path)
+    file, name = os.fspath(path), name_of(path)
+    if suffix in _TABLES:
+        return {name: _table(files, suffix, ids, name, file)}
+    found: dict[str, Source] = _module(suffix).read_views(files[0], ids)
+    if len(found) == 1 and suffix != ".h5mu":
+        found = {name: next(iter(found.values()))}
+    return {key: replace(view, name=key, file=file) for key, view in found.items()}
+
+
+def read_set(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Array | None]:
+    """Read a benchmark file: its views and, if it has them, the true classes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        An ``.npz`` or ``.mat`` file. Views of a ``.mat`` file may have their samples in rows or in
+        columns, whichever the views and the classes agree on.
+
+    Returns
+    -------
+    views : dict of str to ndarray or csr_array
+        Samples in rows.
+    target : ndarray of shape (n_samples,), or None
+        The classes, as the file numbers them.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from viewfold.io import read_set
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "toy.npz")
+    ...     np.savez(path, pixels=np.ones((3, 4)), words=np.ones((3, 2)), y=[0, 1, 1])
+    ...     views, target = read_set(path)
+    >>> list(views), target
+    (['pixels', 'words'], array([0, 1, 1]))
+    """
+    files, suffix = _locate(path)
+    if suffix not in (".npz", ".mat"):
+        raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
+    views, target = _module(suffix).read_set(files[0])
+    if len(views) == 1:
+        views = {name_of(path): next(iter(views.values()))}
+    return views, target
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Return what a view from this path is called.
+
+    Examples
+    --------
+    >>> from viewfold.io import name_of
+    >>> [name_of(path) for path in ("data/labs.csv.gz", "labs.v2.parquet", "labs/*.parquet")]
+    ['labs', 'labs.v2', 'labs']
+    """
+    given = Path(path)
+    name = given.name
+    if not os.path.exists(given) and _is_pattern(name):
+        name = re.split(r"[*?[]", name)[0].rstrip("-_. ") or given.parent.name
+    suffix, packed = _suffix(name)
+    return name[: len(name) - len(suffix + packed)] or name
+
+
+def holds_several(path: str | os.PathLike[str]) -> bool:
+    """Whether files with this ending may hold more than one view."""
+    return _suffix(os.fspath(path))[0] in (".npz", ".mat", ".h5mu")
+
+
+def _suffix(name: str) -> tuple[str, str]:
+    """Return the ending that tells the format, and that of its compression."""
+    stem, packed = os.path.splitext(name.lower())
+    inner = os.path.splitext(stem)[1]
+    if packed in _PACKED and inner in _TEXT:
+        return inner, packed
+    return (packed, "") if packed in FORMATS else ("", "")
+
+
+def _module(suffix: str) -> Any:
+    # A format's libraries are imported when a file needs them.
+    return importlib.import_module(f"viewfold.io.{(_TABLES | _MATRICES)[suffix]}")
+
+
+def _is_pattern(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
+
+
+def _locate(path: str | os.PathLike[str]) -> tuple[list[str], str]:
+    """Return the files of a path, in the order they count, and the ending they share."""
+    file = os.fspath(path)
+    if os.path.isdir(file):
+        return _parts(file, [str(part) for part in Path(file).rglob("*")])
+    if not os.path.exists(file):
+        if _is_pattern(file):
+            return _parts(file, glob.glob(file, recursive=True))
+        raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
+    suffix, _ = _suffix(file)
+    if not suffix:
+        raise FileError(
+            f"{file}: unknown format. Expected a file name that ends in {', '.join(FORMATS)} "
+            "(text also with .gz, .zst or .bz2)."
+        )
+    return [file], suffix
+
+
+def _parts(whole: str, found: list[str]) -> tuple[list[str], str]:
+    """Return the tables among the files of a folder or pattern: all of one format."""
+    # Programs leave their own notes behind: _SUCCESS, .part-0.crc
+    files = [f for f in found if os.path.isfile(f) and os.path.basename(f)[0] not in "._"]
+    tables = sorted((f for f in files if _suffix(f)[0] in _TABLES), key=natural)
+    if not tables:
+        raise FileError(
+            f"{whole}: there is no table ({', '.join(_TABLES)}) here. Give the path of a file, or "
+            "of a folder of tables."
+        )
+    kinds = sorted({_suffix(f)[0] for f in tables})
+    if len(kinds) > 1:
+        raise FileError(
+            f"{whole}: tables of different formats ({', '.join(kinds)}) are not one view. Choose "
+            f"with a pattern, for instance *{kinds[0]}."
+        )
+    return tables, kinds[0]
+
+
+def _table(files: list[str], suffix: str, ids: str | None, name: str, whole: str) -> Source:
+    """Open the first file now, so that wrong columns are told at once, and chain the others."""
+    open_table = _module(suffix).open_table
+    first = open_table(files[0], ids)
+
+    def batches() -> Iterator[Batch]:
+        rows = 0
+        for i, file in enumerate(files):
+            table = open_table(file, ids) if i else first
+            if (table.features, table.dtype) != (first.features, first.dtype):
+                raise FileError(
+                    f"{file}: other columns, or columns of other types, than {files[0]}. Files "
+                    "that are one view need the same columns in the same order."
+                )
+            for known, block in table.batches:
+                rows += len(block)
+                yield known, block
+        importlib.import_module("pyarrow").default_memory_pool().release_unused()
+        if not rows:
+            raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
+
+    return Source(batches(), None, first.features, name, whole)

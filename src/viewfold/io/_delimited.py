@@ -1,0 +1,239 @@
+"""CSV and TSV, plain or compressed, read in blocks with bounded memory.
+
+The first rows tell delimiter, header and decimal sign; from then on every column but the ids is
+numbers, so that a cell that is none is an error with its line, and no guess changes half-way.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+
+from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._tables import (
+    Table,
+    arrow_batch,
+    check_names,
+    check_numbers,
+    check_present,
+    ids_of_text,
+)
+
+_SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000
+_LONGEST_LINE = 64 * 2**20
+_BLOCK = 4 * 2**20
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
+_EMPTY = frozenset(pyarrow.csv.ConvertOptions().null_values)
+_BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How to read the file, as its first rows tell."""
+
+    delimiter: str
+    decimal: str
+    names: tuple[str, ...]
+    named: bool
+    kinds: dict[str, Any]
+    skip: int
+    block: int
+
+
+def open_table(file: str, ids: str | None) -> Table:
+    """Look at the first rows of a file."""
+    with reading(file, "text with one row per sample"):
+        layout = _layout(file, ids)
+    features = tuple(name for name in layout.names if name != ids)
+    dtype = np.dtype(np.float64)
+    return Table(
+        features if layout.named else None, dtype, _batches(file, layout, features, dtype, ids)
+    )
+
+
+def _stream(file: str) -> Any:
+    return pa.input_stream(file, compression="detect")
+
+
+def _layout(file: str, ids: str | None) -> _Layout:
+    with _stream(file) as stream:
+        raw = io.BufferedReader(stream)
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        try:
+            first, blank = _first_line(file, text)
+            delimiter = _delimiter(file, first)
+            rows = csv.reader(_lines(first, text), delimiter=delimiter)
+            header = [cell.strip() for cell in next(rows)]
+            skip = rows.line_num
+            most = max(1, min(_SAMPLE_ROWS, _SAMPLE_CELLS // len(header)))
+            sample = [row for row in islice(rows, most) if row]
+        except UnicodeDecodeError as error:
+            raise FileError(
+                f"{file}: not text in UTF-8 ({error.reason}). Save it as UTF-8, or rename it if "
+                "it is of another format."
+            ) from error
+        except csv.Error as error:
+            raise _unclosed(file) from error
+    named = _is_header(header, ids)
+    if named:
+        names = header
+    else:
+        names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
+    check_names(file, names, ids)
+    decimal = "," if delimiter != "," and _has_decimal_comma(sample) else "."
+    kinds = _kinds(file, names, sample, ids, decimal, 1 + blank + skip)
+    # Many rows per block where rows are long: a block costs time for each of its columns.
+    block = max(_BLOCK, min(256 * len(first), _LONGEST_LINE), 4 * len(first))
+    return _Layout(delimiter, decimal, tuple(names), named, kinds, blank + skip, block)
+
+
+def _first_line(file: str, text: io.TextIOWrapper) -> tuple[str, int]:
+    """Return the first line that is not blank, and how many blank ones there are before it."""
+    blank = 0
+    while line := text.readline(_LONGEST_LINE):
+        if line.strip("\r\n"):
+            return line, blank
+        blank += 1
+    raise FileError(f"{file}: the file is empty. Leave the view out.")
+
+
+def _lines(first: str, text: io.TextIOWrapper) -> Iterator[str]:
+    yield first
+    while line := text.readline(_LONGEST_LINE):
+        yield line
+
+
+def _delimiter(file: str, line: str) -> str:
+    stem = re.sub(r"\.(gz|zst|bz2)$", "", file.lower())
+    if stem.endswith((".tsv", ".tab")):
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", line)
+    return max(",\t;|", key=bare.count)
+
+
+def _is_header(cells: list[str], ids: str | None) -> bool:
+    """Whether the first row holds names: some text, or 0, 1, 2, … as pandas counts columns."""
+    if ids is not None and ids in cells:
+        return True
+    rest = cells[1:] if cells[0] == "" else cells
+    if rest == [str(i) for i in range(len(rest))] and len(cells) > 2:
+        return True
+    return any(_kind(cell, ".") in ("text", "boolean") for cell in cells)
+
+
+def _has_decimal_comma(sample: list[list[str]]) -> bool:
+    return any(_DECIMAL_COMMA.fullmatch(cell) for row in sample for cell in row)
+
+
+def _kind(cell: str, decimal: str) -> str:
+    if cell in _EMPTY:
+        return "empty"
+    if cell in _BOOLEAN:
+        return "boolean"
+    try:
+        float(cell.replace(",", ".") if decimal == "," else cell)
+    except ValueError:
+        return "text"
+    return "number"
+
+
+def _kinds(
+    file: str, names: list[str], sample: list[list[str]], ids: str | None, decimal: str, line: int
+) -> dict[str, Any]:
+    """Return an Arrow type for each column; refuse features that are text."""
+    kinds: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for j, name in enumerate(names):
+        cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
+        found = [_kind(cell, decimal) for _, cell in cells]
+        if name == ids:
+            kinds[name] = pa.string()
+        elif "text" not in found:
+            only_flags = "boolean" in found and "number" not in found
+            kinds[name] = pa.bool_() if only_flags else pa.float64()
+        else:
+            i, cell = cells[found.index("text")]
+            if "number" in found:
+                raise _not_a_number(file, line + i, name, cell)
+            texts[name] = f"line {line + i} holds {cell[:40]!r}"
+    check_numbers(file, texts, ids)
+    return kinds
+
+
+def _unclosed(file: str) -> FileError:
+    return FileError(
+        f"{file}: a quote is opened and not closed, or a cell is very long. Look for a single "
+        '" in the file.'
+    )
+
+
+def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
+    return FileError(
+        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. Correct the cell, "
+        "or leave it empty if the value is missing."
+    )
+
+
+def _batches(
+    file: str, layout: _Layout, features: tuple[str, ...], dtype: np.dtype[Any], ids: str | None
+) -> Iterator[Batch]:
+    row = 0
+    with reading(file, "text with one row per sample"), _stream(file) as stream:
+        try:
+            for batch in _reader(stream, layout):
+                known, rows = arrow_batch(file, batch, features, dtype, None, row)
+                if ids is not None:
+                    texts = batch.column(batch.schema.get_field_index(ids))
+                    check_present(file, texts, row)
+                    known = ids_of_text(texts)
+                row += batch.num_rows
+                yield known, rows
+        except pa.ArrowInvalid as error:
+            raise _explained(file, layout, str(error)) from error
+
+
+def _reader(stream: Any, layout: _Layout) -> Any:
+    # One thread, because only then are errors told with their line.
+    return pyarrow.csv.open_csv(
+        stream,
+        pyarrow.csv.ReadOptions(
+            use_threads=False,
+            block_size=layout.block,
+            skip_rows=layout.skip,
+            column_names=list(layout.names),
+        ),
+        pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter,
+            newlines_in_values=True,
+            # Where a row is a single cell, an empty line is an empty cell.
+            ignore_empty_lines=len(layout.names) > 1,
+        ),
+        pyarrow.csv.ConvertOptions(column_types=layout.kinds, decimal_point=layout.decimal),
+    )
+
+
+def _explained(file: str, layout: _Layout, said: str) -> FileError:
+    """Say what pyarrow says in the words of the file's owner."""
+    cell = re.search(r"column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", said, re.DOTALL)
+    if cell:
+        return _not_a_number(file, cell[2] or "?", layout.names[int(cell[1])], cell[3])
+    row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
+    if row:
+        return FileError(
+            f"{file}, line {row[1]}: {row[3]} cells where the first line has {row[2]}. Look for a "
+            f"missing or extra {layout.delimiter!r} or quote there."
+        )
+    if "straddl" in said:
+        return _unclosed(file)
+    line = re.search(r"Row #(\d+)", said)
+    where = f", line {line[1]}" if line else ""
+    return FileError(f"{file}{where}: {said.splitlines()[0][:200]}. Is it text in UTF-8?")

@@ -1,0 +1,88 @@
+"""JSON lines: one object per sample, its keys are the columns.
+
+The file is read twice: which keys there are is known at the end only. A key that a line lacks is
+a missing value.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._tables import Table, batch_rows, check_names, check_numbers, ids_of_text
+
+
+def open_table(file: str, ids: str | None) -> Table:
+    """Look at all lines of a file."""
+    keys: dict[str, None] = {}
+    texts: dict[str, str] = {}
+    with reading(file, "JSON lines"):
+        for line, record in _records(file):
+            keys |= dict.fromkeys(record)
+            for key, value in record.items():
+                if key != ids and not (value is None or isinstance(value, int | float)):
+                    texts.setdefault(key, f"line {line} holds {str(value)[:40]!r}")
+    if not keys:
+        raise FileError(f"{file}: the file is empty. Leave the view out.")
+    check_names(file, list(keys), ids)
+    check_numbers(file, texts, ids)
+    features = tuple(key for key in keys if key != ids)
+    return Table(features, np.dtype(np.float64), _batches(file, features, ids))
+
+
+def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    with pa.input_stream(file, compression="detect") as stream:
+        for number, line in enumerate(io.BufferedReader(stream), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise FileError(
+                    f"{file}, line {number}: not JSON ({str(error)[:100]}). Write one object per "
+                    "line, in UTF-8."
+                ) from error
+            if not isinstance(record, dict):
+                raise FileError(
+                    f"{file}, line {number}: a {type(record).__name__}, not an object. Write "
+                    '{"column": value, …} on each line.'
+                )
+            yield number, record
+
+
+def _batches(file: str, features: tuple[str, ...], ids: str | None) -> Iterator[Batch]:
+    most = batch_rows(len(features))
+    known: list[str] = []
+    rows: list[list[Any]] = []
+    with reading(file, "JSON lines"):
+        for line, record in _records(file):
+            if ids is not None:
+                known.append(_id(file, line, record.get(ids)))
+            rows.append([record.get(key) for key in features])
+            if len(rows) == most:
+                yield _batch(known, rows, ids)
+                known, rows = [], []
+        if rows:
+            yield _batch(known, rows, ids)
+
+
+def _batch(known: list[str], rows: list[list[Any]], ids: str | None) -> Batch:
+    found = None if ids is None else ids_of_text(pa.array(known, pa.string()))
+    return found, np.array(rows, dtype=np.float64)
+
+
+def _id(file: str, line: int, value: Any) -> str:
+    if value is None or value == "":
+        raise FileError(f"{file}, line {line}: there is no id. Fill it in or drop the line.")
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise FileError(
+            f"{file}, line {line}: the id {value!r} is a {type(value).__name__}. Ids are ints or "
+            "strings."
+        )
+    return str(value)

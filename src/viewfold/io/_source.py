@@ -1,0 +1,112 @@
+"""What a reader hands over, and how it complains.
+
+A broken file can make a library raise anything; `reading` turns all of it into one kind of error
+that names the file and says what to do.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array: TypeAlias = NDArray[Any]
+Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
+
+
+class FileError(ValueError):
+    """A file that cannot be read as a view; the message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A view as a file holds it; `as_view` takes it from here.
+
+    Parameters
+    ----------
+    rows : ndarray, memmap, csr_array or iterator of (ids, ndarray)
+        The matrix, or batches of its rows in the order of the file; an iterator can be used once.
+    ids : ndarray, optional
+        The sample ids, where the file has them and they do not come with the batches.
+    features : tuple of str, optional
+        Names of the columns.
+    name : str
+        What the view is called: the file's name without its ending, unless the file names it.
+    file : str
+        The path it comes from, for error messages.
+    """
+
+    rows: Any
+    ids: Array | None = None
+    features: tuple[str, ...] | None = None
+    name: str = ""
+    file: str = ""
+
+
+@contextmanager
+def reading(file: str, what: str) -> Iterator[None]:
+    """Let nothing out of a reader but FileError, and errors about missing things and rights."""
+    try:
+        yield
+    except (FileError, FileNotFoundError, PermissionError, ImportError):
+        raise
+    except Exception as error:  # libraries raise anything for a broken file
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise FileError(
+            f"{file}: cannot be read as {what} ({said[0][:200]}). Is the file whole, and was it "
+            "written as such?"
+        ) from error
+
+
+def optional(module: str, extra: str, file: str) -> Any:
+    """Import what only some formats need."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{file}: reading it needs {module}. Install it with: pip install 'viewfold[{extra}]'"
+        ) from error
+
+
+def as_csr(matrix: Any, file: str) -> sparse.csr_array:
+    """Return a sparse matrix as CSR, after a look at its indices: compiled code trusts them."""
+    rows = max(matrix.shape)
+    if rows > 10_000_000 and rows > 100 * matrix.nnz:
+        raise FileError(
+            f"{file}: a sparse matrix of shape {matrix.shape} with {matrix.nnz} entries. "
+            "Is the file whole? Leave out empty rows and columns."
+        )
+    if matrix.format in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)
+    return sparse.csr_array(matrix)
+
+
+def is_numeric(held: Any) -> bool:
+    """Whether an array or sparse matrix holds real numbers."""
+    return held.dtype.kind in "fiub"
+
+
+def some(names: Any, most: int = 8) -> str:
+    """Show the first few of many names."""
+    names = list(names)
+    shown = ", ".join(repr(str(name)) for name in names[:most])
+    return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
+
+
+def natural(name: str) -> list[Any]:
+    """Sort part.2 before part.10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
+
+
+def as_object(texts: Any) -> Array:
+    """Return a 1-D array of Python objects, whatever their types."""
+    out = np.empty(len(texts), dtype=object)
+    out[:] = texts
+    return out

@@ -1,0 +1,157 @@
+"""What all tables have in common: features that are numbers, and perhaps a column of ids.
+
+A table is opened (its columns are looked at) before it is read (in batches, in the file's order),
+so that a file of gigabytes with the wrong columns fails at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewfold.io._source import Array, Batch, FileError, as_object, some
+
+BATCH_BYTES = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Table:
+    """An opened table.
+
+    Parameters
+    ----------
+    features : tuple of str or None
+        Names of the columns other than the ids; None if the file has no names.
+    dtype : dtype
+        float32 if all features are single precision, else float64.
+    batches : iterator of (ids, ndarray)
+        The rows.
+    """
+
+    features: tuple[str, ...] | None
+    dtype: np.dtype[Any]
+    batches: Iterator[Batch]
+
+
+def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
+    """Refuse columns that cannot be told apart, and an id column that is not there."""
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
+    if ids is not None and ids not in names:
+        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {some(names)}.")
+    if "" in names and ids != "":
+        where = names.index("")
+        raise FileError(
+            f"{file}: column {where} has no name (pandas writes its index so). Name it, or pass "
+            "ids='' if it holds the ids."
+        )
+    if not set(names) - {ids}:
+        raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
+
+
+def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:
+    """Refuse columns that are not numbers, given with what they hold instead."""
+    if not others:
+        return
+    first, found = next(iter(others.items()))
+    if len(others) > 1:
+        what, advice = f"columns {some(others)} hold no numbers", "Drop or encode them"
+        advice += "." if ids is not None else ", and name the one that holds the ids with ids=…."
+    else:
+        what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
+        advice += "." if ids is not None else f", or pass ids={first!r} if it holds the ids."
+    raise FileError(f"{file}: {what} ({found}). {advice}")
+
+
+def arrow_features(file: str, schema: pa.Schema, ids: str | None) -> tuple[str, ...]:
+    """Check the columns of an Arrow schema and return the features' names."""
+    check_names(file, schema.names, ids)
+    index = _pandas_index(schema)
+    if ids is None and index:
+        raise FileError(
+            f"{file}: column {index[0]!r} is the index of a pandas DataFrame. Pass "
+            f"ids={index[0]!r} if it holds the ids, or write the file without it (index=False)."
+        )
+    features = [field for field in schema if field.name != ids]
+    check_numbers(file, {f.name: str(f.type) for f in features if not _is_number(f.type)}, ids)
+    return tuple(field.name for field in features)
+
+
+def arrow_dtype(schema: pa.Schema, features: Sequence[str]) -> np.dtype[Any]:
+    """Return what the rows come as."""
+    kinds = [schema.field(name).type for name in features]
+    single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def arrow_batch(
+    file: str, batch: Any, features: Sequence[str], dtype: np.dtype[Any], ids: str | None, row: int
+) -> Batch:
+    """Turn an Arrow record batch, whose first row is number `row`, into ids and a matrix."""
+    at = [batch.schema.get_field_index(name) for name in features]
+    rows = np.empty((batch.num_rows, len(at)), dtype)
+    for j, column in enumerate(at):
+        rows[:, j] = batch.column(column).to_numpy(zero_copy_only=False)
+    if ids is None:
+        return None, rows
+    return _arrow_ids(file, batch.column(batch.schema.get_field_index(ids)), row), rows
+
+
+def ids_of_text(texts: Any) -> Array:
+    """Return ids that were read as text: ints if every one is written as ints are, else texts.
+
+    ``7`` and ``-12`` are ints; ``007``, ``+7``, ``7.0`` and what exceeds 64 bits are texts.
+    As ints and their texts are one to one, a reader of batches can change its mind later on.
+    """
+    try:
+        numbers = texts.cast(pa.int64())
+        if numbers.cast(pa.string()).equals(texts):
+            return np.asarray(numbers.to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        pass
+    return as_object(texts.to_pylist())
+
+
+def check_present(file: str, column: Any, row: int) -> None:
+    """Refuse rows without an id; the column's first row is number `row`."""
+    gone = column.is_null()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        gone = pc.or_kleene(gone, pc.equal(column, ""))
+    at = pc.index(gone, True).as_py()
+    if at >= 0:
+        raise FileError(f"{file}, row {row + at}: there is no id. Fill it in or drop the row.")
+
+
+def batch_rows(n_columns: int) -> int:
+    """Return how many rows fit a batch."""
+    return max(64, BATCH_BYTES // (8 * n_columns))
+
+
+def _arrow_ids(file: str, column: Any, row: int) -> Array:
+    check_present(file, column, row)
+    if pa.types.is_integer(column.type):
+        # A copy, as a view would keep Arrow's memory from being used again.
+        return np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    return as_object(column.to_pylist())
+
+
+def _is_number(kind: Any) -> bool:
+    tests = ("is_integer", "is_floating", "is_decimal", "is_boolean", "is_null")
+    return any(getattr(pa.types, test)(kind) for test in tests)
+
+
+def _pandas_index(schema: pa.Schema) -> list[str]:
+    """Return the columns that pandas wrote for an index that somebody had set."""
+    try:
+        index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return [name for name in index if isinstance(name, str) and name in schema.names]
+    except (KeyError, TypeError, ValueError):
+        return []
