@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 from sklearn.metrics import pair_confusion_matrix
 
 from viewfold import metrics, missing
 from viewfold.blocks import Rows, block_bytes, reduce
 from viewfold.clustering import Clustering, cluster, match
 from viewfold.datasets import load_digits_views
+from viewfold.kmeans import lloyd
 
 ROOT = Path(__file__).resolve().parents[1]
 labellings = st.integers(2, 30).flatmap(
@@ -108,6 +110,25 @@ def test_an_earlier_clustering_is_one_of_the_starts() -> None:
         one_start = {"sample": np.arange(270), "n_init": 1, "random_state": seed}
         assert metrics.accuracy(truth, cluster(rows, 30, **one_start).labels) < 1
         assert np.array_equal(cluster(rows, 30, **one_start, previous=truth).labels, truth)
+
+
+def test_k_means_from_given_centres_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 5)) + 3 * rng.integers(0, 2, size=(400, 5))
+    ours = lloyd(rows, rows[:20])
+    theirs = KMeans(20, init=rows[:20], n_init=1).fit(rows)
+    assert np.array_equal(ours.labels, theirs.labels_)
+    assert np.allclose(ours.centers, theirs.cluster_centers_)
+    assert ours.inertia == pytest.approx(theirs.inertia_)
+
+
+def test_k_means_fills_empty_clusters_as_long_as_rows_differ() -> None:
+    rows = np.repeat(np.eye(4), 5, axis=0)
+    far_away = np.full((3, 4), 9.0)
+    found = lloyd(rows, np.vstack([rows[:1], far_away]))
+    assert found.inertia == 0
+    assert np.array_equal(np.unique(found.labels), [0, 1, 2, 3])
+    assert lloyd(rows[:5], rows[:3]).inertia == 0  # one distinct row for three clusters
 
 
 def test_confidence_is_low_between_clusters() -> None:

@@ -14,6 +14,10 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, unit_rows
+from viewfold.kmeans import Means, lloyd, means
+
+TREE = 300
+"""A tree is grown on so many rows, or 20 for each cluster."""
 
 
 def sample_size(n_clusters: int) -> int:
@@ -135,24 +139,19 @@ def cluster(
     """
     rows = unit_rows(embedding[sample, :columns])
     few = sample_size(n_clusters) // 4
-    # One thread is faster until the work per thread outweighs waking it up.
-    with threadpool_limits(1 if rows.size < 2**20 else None):
-        if start == "ward":
+    if start == "ward":
+        with blas_on_one_thread():
             best = _from_trees(rows[:few], embedding[sample[:few]], n_clusters, n_init)
-        else:
-            best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
-        if len(rows) > few:
-            best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
-        known = None
-        if previous is not None and start == "random":
-            known = _means(rows, previous[sample], n_clusters)
-        if known is not None:
-            warm = KMeans(n_clusters, init=known, n_init=1).fit(rows)
-            best = min(warm, best, key=lambda model: model.inertia_)
-        projection, centers = np.eye(rows.shape[1]), best.cluster_centers_
-        if sharpen and 1 < n_clusters < len(rows):
-            projection, centers = _sharpened(unit_rows(embedding[sample]), best.labels_, n_clusters)
-    labels = Clustering(best.labels_, projection, centers).assign(embedding)
+            if len(rows) > few:
+                best = lloyd(rows, best.centers)
+    else:
+        known = None if previous is None else previous[sample]
+        best = _from_random(rows, few, known, n_clusters, n_init, random_state)
+    projection, centers = np.eye(rows.shape[1]), best.centers
+    if sharpen and 1 < n_clusters < len(rows):
+        with blas_on_one_thread():
+            projection, centers = _sharpened(unit_rows(embedding[sample]), best)
+    labels = Clustering(best.labels, projection, centers).assign(embedding)
     if previous is None:
         return Clustering(labels, projection, centers)
     new_name = match(previous, labels, n_clusters)
@@ -177,56 +176,66 @@ def match(
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
 
 
-def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> KMeans:
+def _from_random(
+    rows: Array,
+    few: int,
+    known: NDArray[np.intp] | None,
+    n_clusters: int,
+    n_init: int,
+    random_state: Any,
+) -> Means:
+    """Start k-means at random on a few rows, and from an earlier clustering if there is one."""
+    # One thread is faster until the work per thread outweighs waking it up.
+    with threadpool_limits(1 if rows.size < 2**20 else None):
+        best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
+        if len(rows) > few:
+            best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
+        if known is not None:
+            start = means(rows[known >= 0], known[known >= 0], n_clusters)
+            if np.isfinite(start).all():
+                warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
+                best = min(warm, best, key=lambda model: model.inertia_)
+    return Means(best.labels_, best.cluster_centers_, best.inertia_)
+
+
+def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> Means:
     """Start k-means on some rows from the trees that Ward's method grows.
 
     Each tree grows on another few hundred rows, if there are more, and looks at another part of
     the leading columns of the embedding.
     """
-    most = min(len(rows), max(500, 20 * n_clusters))
-    models = []
+    most = min(len(rows), max(TREE, 20 * n_clusters))
+    found = []
     for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 2)), strict=False):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, int(share * embedding.shape[1]))
         tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1
-        start = _means(rows[part], tree, n_clusters)
-        if start is None:  # fewer distinct rows than clusters
-            return KMeans(n_clusters, n_init=n_init, random_state=0).fit(rows)
-        models.append(KMeans(n_clusters, init=start, n_init=1).fit(rows))
-    return min(models, key=lambda model: model.inertia_)
+        start = means(rows[part], tree, n_clusters)
+        # A tree has fewer branches than asked for if fewer rows are distinct.
+        found.append(lloyd(rows, np.where(np.isnan(start), rows[:1], start)))
+    return min(found, key=lambda means: means.inertia)
 
 
-def _sharpened(
-    rows: Array, labels: NDArray[np.intp], n_clusters: int, rounds: int = 3
-) -> tuple[Array, Array]:
+def _sharpened(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Array]:
     """Return the discriminant directions of some clusters, and k-means' centres in them.
 
     What varies within clusters counts less there, what varies between them more. Their scatter is
     shrunk halfway to that of a ball.
     """
+    n_clusters, columns = found.centers.shape
+    projection = np.eye(columns)
     for _ in range(rounds):
-        means = _means(rows, labels, n_clusters)
-        assert means is not None  # k-means leaves no cluster empty
-        size = np.bincount(labels, minlength=n_clusters)[:, None]
-        within = rows.T @ rows - (size * means).T @ means
-        within += np.trace(within) / len(within) * np.eye(len(within))
-        values, V = np.linalg.eigh(within)
-        whiten = V / np.sqrt(np.maximum(values, np.finfo(rows.dtype).tiny))
-        apart = np.sqrt(size) * ((means - size.T @ means / size.sum()) @ whiten)
-        projection = whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T
-        model = KMeans(n_clusters, init=means @ projection, n_init=1).fit(rows @ projection)
-        if np.array_equal(model.labels_, labels):
+        size = np.bincount(found.labels, minlength=n_clusters)[:, None]
+        center = means(rows, found.labels, n_clusters)
+        within = rows.T @ rows - (size * center).T @ center
+        ball = np.trace(within) / len(within)
+        if not size.all() or ball < np.finfo(rows.dtype).eps:  # as many clusters as distinct rows
             break
-        labels = model.labels_
-    return projection, model.cluster_centers_
-
-
-def _means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array | None:
-    """Return the mean of each cluster, None if one of them is empty."""
-    known = labels >= 0
-    count = np.bincount(labels[known], minlength=n_clusters)
-    if not count.all():
-        return None
-    member = np.zeros((len(rows), n_clusters), rows.dtype)
-    member[known, labels[known]] = 1
-    return np.asarray((member.T @ rows) / count[:, None].astype(rows.dtype))
+        values, V = np.linalg.eigh(within + ball * np.eye(len(within)))
+        whiten = V / np.sqrt(values)
+        apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
+        projection = whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T
+        before, found = found, lloyd(rows @ projection, center @ projection)
+        if np.array_equal(found.labels, before.labels):
+            break
+    return projection, found.centers

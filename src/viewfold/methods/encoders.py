@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.cluster import KMeans
 
 from viewfold.blocks import Array, Matrix, Rows, for_each, reduce, unit_rows
 from viewfold.consensus import draw
+from viewfold.kmeans import nearest, step
 from viewfold.methods.scaling import Scaling, Text, column_sums, gram_times, is_sparse, survey
 from viewfold.view import View
 
@@ -216,7 +216,7 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
     if not d:
         return np.empty(0), np.empty((0, 0))
     first = max(d - most, 0)
-    if first < d / 2:
+    if most > d / 6:  # all of them are cheaper by divide and conquer
         values, vectors = linalg.eigh(M, driver="evd", check_finite=False)
         values, vectors = values[first:], vectors[:, first:]
     else:
@@ -273,29 +273,30 @@ def _document_frequency(rows: Rows, threads: int) -> Array:
 
 
 def _place(scores: Array, cosine: bool) -> Array:
-    """Place landmarks by a few steps of k-means on a sample of rows."""
+    """Place landmarks by one step of k-means on a sample of rows: more steps bring nothing."""
     rows = unit_rows(scores) if cosine else scores
     if len(rows) <= LANDMARKS:
         return rows
-    means = KMeans(LANDMARKS, init=rows[:LANDMARKS], n_init=1, max_iter=3, tol=0)
-    points: Array = means.fit(rows).cluster_centers_
+    some = rows[:LANDMARKS]
+    points = step(rows, some, nearest(rows, some))
     return unit_rows(points) if cosine else points
 
 
 def _graph(rows: Array, points: Array) -> Matrix:
     """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
     q = min(NEIGHBOURS, len(points) - 1)
-    distance = rows @ points.T
-    distance *= -2
+    distance = rows @ (-2 * points.T)
     distance += (points * points).sum(axis=1)
-    nearest = np.argpartition(distance, q, axis=1)[:, : q + 1]
-    near = np.take_along_axis(distance, nearest, axis=1)
-    weight = near.max(axis=1, keepdims=True) - near
-    total = weight.sum(axis=1, keepdims=True)
-    weight = np.where(total > 0, weight / np.where(total > 0, total, 1), 1 / (q + 1))
-    starts = np.arange(0, weight.size + 1, q + 1)
+    farthest = np.partition(distance, q, axis=1)[:, q]
+    at = np.flatnonzero(distance <= farthest[:, None])
+    row, column = np.divmod(at, len(points))
+    weight = farthest[row] - distance.ravel()[at]
+    count, total = np.bincount(row), np.bincount(row, weight)
+    # Landmarks that are all equally near share the row.
+    weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
+    starts = np.append(0, np.cumsum(count))
     shape = len(rows), len(points)
-    return sparse.csr_array((weight.ravel(), nearest.ravel(), starts), shape=shape)
+    return sparse.csr_array((weight.astype(rows.dtype), column, starts), shape=shape)
 
 
 def _embed_graph(

@@ -1,0 +1,118 @@
+"""k-means from given centres, for the many small problems of a fold.
+
+Products of matrices do the work, and nothing is checked: a run costs what its arithmetic costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from viewfold.blocks import Array
+
+
+@dataclass(frozen=True)
+class Means:
+    """What k-means found.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n_rows,)
+        The nearest centre of each row.
+    centers : ndarray of shape (n_clusters, n_columns)
+        The centres.
+    inertia : float
+        Sum of squared distances of the rows to their centres.
+    """
+
+    labels: NDArray[np.intp]
+    centers: Array
+    inertia: float
+
+
+def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -> Means:
+    """Move centres to the mean of their rows until they stay where they are.
+
+    A centre without rows moves to the row that is farthest from its own.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        The rows.
+    centers : ndarray of shape (n_clusters, n_columns)
+        Where to start.
+    steps : int, default=300
+        How often centres move at most.
+    tol : float, default=1e-4
+        What counts as staying: together they moved by less, squared, than this part of the
+        columns' mean variance.
+
+    Returns
+    -------
+    Means
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.kmeans import lloyd
+    >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
+    >>> found = lloyd(rows, np.array([[0.0], [100.0]]))
+    >>> found.labels, found.centers.ravel(), found.inertia
+    (array([0, 0, 1, 1]), array([0.5, 8.5]), 1.0)
+    """
+    small = tol * float(rows.var(axis=0).mean())
+    labels = nearest(rows, centers)
+    for _ in range(steps):
+        before, at = labels, centers
+        centers = step(rows, at, before)
+        labels = nearest(rows, centers)
+        if ((centers - at) ** 2).sum() <= small or np.array_equal(labels, before):
+            break
+    return Means(labels, centers, float(_distances(rows, centers, labels).sum(dtype=np.float64)))
+
+
+def nearest(rows: Array, centers: Array) -> NDArray[np.intp]:
+    """Return the nearest centre of each row."""
+    score = rows @ centers.T.astype(rows.dtype, copy=False)
+    score -= np.einsum("ij,ij->i", centers, centers).astype(rows.dtype, copy=False) / 2
+    return np.asarray(score.argmax(axis=1))
+
+
+def step(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:
+    """Return the centres one step later, given the nearest centre of each row."""
+    moved = means(rows, labels, len(centers))
+    empty = np.flatnonzero(np.isnan(moved[:, 0]))
+    if empty.size:
+        far = np.argsort(-_distances(rows, centers, labels), kind="stable")
+        moved[empty] = rows[far[: empty.size]]
+    return moved
+
+
+def means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array:
+    """Return the mean of each cluster's rows, NaN for an empty cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.kmeans import means
+    >>> means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
+    array([[ 2.],
+           [nan],
+           [ 5.]])
+    """
+    n = len(rows)
+    member = sparse.csc_array(
+        (np.ones(n, rows.dtype), labels, np.arange(n + 1)), shape=(n_clusters, n)
+    )
+    size = np.bincount(labels, minlength=n_clusters).astype(rows.dtype)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(member @ rows / size[:, None])
+
+
+def _distances(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:
+    """Return the squared distance of each row to its centre."""
+    apart = rows - centers[labels]
+    return np.asarray(np.einsum("ij,ij->i", apart, apart))
