@@ -293,7 +293,8 @@ def test_files_of_every_version_open_forever() -> None:
         assert model.to_frame()["cluster"].to_dict() == expected["labels"]
         assert [view.name for view in model.views_] == expected["views"]
         rows = np.array(expected["rows"])
-        assert model.predict(rows, view=0).tolist() == expected["predicted"]
+        frame = pd.DataFrame(rows, columns=model.views_[0].features)
+        assert model.predict(frame, view=0).tolist() == expected["predicted"]
         more = np.random.default_rng(1).normal(size=(len(model.ids_), 4))
         assert len(model.partial_fit(more, ids=model.ids_, view="more").views_) == 3
 

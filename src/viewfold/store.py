@@ -54,7 +54,7 @@ def write(path: str | os.PathLike[str], saved: Saved, *, before: Saved | None = 
     workshop = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         draft = workshop / "draft.vf"
-        with _database(draft, "new", f"STORAGE_VERSION '{STORAGE}'") as db:
+        with _database(draft, "new", _layout(saved)) as db:
             _put(db, "main", saved)
             if before is not None:
                 db.execute("CREATE SCHEMA new.undo")
@@ -153,6 +153,12 @@ SELECT id, fold, name AS view,
 FROM {0}.samples, {0}.views
 WHERE history[fold] >= 0 AND (fold = 1 OR history[fold] <> history[fold - 1])
 """
+
+
+def _layout(saved: Saved) -> str:
+    """Return how to lay a file out; tables take whole blocks, so small files get small ones."""
+    small = saved.state is None or saved.state.consensus.embedding.nbytes < 2**23
+    return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
 
 
 def _put(db: duckdb.DuckDBPyConnection, schema: str, saved: Saved) -> None:

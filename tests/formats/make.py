@@ -1,0 +1,42 @@
+"""Write the sample file of the present format: once, when the format is new.
+
+    python tests/formats/make.py
+
+A file that is there is never written again: it must open forever.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from viewfold import ViewFold
+from viewfold.tables import FORMAT
+
+
+def main() -> None:
+    """Fold two small views and write what a reader must find."""
+    path = Path(__file__).with_name(f"{FORMAT}.vf")
+    if path.exists():
+        raise SystemExit(f"{path.name} is there, and stays as it is.")
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    labs = pd.DataFrame(4 * np.eye(3, 5)[y] + rng.normal(size=(60, 5))).add_prefix("lab")
+    labs.index = [f"p{i}" for i in range(60)]
+    scan = rng.poisson(0.2 + 3 * np.eye(3, 80)[y]).astype(float)
+    model = ViewFold(3, random_state=0).partial_fit(labs.iloc[:50], view="labs")
+    model.partial_fit(scan[10:], ids=labs.index[10:], view="scan")
+    model.save(path)
+    expected = {
+        "method": "ViewFold",
+        "views": ["labs", "scan"],
+        "labels": model.to_frame()["cluster"].to_dict(),
+        "rows": labs.iloc[50:].to_numpy().tolist(),
+        "predicted": model.predict(labs.iloc[50:], view="labs").tolist(),
+    }
+    path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
+
+
+if __name__ == "__main__":
+    main()
