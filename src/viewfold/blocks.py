@@ -132,11 +132,14 @@ class Rows:
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
         at = which if self.present is None else self.present[which]
-        return (
-            np.asarray(self.X[at]).astype(self.dtype)
-            if self.on_disk
-            else self.X[at].astype(self.dtype)
-        )
+        if not self.on_disk:
+            return self.X[at].astype(self.dtype)
+        taken = np.empty((at.size, self.X.shape[1]), self.dtype)
+        for start in range(0, at.size, 32):  # for one row, the system maps a megabyte or two
+            some = slice(start, start + 32)
+            taken[some] = self.X[at[some]]
+            self._release()
+        return taken
 
     def _release(self) -> None:
         """Give the pages of a file back, so that a walk needs the memory of a few blocks."""

@@ -34,7 +34,15 @@ from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.state import State
 from viewfold.tables import Saved, now
-from viewfold.view import View, as_view, as_views, named_views, open_view, without_absent
+from viewfold.view import (
+    View,
+    as_view,
+    as_views,
+    named_views,
+    open_view,
+    own_name,
+    without_absent,
+)
 
 
 class FoldingEstimator(
@@ -105,8 +113,7 @@ class FoldingEstimator(
         """
         self._validate_params()
         state = getattr(self, "_state", None)
-        own = X.name if isinstance(X, View) else None
-        name = view or own or f"view{0 if state is None else len(state.consensus.views)}"
+        name = view or own_name(X) or f"view{0 if state is None else len(state.consensus.views)}"
         return self._keep(self._next(state, as_view(X, ids=ids, name=name)))
 
     def fit_predict(self, X: Any, y: Any = None, *, ids: Any = None) -> NDArray[np.intp]:

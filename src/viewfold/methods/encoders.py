@@ -151,20 +151,20 @@ def learn(
     linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
     encoder = Encoder(scaling, directions, linear, None, np.empty(0), np.eye(0))
 
-    scores = np.empty((n, spectrum.size), rows.dtype)
+    if kind == "linear":
+        scores = np.empty((n, linear.size), rows.dtype)
 
-    def project(where: slice, block: Matrix) -> None:
-        scores[where] = encoder.scores(block)
+        def project(where: slice, block: Matrix) -> None:
+            scores[where] = encoder.scores(block)
 
-    for_each(rows, project, threads)
-    graph = None
-    if kind != "linear":
-        cosine = scaling.text is not None
-        # Were landmarks the same samples in every view, views of noise would agree on who is one.
-        points = _place(scores[draw(view.ids, 5000, salt=view.name or "")], cosine)
-        landmarks, graph = _embed_graph(scores, points, cosine, n_components, threads)
-        encoder = replace(encoder, landmarks=landmarks)
-    return _balanced(encoder, scores, graph)
+        for_each(rows, project, threads)
+        return _balanced(encoder, scores, None)
+    # Were landmarks the same samples in every view, views of noise would agree on who is one.
+    some = rows.take(draw(view.ids, 5000, salt=view.name or ""))
+    cosine = scaling.text is not None
+    points = _place(encoder.scores(some), cosine)
+    encoder = replace(encoder, landmarks=Landmarks(points, cosine, np.empty((len(points), 0))))
+    return _balanced(*_join(encoder, rows, n_components, threads))
 
 
 def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
@@ -299,21 +299,34 @@ def _graph(rows: Array, points: Array) -> Matrix:
     return sparse.csr_array((weight.astype(rows.dtype), column, starts), shape=shape)
 
 
-def _embed_graph(
-    scores: Array, points: Array, cosine: bool, most: int, threads: int
-) -> tuple[Landmarks, Matrix]:
-    """Return landmarks with their coordinates, and the graph that joins the samples to them."""
-    landmarks = Landmarks(points, cosine, np.empty((len(points), 0)))
+def _join(encoder: Encoder, rows: Rows, most: int, threads: int) -> tuple[Encoder, Array, Matrix]:
+    """Join samples to landmarks, and give landmarks their coordinates in that graph.
+
+    Returns the encoder, the leading scores of the samples, and the graph: all that their features
+    are made of, and much less than the view.
+    """
+    landmarks = encoder.landmarks
+    assert landmarks is not None
+    scores = np.empty((rows.shape[0], encoder.linear.size), rows.dtype)
     parts: dict[int, Matrix] = {}
 
-    def join(where: slice, block: Array) -> tuple[Array, ...]:
-        graph = parts[where.start] = landmarks.graph(block)
+    def join(where: slice, block: Matrix) -> tuple[Array, ...]:
+        all_scores = encoder.scores(block)
+        scores[where] = all_scores[:, : encoder.linear.size]
+        graph = parts[where.start] = landmarks.graph(all_scores)
         return (graph.T @ graph).toarray(), graph.sum(axis=0)
 
-    affinity, degree = reduce(Rows(scores), join, threads)
-    graph = sparse.vstack([parts[start] for start in sorted(parts)], format="csr")
+    affinity, degree = reduce(rows, join, threads)
+    graph = sparse.vstack([parts.pop(start) for start in sorted(parts)], format="csr")
+    coordinates = _coordinates(affinity, degree, most)
+    encoder = replace(encoder, landmarks=replace(landmarks, coordinates=coordinates))
+    return encoder, scores, graph
+
+
+def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
+    """Return what samples inherit from landmarks: a spectral embedding of their graph."""
     factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    affinity *= factor[:, None] * factor
+    affinity = affinity * factor[:, None] * factor
     # √degree is an eigenvector for the value 1, and the same for everybody. It may not be the only
     # one for that value, so it is taken out by name.
     same = np.sqrt(degree / degree.sum())
@@ -321,4 +334,4 @@ def _embed_graph(
     keep = values > 1e-9
     spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
     smooth = (spectrum / spectrum[:1]) ** GRAPH_POWER / spectrum
-    return replace(landmarks, coordinates=factor[:, None] * vectors * smooth), graph
+    return np.asarray(factor[:, None] * vectors * smooth)
