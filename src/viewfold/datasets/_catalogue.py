@@ -148,6 +148,6 @@ def catalogue() -> list[DataSet]:
     [('ORL', 400, 3), ('proteinFold', 694, 12), ('uci-digit', 2000, 3)]
     >>> digits = catalogue()[2]
     >>> [digits.features[i] for i in digits.order]  # as the paper must have folded them
-    [76, 64, 216]
+    [64, 76, 216]
     """
     return list(_SETS)

@@ -178,8 +178,8 @@ def _unclosed(file: str) -> FileError:
 
 def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
     return FileError(
-        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. Correct the cell, "
-        "or leave it empty if the value is missing."
+        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. Correct or "
+        "impute it; of a sample that the view lacks, leave all cells empty."
     )
 
 
