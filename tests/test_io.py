@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from viewfold import ViewFold, as_view, as_views, io
+from viewfold.io import _mat5
 from viewfold.view import View, own_name
 
 X = np.array([[1.5, 2.0, -3.0], [0.0, 5.25, 6.0], [7.0, 8.0, 9e-3], [10.0, 0.0, 12.0]])
@@ -537,7 +538,7 @@ BAD = {
     "png parquet": ("a.parquet", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as Parquet"),
     "png feather": ("a.feather", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as Arrow"),
     "feather 1": ("a.feather", b"FEA1" + bytes(99), None, "Feather version 1"),
-    "png mat": ("a.mat", b"\x89PNG\r\n\x1a\n" * 99, None, "cannot be read as a MATLAB file"),
+    "png mat": ("a.mat", b"\x89PNG\r\n\x1a\n" * 99, None, "not a MATLAB file of version 5"),
     "png npz": ("a.npz", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as a NumPy archive"),
     "png h5ad": ("a.h5ad", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as AnnData"),
     "png mtx": ("a.mtx", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as a Matrix Market"),
@@ -641,6 +642,36 @@ def test_rights_that_lack_are_told_as_such(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("pyarrow.input_stream", refuse)
     with pytest.raises(PermissionError, match="not yours"):
         as_view(tmp_path / "a.csv", ids="id")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_matlab_5_is_read_as_scipy_reads_it(packed: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    cell = np.empty((3, 1), object)
+    cell[:, 0] = [rng.normal(size=(5, d)) for d in (2, 3, 4)]
+    held = {
+        "double": rng.normal(size=(4, 7)),
+        "single": rng.normal(size=(3, 5)).astype(np.float32),
+        "tensor": rng.normal(size=(2, 3, 4)),
+        "empty": np.empty((0, 3)),
+        "scalar": 3.0,
+        "logical": np.eye(3) > 0,
+        "words": sparse.csc_array(rng.poisson(0.3, size=(9, 6)).astype(float)),
+        **{kind: rng.integers(0, 99, (3, 2)).astype(kind) for kind in ("int8", "uint16", "int64")},
+        "cell": cell,
+    }
+    others = {"text": "no view", "struct": {"a": 1.0}, "complex": np.ones((2, 2)) * 1j}
+    scipy.io.savemat(tmp_path / "a.mat", held | others, do_compression=packed)
+    expected, found = scipy.io.loadmat(tmp_path / "a.mat"), _mat5.read(str(tmp_path / "a.mat"))
+    assert found.keys() == held.keys()
+    for name, matrix in found.items():
+        if name == "cell":
+            assert all(map(np.array_equal, matrix, expected[name][:, 0]))
+        elif name == "words":
+            assert (matrix != expected[name]).nnz == 0
+        else:
+            assert matrix.dtype == expected[name].dtype
+            np.testing.assert_array_equal(matrix, expected[name])
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""MATLAB's .mat files, version 4 to 7.3, as the data sets of the field use them.
+"""MATLAB's .mat files, version 5 to 7.3, as the data sets of the field use them.
 
 Views are the matrices of a cell array, or the matrices of the file; samples are in rows or in
 columns, whichever the views (and the classes) agree on.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.io
 from scipy import sparse
 
+from viewfold.io import _mat5
 from viewfold.io._source import (
     Array,
     FileError,
@@ -36,7 +36,7 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
 def read_set(file: str) -> tuple[dict[str, Any], Array | None]:
     """Read views and target of a .mat file."""
     with reading(file, "a MATLAB file"):
-        variables = _version_73(file) if _is_hdf5(file) else _version_5(file)
+        variables = _version_73(file) if _is_hdf5(file) else _mat5.read(file)
         targets = {name: held for name, held in variables.items() if is_target(name, held)}
         target = next((y for y in map(as_target, targets.values()) if y is not None), None)
         others = {name: held for name, held in variables.items() if name not in targets}
@@ -47,18 +47,6 @@ def _is_hdf5(file: str) -> bool:
     with open(file, "rb") as opened:
         start = opened.read(520)
     return start.startswith(_HDF5) or start[512:] == _HDF5
-
-
-def _version_5(file: str) -> dict[str, Any]:
-    """Read matrices as they are, and cell arrays as lists of their matrices."""
-    loaded = scipy.io.loadmat(file, appendmat=False)
-    return {name: _cell(held) for name, held in loaded.items() if not name.startswith("__")}
-
-
-def _cell(held: Any) -> Any:
-    if isinstance(held, np.ndarray) and held.dtype == object:
-        return [part for part in held.ravel() if _is_array(part)]
-    return held
 
 
 def _is_array(held: Any) -> bool:
