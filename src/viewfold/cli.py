@@ -385,11 +385,19 @@ def datasets(as_json: Json = False) -> None:
 @app.command(epilog="Example: viewfold demo /tmp/try")
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to leave the results.")] = Path("."),
+    as_json: Json = False,
 ) -> None:
     """Fold six views of handwritten digits, with samples missing; leave labels and a report."""
+    from contextlib import redirect_stdout
+
     from viewfold.demo import tell
 
-    tell(folder)
+    if not as_json:
+        tell(folder)
+        return
+    with redirect_stdout(sys.stderr):
+        accuracy = tell(folder)
+    _print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
 
 
 # -- reading

@@ -25,13 +25,18 @@ Now with your own files: a row per sample, a column with ids, numbers in the oth
   viewfold report my.vf -o report.html"""
 
 
-def tell(folder: Path) -> None:
+def tell(folder: Path) -> float:
     """Fold the digits' views from Parquet files, say what happens, leave labels and a report.
 
     Parameters
     ----------
     folder : path
         Where ``demo.vf``, ``labels.csv`` and ``report.html`` are left.
+
+    Returns
+    -------
+    float
+        The share of digits that are in the right cluster at the end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     state, labels, page = (folder / name for name in ("demo.vf", "labels.csv", "report.html"))
@@ -49,12 +54,14 @@ def tell(folder: Path) -> None:
             path.unlink()
             model = load(state)
             truth = target[[int(name[1:]) for name in model.ids_]]
-            _print(f"  ({metrics.accuracy(truth, model.labels_):.1%} in the right cluster)\n")
+            accuracy = metrics.accuracy(truth, model.labels_)
+            _print(f"  ({accuracy:.1%} in the right cluster)\n")
     _print(f"$ viewfold labels {state} -o {labels}")
     cli.labels(state, labels)
     _print(f"$ viewfold report {state} -o {page}")
     cli.report(state, page, title="Handwritten digits")
     _print(NEXT)
+    return accuracy
 
 
 def _print(text: str) -> None:

@@ -324,13 +324,15 @@ def _join(encoder: Encoder, rows: Rows, most: int, threads: int) -> tuple[Encode
 
 
 def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
-    """Return what samples inherit from landmarks: a spectral embedding of their graph."""
+    """Return what samples inherit from landmarks; the affinity between these is used up."""
     factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    affinity = affinity * factor[:, None] * factor
+    affinity *= factor[:, None]
+    affinity *= factor
     # √degree is an eigenvector for the value 1, and the same for everybody. It may not be the only
     # one for that value, so it is taken out by name.
     same = np.sqrt(degree / degree.sum())
-    values, vectors = top_eigenvectors(affinity - np.outer(same, same), most)
+    affinity -= np.outer(same, same)
+    values, vectors = top_eigenvectors(affinity, most)
     keep = values > 1e-9
     spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
     smooth = (spectrum / spectrum[:1]) ** GRAPH_POWER / spectrum
