@@ -294,3 +294,21 @@ def test_without_encoders_the_state_does_not_depend_on_the_number_of_features(
         return len(pickle.dumps(model._state)) - 9 * traces
 
     assert abs(size(8) - size(1)) < 50
+
+
+@every_estimator
+def test_history_and_views_seen_follow_every_sample(estimator: Any, data: Data) -> None:
+    model, past = clone(estimator), {}
+    for name, (X, ids) in data.parts().items():
+        model.partial_fit(X, ids=ids, view=name)
+        past[name] = dict(zip(model.ids_, model.labels_, strict=True))
+    model.extend(data.views["labs"][:2], ids=["a", "b"], view="labs").forget(["s3", "b"])
+    history, seen = model.history_, model.seen_
+    assert history["text"].to_dict() == model.to_frame()["cluster"].to_dict()
+    assert history.loc["a"].tolist()[:2] == [-1, -1]
+    assert seen.loc["a"].tolist() == [True, False, False]
+    for name in past:
+        before = {i: label for i, label in past[name].items() if i != "s3"}
+        known = history[name][history[name] >= 0].drop("a", errors="ignore")
+        assert known.to_dict() == before
+        assert set(seen.index[seen[name]]) - {"a"} == set(data.parts()[name][1]) - {"s3"}
