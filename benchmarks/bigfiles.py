@@ -23,26 +23,25 @@ import pyarrow.csv
 import pyarrow.parquet
 
 ALLOWED = 1.5e9
-FEATURES = 2000  # few samples: a fold keeps about 2 KB of each
 CLUSTERS = 10
 
 
-def tables() -> Iterator[pa.Table]:
+def tables(features: int) -> Iterator[pa.Table]:
     """Yield batches of samples around ten centres, without end."""
     rng = np.random.default_rng(0)
-    centers = 3 * rng.normal(size=(CLUSTERS, FEATURES))
+    centers = 3 * rng.normal(size=(CLUSTERS, features))
     start = 0
     while True:
         near = rng.integers(CLUSTERS, size=2000)
-        rows = np.round(centers[near] + rng.normal(size=(near.size, FEATURES)), 6)
-        columns = {f"f{j}": rows[:, j] for j in range(FEATURES)}
+        rows = np.round(centers[near] + rng.normal(size=(near.size, features)), 6)
+        columns = {f"f{j}": rows[:, j] for j in range(features)}
         ids = [f"patient-{i:09d}" for i in range(start, start + near.size)]
         yield pa.table({"id": ids, **columns})
         start += near.size
 
 
-def write_csv(path: Path, size: float) -> None:
-    batches = tables()
+def write_csv(path: Path, size: float, features: int) -> None:
+    batches = tables(features)
     first = next(batches)
     with pyarrow.csv.CSVWriter(path, first.schema) as writer:
         writer.write_table(first)
@@ -50,10 +49,10 @@ def write_csv(path: Path, size: float) -> None:
             writer.write_table(next(batches))
 
 
-def write_parquet(folder: Path, size: float) -> None:
+def write_parquet(folder: Path, size: float, features: int) -> None:
     """Write five files, each of them one row group: the hardest case for memory."""
     folder.mkdir()
-    batches, part, written = tables(), 0, 0
+    batches, part, written = tables(features), 0, 0
     while written < size:
         held, path = [next(batches)], folder / f"part-{part}.parquet"
         while sum(table.nbytes for table in held) < size / 5:
@@ -87,6 +86,8 @@ def peak() -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Peak memory of folding large files.")
     parser.add_argument("--gb", type=float, default=5.0, help="size of each file (default: 5)")
+    # The fewer features, the more samples: each of them has a row in the state.
+    parser.add_argument("--features", type=int, default=2000, help="numbers per sample")
     parser.add_argument("--fold", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.fold:
@@ -95,14 +96,15 @@ def main() -> None:
     for name, write in (("big.csv", write_csv), ("parts", write_parquet)):
         with tempfile.TemporaryDirectory(prefix="viewfold-bigfiles-") as folder:
             path = Path(folder, name)
-            write(path, asked.gb * 1e9)
+            write(path, asked.gb * 1e9, asked.features)
             size = sum(f.stat().st_size for f in [path, *path.rglob("*")] if f.is_file())
             command = [sys.executable, __file__, "--fold", str(path)]
             said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             n, read, folded, seconds = (float(word) for word in said.split())
             print(
-                f"{name:8} {size / 1e9:5.2f} GB, {n:8.0f} × {FEATURES}: peak {read / ALLOWED:.2f} "
-                f"read, {folded / ALLOWED:.2f} folded, of {ALLOWED / 1e9:g} GB; {seconds:.0f} s",
+                f"{name:8} {size / 1e9:5.2f} GB, {n:8.0f} × {asked.features}: "
+                f"peak {read / ALLOWED:.2f} read, {folded / ALLOWED:.2f} folded, "
+                f"of {ALLOWED / 1e9:g} GB; {seconds:.0f} s",
                 flush=True,
             )
 

@@ -169,15 +169,20 @@ def learn(
 
 def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
     """Give each description an equal share of the energy n."""
-    features = encoder._raw(scores, graph)
-    n, split = len(features), encoder.linear.size
-    energies = [float(np.vdot(part, part)) for part in (features[:, :split], features[:, split:])]
+    n, split = scores.shape
+    landmarks = encoder.landmarks
+    width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
+    features, squares = np.empty((n, width), scores.dtype), np.zeros(width)
+    for where in Rows(features).slices():
+        block = encoder._raw(scores[where], None if graph is None else graph[where])
+        features[where] = block
+        squares += (block * block).sum(axis=0)
+    energies = float(squares[:split].sum()), float(squares[split:].sum())
     share = n / max(sum(energy > 0 for energy in energies), 1)
     first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
-    factor = np.repeat([first, second], [split, features.shape[1] - split])
+    factor = np.repeat([first, second], [split, width - split])
     features *= factor
-    encoder = replace(encoder, factor=factor, output=np.eye(factor.size))
-    return encoder, features.astype(scores.dtype, copy=False)
+    return replace(encoder, factor=factor, output=np.eye(width)), features
 
 
 def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
