@@ -160,7 +160,7 @@ def add(
 @app.command(epilog="Example: viewfold labels patients.vf -o clusters.csv")
 def labels(state: State, output: Output = None, as_json: Json = False) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
-    _deliver(_load(state).to_frame(), output, as_json)
+    _deliver(_folded(state, _load(state)).to_frame(), output, as_json)
 
 
 @app.command(epilog="Example: viewfold status patients.vf")
@@ -288,15 +288,14 @@ def history(
 ) -> None:
     """Tell what every fold did, where one sample went, or who moved when."""
     from viewfold import store
+    from viewfold.estimators import model_of
 
-    model = _load(state)
-    if not hasattr(model, "labels_"):
-        raise ValueError(f"{state} has no history: no view was folded yet.")
-    if moved is not None:
-        _deliver(_movers(model, moved), output, as_json)
-        return
     saved = store.read(state)
     assert saved is not None
+    model = _folded(state, model_of(saved))
+    if moved is not None:
+        _deliver(model.movers(moved), output, as_json)
+        return
     rows = [
         {**_fold_summary(model, i), "folded": saved.folded[record.name].isoformat(" ", "seconds")}
         for i, record in enumerate(model.views_)
@@ -330,9 +329,7 @@ def report(
     from viewfold.report import write
 
     with _progress(f"drawing {output}"):
-        model = _load(state)
-        if not hasattr(model, "labels_"):
-            raise ValueError(f"{state} has nothing to show: no view was folded yet.")
+        model = _folded(state, _load(state))
         write(model, output, title=title or state.stem)
     size = output.stat().st_size
     _tell(
@@ -351,9 +348,7 @@ def export(
     """Write everything known of every sample: cluster, confidence, views, history, embedding."""
     import pandas as pd
 
-    model = _load(state)
-    if not hasattr(model, "labels_"):
-        raise ValueError(f"{state} has nothing to export: no view was folded yet.")
+    model = _folded(state, _load(state))
     embedding = pd.DataFrame(model.embedding_, index=model.seen_.index).add_prefix("z")
     seen, past = model.seen_.add_prefix("in_"), model.history_.add_prefix("cluster_after_")
     frame = pd.concat([model.to_frame(), seen, past, embedding], axis=1)
@@ -416,6 +411,13 @@ def _load(state: Path) -> FoldingEstimator:
     return load(state)
 
 
+def _folded(state: Path, model: FoldingEstimator) -> FoldingEstimator:
+    """Return the model, if there is anything in it."""
+    if not hasattr(model, "labels_"):
+        raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
+    return model
+
+
 def _read(file: str, id_column: str | None, name: str | None) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from dataclasses import replace
@@ -462,17 +464,16 @@ def _as_known(model: FoldingEstimator, ids: list[str]) -> list[Any]:
 def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
     """Return who came, who was there before, and who moved."""
     i = which % len(model.views_)
-    record, past = model.views_[i], model.history_.to_numpy()
-    now, seen = past[:, i], model.seen_.to_numpy()[:, i]
-    before = past[:, i - 1] if i else now
+    record = model.views_[i]
+    known, seen = model.history_.iloc[:, i] >= 0, model.seen_.iloc[:, i]
     return {
         "view": record.name,
         "samples": record.n_samples,
         "features": record.n_features,
         "new": record.n_new,
         "shared": record.n_shared,
-        "unseen": int(((now >= 0) & ~seen).sum()),
-        "moved": int(((before >= 0) & (now != before)).sum()),
+        "unseen": int((known & ~seen).sum()),
+        "moved": len(model.movers(i)),
     }
 
 
@@ -495,15 +496,6 @@ def _sizes(model: FoldingEstimator) -> Any:
     import numpy as np
 
     return np.bincount(model.labels_, minlength=model.n_clusters)
-
-
-def _movers(model: FoldingEstimator, view: str) -> pd.DataFrame:
-    past = model.history_
-    if view not in past.columns:
-        raise ValueError(f"There is no view {view!r}; the file holds {past.columns.tolist()}.")
-    i = past.columns.get_loc(view)
-    frame = past.iloc[:, [max(i - 1, 0), i]].set_axis(["before", "after"], axis=1)
-    return frame[(frame["before"] >= 0) & (frame["before"] != frame["after"])]
 
 
 # -- writing

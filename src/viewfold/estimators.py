@@ -339,6 +339,28 @@ class FoldingEstimator(
         """The cluster of every sample after each fold: a column per view, −1 before it was seen."""
         return self._frame(self._fitted.history)
 
+    def movers(self, view: str | int = -1) -> pd.DataFrame:
+        """Return the samples that changed their cluster when a view was folded.
+
+        Parameters
+        ----------
+        view : str or int, default=-1
+            Name or number of the view; the last one if not given.
+
+        Returns
+        -------
+        DataFrame
+            Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
+        """
+        check_is_fitted(self)
+        names = [record.name for record in self.views_]
+        i = names.index(self._known_view(view).name)
+        after = self._state.history[:, i]
+        before = self._state.history[:, i - 1] if i else after
+        moved = (before >= 0) & (before != after)
+        index = pd.Index(self.ids_[moved], name="id")
+        return pd.DataFrame({"before": before[moved], "after": after[moved]}, index=index)
+
     def _frame(self, per_view: Array) -> pd.DataFrame:
         names = [record.name for record in self.views_]
         return pd.DataFrame(per_view, index=pd.Index(self.ids_, name="id"), columns=names)
@@ -743,7 +765,7 @@ def load(path: str | os.PathLike[str]) -> FoldingEstimator:
     """
     saved = store.read(path)
     assert saved is not None
-    return _model(saved)
+    return model_of(saved)
 
 
 @contextmanager
@@ -784,7 +806,7 @@ def edit(
         begin = None if new is None or os.path.exists(path) else new._saved({})
         before = begin or store.read(path)
         assert before is not None
-        model = _model(before)
+        model = model_of(before)
         yield model
         time = now()
         after = model._saved({name: before.folded.get(name, time) for name in _view_names(model)})
@@ -810,10 +832,11 @@ def undo(path: str | os.PathLike[str], *, wait: float = 60) -> FoldingEstimator:
     FCMVC or ViewFold
         What the file holds now.
     """
-    return _model(store.undo(path, wait=wait))
+    return model_of(store.undo(path, wait=wait))
 
 
-def _model(saved: Saved) -> FoldingEstimator:
+def model_of(saved: Saved) -> FoldingEstimator:
+    """Return the model that was saved."""
     kinds: dict[str, type[FoldingEstimator]] = {"FCMVC": FCMVC, "ViewFold": ViewFold}
     try:
         model = kinds[saved.method](**saved.params)
@@ -841,7 +864,7 @@ def _without(saved: Saved | None, gone: pd.Index) -> Saved | None:
     """Return a state to return to, without samples that were forgotten."""
     if saved is None or saved.state is None:
         return saved
-    model = _model(saved)
+    model = model_of(saved)
     known = gone.intersection(pd.Index(model.ids_))
     if known.size == model.ids_.size:
         return None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+Table: TypeAlias = NDArray[np.int64]
 
-def _table(y: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
+
+def _table(y: ArrayLike, labels: ArrayLike) -> Table:
     """Count the samples of each class (row) in each cluster (column)."""
     classes, clusters = column_or_1d(y), column_or_1d(labels)
     check_consistent_length(classes, clusters)
@@ -35,7 +39,10 @@ def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([0, 0, 1, 1], [7, 7, 3, 7])
     0.75
     """
-    table = _table(y, labels)
+    return _accuracy(_table(y, labels))
+
+
+def _accuracy(table: Table) -> float:
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / table.sum())
 
 
@@ -53,9 +60,21 @@ def nmi(y: ArrayLike, labels: ArrayLike) -> float:
     >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    _table(y, labels)
-    score = normalized_mutual_info_score(y, labels, average_method="arithmetic")
-    return min(float(score), 1.0)  # round-off may put it just above
+    return _nmi(_table(y, labels))
+
+
+def _nmi(table: Table) -> float:
+    if table.shape == (1, 1):
+        return 1.0
+    shared = float(mutual_info_score(None, None, contingency=table))
+    if shared <= np.finfo(np.float64).eps:
+        return 0.0
+    mean = (_entropy(table.sum(axis=1)) + _entropy(table.sum(axis=0))) / 2
+    return min(shared / mean, 1.0)  # round-off may put it just above
+
+
+def _entropy(sizes: Table) -> float:
+    return -float(np.sum(sizes / sizes.sum() * (np.log(sizes) - np.log(sizes.sum()))))
 
 
 def purity(y: ArrayLike, labels: ArrayLike) -> float:
@@ -72,7 +91,10 @@ def purity(y: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 1, 2, 2])
     1.0
     """
-    table = _table(y, labels)
+    return _purity(_table(y, labels))
+
+
+def _purity(table: Table) -> float:
     return float(table.max(axis=0).sum() / table.sum())
 
 
@@ -90,9 +112,11 @@ def f_score(y: ArrayLike, labels: ArrayLike) -> float:
     >>> f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    table = _table(y, labels)
+    return _f_score(_table(y, labels))
 
-    def pairs(counts: NDArray[np.int64]) -> int:
+
+def _f_score(table: Table) -> float:
+    def pairs(counts: Table) -> int:
         return int((counts * (counts - 1)).sum() // 2)
 
     put_together, belong_together = pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
@@ -115,4 +139,10 @@ def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> evaluate([0, 0, 1, 1], [1, 1, 0, 0])
     {'accuracy': 1.0, 'nmi': 1.0, 'purity': 1.0, 'f_score': 1.0}
     """
-    return {m.__name__: m(y, labels) for m in (accuracy, nmi, purity, f_score)}
+    table = _table(y, labels)
+    return {
+        "accuracy": _accuracy(table),
+        "nmi": _nmi(table),
+        "purity": _purity(table),
+        "f_score": _f_score(table),
+    }

@@ -96,7 +96,9 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
     array([0, 2])
     """
-    return without_absent(open_view(X, ids=ids, name=name))
+    view = open_view(X, ids=ids, name=name)
+    # A walk over all cells is worth saving: a View has been through here before.
+    return view if isinstance(X, View) else without_absent(view)
 
 
 def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:

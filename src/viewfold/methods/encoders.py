@@ -102,11 +102,11 @@ class Encoder:
         """Project a block of raw rows on the main directions."""
         return self.scaling.times(self.directions)(self.scaling.read(block))
 
-    def features(self, scores: Array, graph: Matrix | None = None) -> Array:
+    def features(self, scores: Array) -> Array:
         """Describe samples by their scores."""
-        return (self._raw(scores, graph) * self.factor).astype(scores.dtype, copy=False)
+        return (self._raw(scores) * self.factor).astype(scores.dtype, copy=False)
 
-    def _raw(self, scores: Array, graph: Matrix | None) -> Array:
+    def _raw(self, scores: Array, graph: Matrix | None = None) -> Array:
         parts = [damped(scores[:, : self.linear.size] * self.linear)]
         if self.landmarks is not None:
             graph = self.landmarks.graph(scores) if graph is None else graph

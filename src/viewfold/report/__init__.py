@@ -188,9 +188,8 @@ def _moved(model: FoldingEstimator) -> dict[str, Any] | None:
     """Count the samples that changed their cluster at the last fold, of those known before."""
     if len(model.views_) == 1:
         return None
-    before, after = model.history_.to_numpy()[:, -2:].T
-    known = int(np.count_nonzero(before >= 0))
-    moved = int(np.count_nonzero((before >= 0) & (before != after)))
+    known = int(np.count_nonzero(model.history_.iloc[:, -2] >= 0))
+    moved = len(model.movers())
     return {"count": moved, "share": moved / known if known else 0.0}
 
 
