@@ -33,7 +33,7 @@ def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
     views = tuple(ViewRecord(name, n, 100, n, 0, 1) for name in ("labs", "scan"))
     consensus = Consensus(ids, rng.normal(size=(n, width)), seen, views, None)
     history = rng.integers(10, size=(n, 2)).astype(np.int32)
-    centers = rng.normal(size=(10, width))
+    centers = rng.normal(size=(1, 10, width))
     clustering = Clustering(history[:, -1].astype(np.intp), np.eye(width), centers)
     return viewfold.ViewFold(10)._keep(State(consensus, clustering, history))
 

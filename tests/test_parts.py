@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
+from sklearn.covariance import oas
 from sklearn.metrics import pair_confusion_matrix
 
 from viewfold import metrics, missing
 from viewfold.blocks import Rows, block_bytes, reduce
-from viewfold.clustering import Clustering, cluster, match
+from viewfold.clustering import Clustering, cluster, match, shrunk
 from viewfold.datasets import load_digits_views
-from viewfold.kmeans import lloyd
+from viewfold.kmeans import inertia, lloyd
 
 ROOT = Path(__file__).resolve().parents[1]
 labellings = st.integers(2, 30).flatmap(
@@ -119,20 +120,31 @@ def test_k_means_from_given_centres_is_that_of_scikit_learn() -> None:
     theirs = KMeans(20, init=rows[:20], n_init=1).fit(rows)
     assert np.array_equal(ours.labels, theirs.labels_)
     assert np.allclose(ours.centers, theirs.cluster_centers_)
-    assert ours.inertia == pytest.approx(theirs.inertia_)
+    assert inertia(rows, ours.labels, 20) == pytest.approx(theirs.inertia_)
 
 
 def test_k_means_fills_empty_clusters_as_long_as_rows_differ() -> None:
     rows = np.repeat(np.eye(4), 5, axis=0)
     far_away = np.full((3, 4), 9.0)
     found = lloyd(rows, np.vstack([rows[:1], far_away]))
-    assert found.inertia == 0
+    assert inertia(rows, found.labels, 4) == 0
     assert np.array_equal(np.unique(found.labels), [0, 1, 2, 3])
-    assert lloyd(rows[:5], rows[:3]).inertia == 0  # one distinct row for three clusters
+    found = lloyd(rows[:5], rows[:3])  # one distinct row for three clusters
+    assert inertia(rows[:5], found.labels, 3) == 0
+
+
+def test_scatter_is_shrunk_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(0)
+    for n in (8, 50, 1000):
+        X = rng.normal(size=(n, 5)) * [1, 2, 3, 4, 9]
+        theirs = oas(X, assume_centered=True)[0]
+        ours = shrunk(np.linalg.eigvalsh(X.T @ X / n), n)
+        assert np.allclose(ours, np.linalg.eigvalsh(theirs))
+    assert np.array_equal(shrunk(np.full(3, 2.0), 10), np.full(3, 2.0))
 
 
 def test_confidence_is_low_between_clusters() -> None:
-    found = Clustering(np.empty(0, int), np.eye(2), np.eye(2))
+    found = Clustering(np.empty(0, int), np.eye(2), np.eye(2)[None])
     confidence = found.confidence(np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]]))
     assert confidence[0] == 1
     assert 0 < confidence[1] < 1

@@ -49,7 +49,7 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         for v, (name, m) in enumerate(zip(names, counts, strict=True))
     ]
     state = Consensus(np.arange(n), embedding, seen, tuple(records), None)
-    clusters = Clustering(labels, np.eye(8), centers)
+    clusters = Clustering(labels, np.eye(8), centers[None])
     return ViewFold(k)._keep(State(state, clusters, history.astype(np.int32)))
 
 

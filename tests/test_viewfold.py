@@ -7,6 +7,7 @@ import pytest
 from conftest import load
 from scipy import sparse
 
+import viewfold
 from viewfold import FCMVC, ViewFold, missing
 from viewfold.datasets import load_digits_views
 from viewfold.methods import encoders
@@ -77,6 +78,49 @@ def test_views_without_a_common_sample_keep_their_own_structure(digits) -> None:
     assert np.abs(Z[:450] @ Z[450:].T).max() < 1e-9
     assert np.corrcoef((Z[:450] @ Z[:450].T).ravel(), (alone @ alone.T).ravel())[0, 1] > 0.99
     assert model.views_[1].agreement is None
+
+
+def two_groups(*sizes: tuple[int, ...]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Two views of the same clusters without a common sample; sizes of the clusters in each."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.permutation(np.repeat(np.arange(len(one)), one)) for one in sizes])
+    views = [rng.normal(size=(y.size, d)) + 6 * np.eye(d)[y] for d in (8, 12)]
+    n = sum(sizes[0])
+    views[0][n:], views[1][:n] = np.nan, np.nan
+    return views, y
+
+
+@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+def test_clusters_of_groups_that_nothing_ties_together_are_paired_by_size(tmp_path) -> None:
+    views, y = two_groups((100, 50, 25), (200, 115, 55))
+    model = ViewFold(3, random_state=0).fit(views)
+    assert accuracy(y, model.labels_) == 1
+    assert len(model.cluster_centers_) == 3
+    for which, X in enumerate(views):
+        there = ~np.isnan(X[:, 0])
+        assert np.array_equal(model.predict(X[there], view=which), model.labels_[there])
+    frame = model.to_frame()
+    assert frame["confidence"].median() > 0.8
+    model.save(tmp_path / "two-groups.vf")
+    again = viewfold.load(tmp_path / "two-groups.vf")
+    assert np.array_equal(again.predict(views[0][:175], view=0), model.labels_[:175])
+    assert again.to_frame().equals(frame)
+
+
+@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+def test_clusters_of_equal_size_are_not_paired() -> None:
+    views, _ = two_groups((60, 60, 60), (120, 120, 120))
+    labels = ViewFold(3, random_state=0).fit(views).labels_
+    assert set(labels[:180]) != set(labels[180:])
+
+
+@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+def test_a_view_that_ties_two_groups_together_is_heard_instead_of_sizes() -> None:
+    views, y = two_groups((100, 50, 25), (55, 115, 200))
+    model = ViewFold(3, random_state=0).fit(views)
+    assert accuracy(y, model.labels_) < 0.9
+    model.partial_fit(np.random.default_rng(1).normal(size=(y.size, 6)) + 6 * np.eye(6)[y])
+    assert accuracy(y, model.labels_) == 1
 
 
 def test_missing_samples_are_completed_from_other_views(digits) -> None:

@@ -1,20 +1,27 @@
-"""Clusters from an embedding: k-means on unit rows, with labels that stay the same over time."""
+"""Clusters from an embedding: k-means on unit rows, with labels that stay the same over time.
+
+Groups of samples that no view ties together lie at right angles to each other. Each is clustered by
+itself, and clusters of the same size are taken for one, if sizes differ enough to tell.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.cluster.hierarchy import fcluster, ward
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, unit_rows
-from viewfold.kmeans import Means, lloyd, means
+from viewfold.kmeans import Means, inertia, lloyd, means
 
 TREE = 300
 """A tree is grown on so many rows, or 20 for each cluster."""
@@ -36,8 +43,9 @@ class Clustering:
     projection : ndarray of shape (n_columns, n_directions)
         Where clusters are told apart: rows of the leading columns of the embedding are scaled to
         unit length, then projected.
-    centers : ndarray of shape (n_clusters, n_directions)
-        The clusters' centres among the projected rows.
+    centers : ndarray of shape (n_groups, n_clusters, n_directions)
+        The clusters' centres among the projected rows: one for each group of samples that nothing
+        ties to the others, as a rule just one.
     """
 
     labels: NDArray[np.intp]
@@ -47,13 +55,14 @@ class Clustering:
     def assign(self, embedding: Array) -> NDArray[np.intp]:
         """Return the nearest cluster of each row."""
         labels = np.empty(len(embedding), np.intp)
-        toward = (self.projection @ self.centers.T).astype(embedding.dtype)
-        half = (self.centers**2).sum(axis=1) / 2
+        centers = np.concatenate(self.centers)
+        toward = (self.projection @ centers.T).astype(embedding.dtype)
+        half = (centers**2).sum(axis=1) / 2
 
         def nearest(where: slice, block: Matrix) -> None:
             score = block @ toward
             score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
-            labels[where] = score.argmax(axis=1)
+            labels[where] = score.argmax(axis=1) % self.centers.shape[1]
 
         with blas_on_one_thread() as threads:
             for_each(Rows(embedding[:, : len(self.projection)]), nearest, threads)
@@ -65,16 +74,19 @@ class Clustering:
         One minus the distance to the nearest centre over the distance to the second nearest: 0
         halfway between two clusters, 1 at a centre.
         """
-        if len(self.centers) == 1:
+        n_groups, n_clusters, _ = self.centers.shape
+        if n_clusters == 1:
             return np.ones(len(embedding))
         out = np.empty(len(embedding))
-        toward = 2 * self.projection @ self.centers.T
-        length = (self.centers**2).sum(axis=1)[:, None]
+        centers = np.concatenate(self.centers)
+        toward = 2 * self.projection @ centers.T
+        length = (centers**2).sum(axis=1)[:, None]
 
         def judge(where: slice, block: Matrix) -> None:
             rows = unit_rows(block)
             # A row per centre: the minimum over few long rows is quick, over many short ones not.
             squares = length - (rows @ toward).T + ((rows @ self.projection) ** 2).sum(axis=1)
+            squares = squares.reshape(n_groups, n_clusters, -1).min(axis=0)
             nearest = squares.argmin(axis=0), np.arange(len(rows))
             first = np.maximum(squares[nearest], 0)
             squares[nearest] = np.inf
@@ -92,6 +104,7 @@ def cluster(
     n_clusters: int,
     *,
     sample: NDArray[np.intp],
+    groups: NDArray[np.intp] | None = None,
     columns: int | None = None,
     previous: NDArray[np.intp] | None = None,
     start: Literal["random", "ward"] = "random",
@@ -111,6 +124,10 @@ def cluster(
         The rows that k-means sees (see `sample_size`), in an order that depends on who they are
         and not on where they stand, so that the result does not depend on that either. The random
         starts compete on the first quarter of a full sample, the best one goes on with all of it.
+    groups : ndarray of int, optional
+        The group of each row (0, 1, …), if there are groups that nothing ties together; their rows
+        are at right angles. Each is clustered by itself if sizes tell which of their clusters
+        belong together (see `told_by_size`).
     columns : int, optional
         How many leading columns k-means looks at; all of them if not given.
     previous : ndarray of int, optional
@@ -137,25 +154,26 @@ def cluster(
     >>> cluster(rows, 2, sample=np.arange(4), previous=np.array([1, 1, 0, -1])).labels
     array([1, 1, 0, 0])
     """
-    rows = unit_rows(embedding[sample, :columns])
-    few = sample_size(n_clusters) // 4
-    if start == "ward":
-        with blas_on_one_thread():
-            best = _from_trees(rows[:few], embedding[sample[:few]], n_clusters, n_init)
-            if len(rows) > few:
-                best = lloyd(rows, best.centers)
-    else:
-        known = None if previous is None else previous[sample]
-        best = _from_random(rows, few, known, n_clusters, n_init, random_state)
-    projection, centers = np.eye(rows.shape[1]), best.centers
-    if sharpen and 1 < n_clusters < len(rows):
-        with blas_on_one_thread():
-            projection, centers = _sharpened(unit_rows(embedding[sample]), best)
-    labels = Clustering(best.labels, projection, centers).assign(embedding)
+    read = partial(
+        _read,
+        n_clusters=n_clusters,
+        columns=columns,
+        start=start,
+        sharpen=sharpen,
+        n_init=n_init,
+        random_state=random_state,
+    )
+    rows, found = embedding[sample], None
+    if groups is not None:
+        found = _paired(read, rows, groups[sample], n_clusters)
+    if found is None:
+        found = read(rows, None if previous is None else previous[sample])
+    labels = found.assign(embedding)
     if previous is None:
-        return Clustering(labels, projection, centers)
+        return replace(found, labels=labels)
     new_name = match(previous, labels, n_clusters)
-    return Clustering(new_name[labels], projection, centers[np.argsort(new_name)])
+    centers = found.centers.take(np.argsort(new_name), axis=1)
+    return Clustering(new_name[labels], found.projection, centers)
 
 
 def match(
@@ -174,6 +192,87 @@ def match(
     together = np.zeros((n_clusters, n_clusters), np.intp)
     np.add.at(together, (labels[known], previous[known]), 1)
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
+
+
+def told_by_size(sizes: NDArray[np.intp]) -> float:
+    """Return how surely the clusters of several groups can be told apart by their size.
+
+    If samples are in a group by chance, a cluster has about the same share of all groups. Then the
+    largest belong together, and so on, unless sizes are so similar that chance decides. This is
+    the share of samples whose cluster would keep its partners if all samples were drawn anew.
+
+    Parameters
+    ----------
+    sizes : ndarray of int, shape (n_groups, n_clusters)
+        How many samples the clusters of each group have, from the largest to the smallest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.clustering import told_by_size
+    >>> sure = told_by_size(np.array([[500, 300, 200], [60, 30, 10]]))
+    >>> unsure = told_by_size(np.array([[340, 333, 327], [34, 33, 33]]))
+    >>> sure > 0.9, unsure < 0.5
+    (True, True)
+    """
+    share = sizes / sizes.sum(axis=1, keepdims=True)
+    random = np.random.default_rng(0)
+    drawn = random.multinomial(sizes.sum(axis=1), share, size=(200, len(sizes)))
+    rank = np.argsort(-drawn, axis=2, kind="stable")
+    kept = (rank == rank[:, :1]).all(axis=1)
+    return float((share.mean(axis=0)[rank[:, 0]] * kept).sum(axis=1).mean())
+
+
+def _paired(
+    read: Callable[[Array, None], Clustering],
+    embedding: Array,
+    groups: NDArray[np.intp],
+    n_clusters: int,
+) -> Clustering | None:
+    """Cluster each group by itself and pair the clusters by size; None if sizes do not tell."""
+    members = [embedding[groups == group] for group in range(groups.max() + 1)]
+    if min(map(len, members)) < n_clusters:
+        return None
+    share = max(embedding.shape[1] // len(members), 1)
+    turns = [np.linalg.eigh(rows.T @ rows)[1][:, : -share - 1 : -1] for rows in members]
+    found = [read(rows @ turn, None) for rows, turn in zip(members, turns, strict=True)]
+    sizes = np.array([np.bincount(one.labels, minlength=n_clusters) for one in found])
+    order = np.argsort(-sizes, axis=1, kind="stable")
+    if told_by_size(np.take_along_axis(sizes, order, axis=1)) < 0.5:
+        return None
+    pairs = zip(found, turns, strict=True)
+    projection = np.hstack([turn[:, : len(one.projection)] @ one.projection for one, turn in pairs])
+    by_size = [one.centers[0, which] for one, which in zip(found, order, strict=True)]
+    centers = linalg.block_diag(*by_size).reshape(len(found), n_clusters, -1)
+    return Clustering(np.empty(0, np.intp), projection, centers)
+
+
+def _read(
+    embedding: Array,
+    known: NDArray[np.intp] | None,
+    *,
+    n_clusters: int,
+    columns: int | None,
+    start: Literal["random", "ward"],
+    sharpen: bool,
+    n_init: int,
+    random_state: Any,
+) -> Clustering:
+    """Cluster some rows; `known` are the labels they had before."""
+    rows = unit_rows(embedding[:, :columns])
+    few = sample_size(n_clusters) // 4
+    if start == "ward":
+        with blas_on_one_thread():
+            best = _from_trees(rows[:few], embedding[:few], n_clusters, n_init)
+            if len(rows) > few:
+                best = lloyd(rows, best.centers)
+    else:
+        best = _from_random(rows, few, known, n_clusters, n_init, random_state)
+    projection = np.eye(rows.shape[1])
+    if sharpen and 1 < n_clusters < len(rows):
+        with blas_on_one_thread():
+            projection, best = _sharpened(unit_rows(embedding), best)
+    return Clustering(best.labels, projection, np.stack([best.centers]))
 
 
 def _from_random(
@@ -195,16 +294,18 @@ def _from_random(
             if np.isfinite(start).all():
                 warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
                 best = min(warm, best, key=lambda model: model.inertia_)
-    return Means(best.labels_, best.cluster_centers_, best.inertia_)
+    return Means(best.labels_, best.cluster_centers_)
 
 
 def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> Means:
     """Start k-means on some rows from the trees that Ward's method grows.
 
     Each tree grows on another few hundred rows, if there are more, and looks at another part of
-    the leading columns of the embedding.
+    the leading columns of the embedding. All columns judge who is best: they change less from fold
+    to fold than the leading ones.
     """
     most = min(len(rows), max(TREE, 20 * n_clusters))
+    everything = unit_rows(embedding)
     found = []
     for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 2)), strict=False):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
@@ -213,14 +314,14 @@ def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> 
         start = means(rows[part], tree, n_clusters)
         # A tree has fewer branches than asked for if fewer rows are distinct.
         found.append(lloyd(rows, np.where(np.isnan(start), rows[:1], start)))
-    return min(found, key=lambda means: means.inertia)
+    return min(found, key=lambda one: inertia(everything, one.labels, n_clusters))
 
 
-def _sharpened(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Array]:
-    """Return the discriminant directions of some clusters, and k-means' centres in them.
+def _sharpened(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Means]:
+    """Return the discriminant directions of some clusters, and what k-means finds in them.
 
     What varies within clusters counts less there, what varies between them more. Their scatter is
-    shrunk halfway to that of a ball.
+    shrunk towards that of a ball, by as much as few rows demand (oracle approximating shrinkage).
     """
     n_clusters, columns = found.centers.shape
     projection = np.eye(columns)
@@ -228,14 +329,36 @@ def _sharpened(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Array
         size = np.bincount(found.labels, minlength=n_clusters)[:, None]
         center = means(rows, found.labels, n_clusters)
         within = rows.T @ rows - (size * center).T @ center
-        ball = np.trace(within) / len(within)
-        if not size.all() or ball < np.finfo(rows.dtype).eps:  # as many clusters as distinct rows
+        if (
+            not size.all() or np.trace(within) < len(within) * np.finfo(rows.dtype).eps
+        ):  # as many clusters as distinct rows
             break
-        values, V = np.linalg.eigh(within + ball * np.eye(len(within)))
-        whiten = V / np.sqrt(values)
+        values, V = np.linalg.eigh(within)
+        whiten = V / np.sqrt(shrunk(values, len(rows) - n_clusters))
         apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
         projection = whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T
         before, found = found, lloyd(rows @ projection, center @ projection)
         if np.array_equal(found.labels, before.labels):
             break
-    return projection, found.centers
+    return projection, found
+
+
+def shrunk(values: Array, n: int) -> Array:
+    """Return the eigenvalues of a scatter matrix, as near to their mean as few rows demand.
+
+    This is oracle approximating shrinkage: the less n rows say about the shape of a scatter, the
+    more it is taken for a ball.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.clustering import shrunk
+    >>> shrunk(np.array([1.0, 2.0, 9.0]), 10).round(1)
+    array([2.7, 3.1, 6.2])
+    >>> shrunk(np.array([1.0, 2.0, 9.0]), 10_000).round(1)
+    array([1., 2., 9.])
+    """
+    total, squares = values.sum(), (values**2).sum()
+    spread = (n + 1) * (squares - total**2 / values.size)
+    share = min((squares + total**2) / spread, 1) if spread > 0 else 1
+    return np.asarray((1 - share) * np.maximum(values, 0) + share * values.mean())

@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from viewfold.blocks import Array, Matrix
 from viewfold.view import View
@@ -89,6 +90,18 @@ class Consensus:
     seen: NDArray[np.bool_]
     views: tuple[ViewRecord, ...]
     length: int | None
+
+    @property
+    def groups(self) -> NDArray[np.intp] | None:
+        """The group of each sample, if there are groups that nothing ties together, else None.
+
+        Views that share samples tie these and all their other samples together.
+        """
+        if all(record.n_shared for record in self.views[1:]):
+            return None
+        tied = [(column[:, None] & self.seen).any(axis=0) for column in self.seen.T]
+        n_groups, of_view = connected_components(np.array(tied), directed=False)
+        return None if n_groups == 1 else of_view[self.seen.argmax(axis=1)].astype(np.intp)
 
 
 def draw(ids: Array, most: int, salt: str = "") -> NDArray[np.intp]:

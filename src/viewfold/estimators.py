@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold import store
 from viewfold.blocks import Array
 from viewfold.clustering import cluster, sample_size
-from viewfold.consensus import Method, ViewRecord, draw, extend, fold, keep
+from viewfold.consensus import Consensus, Method, ViewRecord, draw, extend, fold, keep
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.state import State
@@ -65,7 +65,7 @@ class FoldingEstimator(
     def _method(self) -> Method:
         """Return the method, with its parameters."""
 
-    def _reading(self) -> dict[str, Any]:
+    def _reading(self, consensus: Consensus) -> dict[str, Any]:
         """Return how clusters are read from the consensus."""
         return {}
 
@@ -368,7 +368,7 @@ class FoldingEstimator(
     @property
     def cluster_centers_(self) -> Array:
         """Centres of the clusters; see `Clustering` for where they lie."""
-        return self._fitted.clustering.centers
+        return np.asarray(self._fitted.clustering.centers.sum(axis=0))
 
     @property
     def n_iter_(self) -> int:
@@ -438,7 +438,7 @@ class FoldingEstimator(
             self.n_clusters,
             sample=draw(consensus.ids, sample_size(self.n_clusters)),
             previous=previous,
-            **self._reading(),
+            **self._reading(consensus),
             n_init=self.n_init,
             random_state=self.random_state,
         )
@@ -675,8 +675,9 @@ class ViewFold(FoldingEstimator):
         The consensus.
     views_ : tuple of ViewRecord
         What is remembered of each view.
-    cluster_centers_ : ndarray of shape (n_clusters, n_clusters - 1)
-        Centres of the clusters, in the directions that tell them apart best.
+    cluster_centers_ : ndarray of shape (n_clusters, n_directions)
+        Centres of the clusters, in the directions that tell them apart best: n_clusters − 1, or so
+        many for each group of samples that is tied to no other.
     n_iter_ : int
         Always 1: a fold is not iterative.
 
@@ -730,10 +731,11 @@ class ViewFold(FoldingEstimator):
             scale=self.scale,
         )
 
-    def _reading(self) -> dict[str, Any]:
+    def _reading(self, consensus: Consensus) -> dict[str, Any]:
         # The other half serves to complete rows of samples that lack a view.
         columns = max(2, (self._most_components + 1) // 2)
-        return {"start": "ward", "columns": columns, "sharpen": True}
+        groups = consensus.groups
+        return {"start": "ward", "columns": columns, "sharpen": True, "groups": groups}
 
 
 def load(path: str | os.PathLike[str]) -> FoldingEstimator:

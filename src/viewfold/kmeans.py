@@ -24,13 +24,10 @@ class Means:
         The nearest centre of each row.
     centers : ndarray of shape (n_clusters, n_columns)
         The centres.
-    inertia : float
-        Sum of squared distances of the rows to their centres.
     """
 
     labels: NDArray[np.intp]
     centers: Array
-    inertia: float
 
 
 def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -> Means:
@@ -60,8 +57,8 @@ def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -
     >>> from viewfold.kmeans import lloyd
     >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> found = lloyd(rows, np.array([[0.0], [100.0]]))
-    >>> found.labels, found.centers.ravel(), found.inertia
-    (array([0, 0, 1, 1]), array([0.5, 8.5]), 1.0)
+    >>> found.labels, found.centers.ravel()
+    (array([0, 0, 1, 1]), array([0.5, 8.5]))
     """
     small = tol * float(rows.var(axis=0).mean())
     labels = nearest(rows, centers)
@@ -71,7 +68,7 @@ def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -
         labels = nearest(rows, centers)
         if ((centers - at) ** 2).sum() <= small or np.array_equal(labels, before):
             break
-    return Means(labels, centers, float(_distances(rows, centers, labels).sum(dtype=np.float64)))
+    return Means(labels, centers)
 
 
 def nearest(rows: Array, centers: Array) -> NDArray[np.intp]:
@@ -110,6 +107,20 @@ def means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array:
     size = np.bincount(labels, minlength=n_clusters).astype(rows.dtype)
     with np.errstate(invalid="ignore"):
         return np.asarray(member @ rows / size[:, None])
+
+
+def inertia(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> float:
+    """Return the sum of squared distances of the rows to the means of their clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.kmeans import inertia
+    >>> inertia(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
+    2.0
+    """
+    centers = means(rows, labels, n_clusters)
+    return float(_distances(rows, centers, labels).sum(dtype=np.float64))
 
 
 def _distances(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:

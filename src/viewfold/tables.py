@@ -295,9 +295,12 @@ def _state(
         row["features"] = None if row["features"] is None else tuple(row["features"])
         records.append(ViewRecord(**row, encoder=put_together(parts, f"encoder/{fold}")))
     labels = history[:, -1].astype(np.intp)
+    centers = cast(Array, parts["centers"])  # earlier files know no groups
     return State(
         Consensus(ids, samples["embedding"], samples["views_seen"], tuple(records), meta["length"]),
-        Clustering(labels, cast(Array, parts["projection"]), cast(Array, parts["centers"])),
+        Clustering(
+            labels, cast(Array, parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
+        ),
         history,
     )
 

@@ -70,8 +70,8 @@ def fold(
         if found.n_shared == 0:
             warnings.warn(
                 f"View {view.name!r} shares no sample with the {found.previous.size} folded so "
-                "far: both groups keep their own structure, and no cluster will span them for a "
-                "reason found in the data.",
+                "far. Nothing ties the two groups together, so both keep their own structure: a "
+                "cluster that spans them does so because of its size, not because of its features.",
                 stacklevel=2,
             )
         return _join(consensus, F, encode, found, n_components, threads)

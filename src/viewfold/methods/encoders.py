@@ -31,8 +31,12 @@ LINEAR_POWER = 0.5
 GRAPH_POWER = 2.0
 """Coordinates among landmarks are U S²: smoothed over the graph twice."""
 
-LANDMARKS = 500
+LANDMARKS = (500, 1000)
+"""A landmark for every twenty samples, but at least and at most so many."""
+
 NEIGHBOURS = 8
+"""A sample is joined to so many landmarks."""
+
 GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in at least so many directions."""
 
@@ -160,9 +164,10 @@ def learn(
         for_each(rows, project, threads)
         return _balanced(encoder, scores, None)
     # Were landmarks the same samples in every view, views of noise would agree on who is one.
-    some = rows.take(draw(view.ids, 5000, salt=view.name or ""))
+    most = int(np.clip(n // 20, *LANDMARKS))
+    some = rows.take(draw(view.ids, 10 * most, salt=view.name or ""))
     cosine = scaling.text is not None
-    points = _place(encoder.scores(some), cosine)
+    points = _place(encoder.scores(some), most, cosine)
     encoder = replace(encoder, landmarks=Landmarks(points, cosine, np.empty((len(points), 0))))
     return _balanced(*_join(encoder, rows, n_components, threads))
 
@@ -277,17 +282,23 @@ def _document_frequency(rows: Rows, threads: int) -> Array:
     return reduce(rows, count, threads)[0]
 
 
-def _place(scores: Array, cosine: bool) -> Array:
+def _place(scores: Array, most: int, cosine: bool) -> Array:
     """Place landmarks by one step of k-means on a sample of rows: more steps bring nothing."""
     rows = unit_rows(scores) if cosine else scores
-    if len(rows) <= LANDMARKS:
+    if len(rows) <= most:
         return rows
-    some = rows[:LANDMARKS]
+    some = rows[:most]
     points = step(rows, some, nearest(rows, some))
     return unit_rows(points) if cosine else points
 
 
 def _graph(rows: Array, points: Array) -> Matrix:
+    """Join rows to landmarks, a few rows at a time: their distances should fit a cache."""
+    parts = [_weights(rows[i : i + 500], points) for i in range(0, max(len(rows), 1), 500)]
+    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+
+
+def _weights(rows: Array, points: Array) -> Matrix:
     """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
     q = min(NEIGHBOURS, len(points) - 1)
     distance = rows @ (-2 * points.T)
