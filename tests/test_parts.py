@@ -133,6 +133,20 @@ def test_k_means_fills_empty_clusters_as_long_as_rows_differ() -> None:
     assert inertia(rows[:5], found.labels, 3) == 0
 
 
+def test_sharpened_clusters_may_be_longer_than_they_are_apart() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 600)
+    along = 0.6 * rng.normal(size=600) + 0.3 * truth
+    rows = np.column_stack([truth - 0.5, along, np.full(600, 9.0)])
+    rows += 0.1 * rng.normal(size=rows.shape)
+    found = {
+        sharpen: cluster(rows, 2, sample=np.arange(600), start="ward", sharpen=sharpen).labels
+        for sharpen in (False, True)
+    }
+    assert metrics.accuracy(truth, found[True]) > 0.99
+    assert metrics.accuracy(truth, found[False]) < 0.95
+
+
 def test_scatter_is_shrunk_as_scikit_learn_does() -> None:
     rng = np.random.default_rng(0)
     for n in (8, 50, 1000):

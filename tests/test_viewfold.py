@@ -8,7 +8,7 @@ from conftest import load
 from scipy import sparse
 
 import viewfold
-from viewfold import FCMVC, ViewFold, missing
+from viewfold import FCMVC, ViewFold, blocks, missing
 from viewfold.datasets import load_digits_views
 from viewfold.methods import encoders
 from viewfold.methods.balanced import AGREES, Doubt, ridge
@@ -170,12 +170,46 @@ def test_text_is_recognised_and_scaled_as_text() -> None:
     assert np.array_equal(dense.predict(X.toarray()), dense.labels_)
 
 
-def test_wide_views_need_no_gram_matrix(monkeypatch, digits) -> None:
-    views, _ = digits
-    whole = ViewFold(10, random_state=0).fit(views)
-    monkeypatch.setattr(encoders, "WIDEST_GRAM", 10)
-    walked = ViewFold(10, random_state=0).fit(views)
-    assert accuracy(whole.labels_, walked.labels_) > 0.97
+@pytest.mark.parametrize("n", [180, 1797], ids=["few rows", "a sample of rows"])
+@pytest.mark.parametrize("scale", ["zscore", "l2", None])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_wide_views_need_no_gram_matrix(monkeypatch, n: int, scale, form) -> None:
+    found = load_digits_views()
+    views = [found.views[name][:n] for name in ("zones", "edges")]
+    if scale == "zscore":
+        views = [X * np.logspace(-3, 3, X.shape[1]) for X in views]
+    views = [form(X) for X in views]
+    products = []
+    for widest in (100, 10):
+        monkeypatch.setattr(encoders, "WIDEST_GRAM", widest)
+        Z = ViewFold(10, encoder="linear", n_components=20, scale=scale).fit(views).embedding_
+        products.append((Z @ Z.T).ravel())
+    assert np.corrcoef(products)[0, 1] > (0.999999 if n == 180 else 0.99)
+
+
+def test_large_views_have_more_landmarks() -> None:
+    found = {}
+    for n in (300, 900, 24_000):
+        encoder = ViewFold(2, n_init=1).fit(noise(n, 3)).views_[0].encoder
+        found[n] = len(encoder.landmarks.points)
+    assert found == {300: 300, 900: 500, 24_000: 1000}
+
+
+def test_a_view_is_walked_twice(monkeypatch) -> None:
+    walked = []
+
+    def spy(rows, work, threads):
+        walked.append(rows.shape)
+        return walk(rows, work, threads)
+
+    walk = blocks._walk
+    monkeypatch.setattr(blocks, "_walk", spy)
+    views = {"plain": noise(1200, 50), "wide": noise(1200, 3000), "text": counts(1200)[0]}
+    for X in views.values():
+        view = viewfold.as_view(X)
+        walked.clear()
+        ViewFold(4).fit(view)
+        assert walked.count(X.shape) == 2
 
 
 def test_a_view_that_says_nothing_is_refused() -> None:

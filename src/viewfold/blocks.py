@@ -141,6 +141,11 @@ class Rows:
             self._release()
         return taken
 
+    def taken(self, which: NDArray[np.intp]) -> Iterator[Matrix]:
+        """Read some rows, in the given order, a block after the other."""
+        step = self._block_rows()
+        return (self.take(which[start : start + step]) for start in range(0, which.size, step))
+
     def _release(self) -> None:
         """Give the pages of a file back, so that a walk needs the memory of a few blocks."""
         # A copy-on-write map may hold changes that exist nowhere else.

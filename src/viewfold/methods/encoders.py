@@ -19,7 +19,15 @@ from scipy import linalg, sparse
 from viewfold.blocks import Array, Matrix, Rows, for_each, reduce, unit_rows
 from viewfold.consensus import draw
 from viewfold.kmeans import nearest, step
-from viewfold.methods.scaling import Scaling, Text, column_sums, gram_times, is_sparse, survey
+from viewfold.methods.scaling import (
+    Products,
+    Scaling,
+    Text,
+    column_sums,
+    dense,
+    is_sparse,
+    survey,
+)
 from viewfold.view import View
 
 Kind = Literal["linear", "landmarks", "mix"]
@@ -41,7 +49,10 @@ GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in at least so many directions."""
 
 WIDEST_GRAM = 2048
-"""A view with more features is walked several times instead of forming XᵀX."""
+"""A view with more features gets its main directions from a sample instead of all of XᵀX."""
+
+DOCUMENTS = 10_000
+"""How many rows tell how rare a word is."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +137,7 @@ def learn(
     Parameters
     ----------
     view : View
-        The view; it is walked twice (more often if it is wide or text).
+        The view; it is walked twice.
     n_components : int
         How many directions, and how many coordinates among landmarks, are used.
     kind : {"linear", "landmarks", "mix"}
@@ -165,9 +176,9 @@ def learn(
         return _balanced(encoder, scores, None)
     # Were landmarks the same samples in every view, views of noise would agree on who is one.
     most = int(np.clip(n // 20, *LANDMARKS))
-    some = rows.take(draw(view.ids, 10 * most, salt=view.name or ""))
+    drawn = rows.taken(draw(view.ids, 10 * most, salt=view.name or ""))
     cosine = scaling.text is not None
-    points = _place(encoder.scores(some), most, cosine)
+    points = _place(np.concatenate([encoder.scores(some) for some in drawn]), most, cosine)
     encoder = replace(encoder, landmarks=Landmarks(points, cosine, np.empty((len(points), 0))))
     return _balanced(*_join(encoder, rows, n_components, threads))
 
@@ -240,46 +251,64 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
 def _main_directions(
     view: View, most: int, scale: Scale, threads: int
 ) -> tuple[Scaling, Array, Array]:
-    """Return scaling, top right singular vectors and singular values of a view."""
-    rows, (n, d) = view.rows, view.shape
+    """Return scaling, top right singular vectors and singular values of a view, in one walk."""
+    rows = view.rows
     kind = scale_of(rows.take(draw(view.ids, 1000))) if scale == "auto" else scale
-    text = None
-    if kind == "tfidf":
-        text = Text(idf=np.log((1 + n) / (1 + _document_frequency(rows, threads))) + 1)
-    elif kind == "l2":
-        text = Text()
-    scaling, products = survey(
-        rows,
-        scale="zscore" if kind == "zscore" else None,
-        text=text,
-        full=d <= WIDEST_GRAM,
-        threads=threads,
-    )
-    if products.gram is not None:
+    text = Text(_idf(view) if kind == "tfidf" else None) if kind in ("tfidf", "l2") else None
+    look = partial(survey, scale="zscore" if kind == "zscore" else None, text=text, threads=threads)
+    if view.shape[1] <= WIDEST_GRAM:
+        scaling, products = look(rows, full=True)
+        assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
     else:
-        values, directions = _subspace_iteration(
-            partial(gram_times, rows, scaling, threads=threads), d, min(most, n)
-        )
+        scaling, values, directions = _of_wide(view, most, partial(look, full=False))
     return scaling, directions, np.sqrt(values)
 
 
-def _subspace_iteration(
-    gram_of_view: Callable[[Array], Array], d: int, most: int
-) -> tuple[Array, Array]:
-    """Return the top eigenvectors of XᵀX for a wide X, from a few products with it."""
-    basis = np.random.default_rng(0).standard_normal((d, min(most + 10, d)))
-    for _ in range(6):
-        basis = linalg.qr(gram_of_view(basis), mode="economic", check_finite=False)[0]
-    values, turn = top_eigenvectors(basis.T @ gram_of_view(basis), most)
-    return values, basis @ turn
+def _of_wide(
+    view: View, most: int, look: Callable[..., tuple[Scaling, Products]]
+) -> tuple[Scaling, Array, Array]:
+    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X.
+
+    Those of a sample, ten rows for each, come from the products of its rows. If there are more
+    rows, one product of XᵀX with them tells its leading part (Nyström's method).
+    """
+    rows, n = view.rows, view.shape[0]
+    if n <= 10 * most:
+        scaling, _ = look(rows)
+        return scaling, *_from_rows(scaling.read(rows.take(np.arange(n))), scaling, most)
+    some = Rows(rows.take(draw(view.ids, 10 * most)))
+    scaling, _ = look(some)
+    _, basis = _from_rows(scaling.read(some.X), scaling, most + 10)
+    # Blocks come before features are standardised, so that has to be done to the other factor.
+    raw = scaling.weight[:, None] * basis
+    scaling, products = look(rows, lambda _, X: X @ raw.astype(X.dtype))
+    weight = scaling.weight[:, None]
+    basis = np.divide(raw, weight, out=np.zeros_like(raw), where=weight > 0)
+    inner, turn = top_eigenvectors(basis.T @ products.cross, basis.shape[1])
+    half = products.cross @ (turn / np.sqrt(inner))  # XᵀX is about half · halfᵀ
+    values, turn = top_eigenvectors(half.T @ half, most)
+    return scaling, values, half @ (turn / np.sqrt(values))
 
 
-def _document_frequency(rows: Rows, threads: int) -> Array:
-    def count(_: slice, block: Matrix) -> tuple[Array, ...]:
-        return (column_sums(sparse.csr_array(block != 0, dtype=np.float64)),)
+def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
+    """Return top eigenvalues and eigenvectors of XᵀX from the products of few rows."""
+    weighted = X @ sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
+    mean = scaling.mean * scaling.weight
+    products = dense(weighted @ weighted.T).astype(np.float64)
+    toward = weighted @ mean
+    products += mean @ mean - toward - toward[:, None]
+    values, vectors = top_eigenvectors(products, most)
+    vectors = vectors / np.sqrt(values)
+    return values, dense(weighted.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
 
-    return reduce(rows, count, threads)[0]
+
+def _idf(view: View) -> Array:
+    """Return how much a word counts that few rows have."""
+    drawn = draw(view.ids, DOCUMENTS)
+    blocks = view.rows.taken(drawn)
+    rows_with = sum(column_sums(sparse.csr_array(block != 0, dtype=np.float64)) for block in blocks)
+    return np.asarray(np.log((1 + drawn.size) / (1 + rows_with)) + 1)
 
 
 def _place(scores: Array, most: int, cosine: bool) -> Array:

@@ -95,7 +95,7 @@ def fold(
             solver = choose_solver(view.rows, n_clusters)
         scaling, products = survey(
             view.rows,
-            lambda where: partners(Zp, found.partner[where]),
+            lambda where, _: partners(Zp, found.partner[where]),
             scale=scale,
             full=solver == "gram",
             threads=threads,

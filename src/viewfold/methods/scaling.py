@@ -112,7 +112,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Products:
-    """Sums over the standardised view X and the rows Zs of the consensus that belong to it.
+    """Sums over the standardised view X and some rows Zs that belong to it.
 
     Attributes
     ----------
@@ -173,21 +173,22 @@ def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
 
 def survey(
     rows: Rows,
-    memory: Callable[[slice], Array] | None = None,
+    partner: Callable[[slice, Matrix], Array] | None = None,
     *,
     scale: Scale,
     text: Text | None = None,
     full: bool,
     threads: int,
 ) -> tuple[Scaling, Products]:
-    """Learn the scaling of a view and its products with the consensus, in one walk.
+    """Learn the scaling of a view and its products with something else, in one walk.
 
     Parameters
     ----------
     rows : Rows
         The view.
-    memory : callable, optional
-        Gives the rows Zs of the consensus that belong to some rows of the view.
+    partner : callable, optional
+        ``partner(slice, X)`` gives the rows Zs that belong to some rows of the view: where they
+        stand, and what they are before features are standardised.
     scale : {"zscore", None}
         How features are standardised.
     text : Text, optional
@@ -203,7 +204,7 @@ def survey(
 
     def sums(where: slice, block: Matrix) -> tuple[Array, ...]:
         X = start.read(block)
-        Zs = np.empty((X.shape[0], 0)) if memory is None else memory(where)
+        Zs = np.empty((X.shape[0], 0)) if partner is None else partner(where, X)
         second = dense(X.T @ X) if full else column_sums(X * X)
         return column_sums(X), second, dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
 
