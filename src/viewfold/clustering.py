@@ -55,6 +55,7 @@ class Clustering:
     def assign(self, embedding: Array) -> NDArray[np.intp]:
         """Return the nearest cluster of each row."""
         labels = np.empty(len(embedding), np.intp)
+        n_groups, n_clusters, _ = self.centers.shape
         centers = np.concatenate(self.centers)
         toward = (self.projection @ centers.T).astype(embedding.dtype)
         half = (centers**2).sum(axis=1) / 2
@@ -62,11 +63,19 @@ class Clustering:
         def nearest(where: slice, block: Matrix) -> None:
             score = block @ toward
             score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
-            labels[where] = score.argmax(axis=1) % self.centers.shape[1]
+            if n_groups > 1:
+                score = score.reshape(-1, n_groups, n_clusters)[self._group(block)]
+            labels[where] = score.argmax(axis=1)
 
         with blas_on_one_thread() as threads:
             for_each(Rows(embedding[:, : len(self.projection)]), nearest, threads)
         return labels
+
+    def _group(self, block: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return an index of each row's group: that in whose directions it lies."""
+        directions = self.centers.any(axis=1)
+        energy = (block @ self.projection) ** 2 @ directions.T
+        return np.arange(len(block)), energy.argmax(axis=1)
 
     def confidence(self, embedding: Array) -> Array:
         """Return how clear each row's cluster is.
@@ -86,7 +95,8 @@ class Clustering:
             rows = unit_rows(block)
             # A row per centre: the minimum over few long rows is quick, over many short ones not.
             squares = length - (rows @ toward).T + ((rows @ self.projection) ** 2).sum(axis=1)
-            squares = squares.reshape(n_groups, n_clusters, -1).min(axis=0)
+            if n_groups > 1:
+                squares = squares.T.reshape(-1, n_groups, n_clusters)[self._group(rows)].T
             nearest = squares.argmin(axis=0), np.arange(len(rows))
             first = np.maximum(squares[nearest], 0)
             squares[nearest] = np.inf
@@ -131,8 +141,8 @@ def cluster(
     columns : int, optional
         How many leading columns k-means looks at; all of them if not given.
     previous : ndarray of int, optional
-        Labels before the last fold, −1 for new samples. The new clusters take over their numbers,
-        and where starts are random, they are one more start.
+        Labels before the last fold, −1 for new samples. They are one more start where that may
+        help, and the new clusters take over their numbers.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
     sharpen : bool, default=False
@@ -233,8 +243,8 @@ def _paired(
     members = [embedding[groups == group] for group in range(groups.max() + 1)]
     if min(map(len, members)) < n_clusters:
         return None
-    share = max(embedding.shape[1] // len(members), 1)
-    turns = [np.linalg.eigh(rows.T @ rows)[1][:, : -share - 1 : -1] for rows in members]
+    # Its main directions are enough for a group: other columns serve to complete what it lacks.
+    turns = [np.linalg.eigh(rows.T @ rows)[1][:, : -n_clusters - 1 : -1] for rows in members]
     found = [read(rows @ turn, None) for rows, turn in zip(members, turns, strict=True)]
     sizes = np.array([np.bincount(one.labels, minlength=n_clusters) for one in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
@@ -263,7 +273,8 @@ def _read(
     few = sample_size(n_clusters) // 4
     if start == "ward":
         with blas_on_one_thread():
-            best = _from_trees(rows[:few], embedding[:few], n_clusters, n_init)
+            before = None if known is None else known[:few]
+            best = _from_trees(rows[:few], embedding[:few], before, n_clusters, n_init)
             if len(rows) > few:
                 best = lloyd(rows, best.centers)
     else:
@@ -273,6 +284,12 @@ def _read(
         with blas_on_one_thread():
             projection, best = _sharpened(unit_rows(embedding), best)
     return Clustering(best.labels, projection, np.stack([best.centers]))
+
+
+def _means_before(rows: Array, known: NDArray[np.intp], n_clusters: int) -> Array | None:
+    """Return the centres of an earlier clustering, None if a cluster has no rows left."""
+    centers = means(rows[known >= 0], known[known >= 0], n_clusters)
+    return centers if np.isfinite(centers).all() else None
 
 
 def _from_random(
@@ -290,24 +307,34 @@ def _from_random(
         if len(rows) > few:
             best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
         if known is not None:
-            start = means(rows[known >= 0], known[known >= 0], n_clusters)
-            if np.isfinite(start).all():
+            start = _means_before(rows, known, n_clusters)
+            if start is not None:
                 warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
                 best = min(warm, best, key=lambda model: model.inertia_)
     return Means(best.labels_, best.cluster_centers_)
 
 
-def _from_trees(rows: Array, embedding: Array, n_clusters: int, n_init: int) -> Means:
+def _from_trees(
+    rows: Array,
+    embedding: Array,
+    known: NDArray[np.intp] | None,
+    n_clusters: int,
+    n_init: int,
+) -> Means:
     """Start k-means on some rows from the trees that Ward's method grows.
 
     Each tree grows on another few hundred rows, if there are more, and looks at another part of
-    the leading columns of the embedding. All columns judge who is best: they change less from fold
-    to fold than the leading ones.
+    the leading columns of the embedding. If it sees less than half of the rows, it may miss what an
+    earlier clustering of all of them knew, so that is one more start. All columns judge who is
+    best: they change less from fold to fold than the leading ones.
     """
     most = min(len(rows), max(TREE, 20 * n_clusters))
     everything = unit_rows(embedding)
     found = []
-    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 2)), strict=False):
+    if known is not None and 2 * most <= len(rows):
+        warm = _means_before(rows, known, n_clusters)
+        found = [] if warm is None else [lloyd(rows, warm)]
+    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 3)), strict=False):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, int(share * embedding.shape[1]))
         tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1
