@@ -47,11 +47,12 @@ def test_the_order_of_views_hardly_matters(digits) -> None:
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize("count", [1, 3])
-def test_views_of_noise_do_little_harm(digits, first: bool, count: int) -> None:
-    views, y = digits
-    extra = [noise(900, 60, seed) for seed in range(count)]
+def test_views_of_noise_do_little_harm(first: bool, count: int) -> None:
+    found = load_digits_views()
+    views, y = [found.views[name] for name in ("zones", "edges", "profiles")], found.target
+    extra = [noise(y.size, 60, seed) for seed in range(count)]
     with_noise = extra + views if first else views + extra
-    assert acc(with_noise, y) > acc(views, y) - 0.02
+    assert acc(with_noise, y) > acc(views, y) - 0.01
     model = ViewFold(10, random_state=0).fit(with_noise)
     agreements = [view.agreement for view in model.views_]
     good = slice(count + 1, None) if first else slice(1, 3)
@@ -192,7 +193,7 @@ def test_large_views_have_more_landmarks() -> None:
     for n in (300, 900, 24_000):
         encoder = ViewFold(2, n_init=1).fit(noise(n, 3)).views_[0].encoder
         found[n] = len(encoder.landmarks.points)
-    assert found == {300: 300, 900: 500, 24_000: 1000}
+    assert found == {300: 300, 900: 400, 24_000: 1000}
 
 
 def test_a_view_is_walked_twice(monkeypatch) -> None:

@@ -272,6 +272,7 @@ def _read(
     rows = unit_rows(embedding[:, :columns])
     few = sample_size(n_clusters) // 4
     if start == "ward":
+        rows = rows.astype(np.float32)
         with blas_on_one_thread():
             before = None if known is None else known[:few]
             best = _from_trees(rows[:few], embedding[:few], before, n_clusters, n_init)

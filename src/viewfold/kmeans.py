@@ -60,7 +60,8 @@ def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -
     >>> found.labels, found.centers.ravel()
     (array([0, 0, 1, 1]), array([0.5, 8.5]))
     """
-    small = tol * float(rows.var(axis=0).mean())
+    squares = np.einsum("ij,ij->", rows, rows) / rows.size
+    small = tol * float(squares - (rows.mean(axis=0) ** 2).mean())
     labels = nearest(rows, centers)
     for _ in range(steps):
         before, at = labels, centers

@@ -39,8 +39,9 @@ LINEAR_POWER = 0.5
 GRAPH_POWER = 2.0
 """Coordinates among landmarks are U S²: smoothed over the graph twice."""
 
-LANDMARKS = (500, 1000)
-"""A landmark for every twenty samples, but at least and at most so many."""
+LANDMARKS = (400, 1000)
+"""A landmark for every twenty samples, but at least so many, or two for each direction that is
+used, and otherwise at most so many."""
 
 NEIGHBOURS = 8
 """A sample is joined to so many landmarks."""
@@ -175,7 +176,7 @@ def learn(
         for_each(rows, project, threads)
         return _balanced(encoder, scores, None)
     # Were landmarks the same samples in every view, views of noise would agree on who is one.
-    most = int(np.clip(n // 20, *LANDMARKS))
+    most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
     drawn = rows.taken(draw(view.ids, 10 * most, salt=view.name or ""))
     cosine = scaling.text is not None
     points = _place(np.concatenate([encoder.scores(some) for some in drawn]), most, cosine)
