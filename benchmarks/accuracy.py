@@ -28,10 +28,11 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 import batch_methods
-from viewfold import FCMVC, ViewFold, missing
+from viewfold import FCMVC, ViewFold, clustering, missing
 from viewfold.estimators import FoldingEstimator
 from viewfold.methods import balanced, encoders
 from viewfold.metrics import accuracy, nmi
+from viewfold.selection import suggest_n_clusters
 
 SETS = [
     "uci-digit",
@@ -277,8 +278,11 @@ def ablation(asked: argparse.Namespace) -> None:
     def without_completion(AA: Any, AY: Any, YY: Any, n: int) -> Any:
         return replace(regress(AA, AY, YY, n), coefficients=np.zeros_like(AY))
 
-    def plain_reading(_: Any) -> dict[str, Any]:
+    def plain_reading(*_: Any) -> dict[str, Any]:
         return {}
+
+    def together(*_: Any) -> None:
+        return None
 
     balance, regress = encoders._balanced, balanced.ridge
     cases: dict[str, tuple[Callable[[int], FoldingEstimator], list[tuple[Any, str, Any]]]] = {
@@ -293,6 +297,7 @@ def ablation(asked: argparse.Namespace) -> None:
         "ridge 1e-3": (default, [(balanced, "PENALTIES", np.array([1e-3]))]),
         "ridge 0.3": (default, [(balanced, "PENALTIES", np.array([0.3]))]),
         "no doubt about views": (default, [(balanced, "AGREES", 0.0)]),
+        "groups without ties read together": (default, [(clustering, "_paired", together)]),
         "k-means++ on all columns": (
             lambda k: ViewFold(k, n_init=20, random_state=0),
             [(ViewFold, "_reading", plain_reading)],
@@ -333,6 +338,33 @@ def confidence(asked: argparse.Namespace) -> None:
         print(f"| {name} | " + " | ".join(f"{100 * part.mean():.0f}" for part in fifths) + " |")
 
 
+def groups(asked: argparse.Namespace) -> None:
+    """Two views of each set without a common sample, paired by size where sizes tell, and not."""
+    print("| data set | paired by size | ViewFold | read together |\n|---|---|---|---|")
+    draws = range(20)
+    for name in asked.sets:
+        views, y = load(asked.data, name)
+        halves = [
+            missing.by_mask(views[:2], missing.by_paper_rule(len(y), 2, 0.5, i)) for i in draws
+        ]
+        models = [default(len(np.unique(y))).fit(pair) for pair in halves]
+        paired = sum(len(model._state.clustering.centers) > 1 for model in models if model._state)
+        with changed((clustering, "_paired", lambda *_: None)):
+            plain = [default(len(np.unique(y))).fit(pair) for pair in halves]
+        cells = [cell(np.mean([score(y, m.labels_) for m in some], 0)) for some in (models, plain)]
+        print(f"| {name} | {paired} of {len(draws)} | " + " | ".join(cells) + " |", flush=True)
+
+
+def suggest(asked: argparse.Namespace) -> None:
+    """How many clusters `suggest_n_clusters` finds, choosing from half to twice the classes."""
+    print("| data set | classes | suggested |\n|---|---|---|")
+    for name in asked.sets:
+        views, y = load(asked.data, name)
+        k = len(np.unique(y))
+        found = suggest_n_clusters(views, range(max(2, k // 2), 2 * k + 1)).best
+        print(f"| {name} | {k} | {found} |", flush=True)
+
+
 def mnist(asked: argparse.Namespace) -> None:
     """70,000 samples in four views, against one k-means run on the concatenated z-scores."""
     views, y = load(asked.data, "mnist-4features")
@@ -364,6 +396,8 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "agreement": agreement,
     "ablation": ablation,
     "confidence": confidence,
+    "groups": groups,
+    "suggest": suggest,
     "mnist": mnist,
 }
 

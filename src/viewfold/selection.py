@@ -97,11 +97,10 @@ def suggest_n_clusters(
     clusters look clear by chance, and in many they never do. Time and memory beyond one pass over
     the samples do not depend on their number.
 
-    On nine data sets with known classes (5 to 100), with candidates from well below to about twice
-    the true number, the suggestion was within a fifth of it on seven; on one of these seven it
-    depends on which rows are looked at. The rule was chosen among many by looking at these sets:
-    expect less elsewhere. Where clusters are not clear, their number is not well defined, so look
-    at the scores and try several.
+    On eight data sets with known classes (5 to 100), choosing from half to twice their number, the
+    suggestion was within a fifth of it on six (``benchmarks/accuracy.py --part suggest``). The rule
+    was chosen among many by looking at these sets: expect less elsewhere. Where clusters are not
+    clear, their number is not well defined, so look at the scores and try several.
 
     A model that was fitted for few clusters has few columns, which is all that larger k see: start
     from the views if unsure. The consensus of `FCMVC` has as many columns as clusters and none of
