@@ -727,7 +727,7 @@ def test_large_tables_are_never_held_in_memory(kind: str, tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows, grown = map(float, done.stdout.split())
     assert rows == n
-    assert grown < 24
+    assert grown < 32  # MB: half of the table; ids, buffers and allocators take 10 to 26
 
 
 # ---- damaged files ------------------------------------------------------------------------------
