@@ -335,7 +335,7 @@ def _from_trees(
     if known is not None and 2 * most <= len(rows):
         warm = _means_before(rows, known, n_clusters)
         found = [] if warm is None else [lloyd(rows, warm)]
-    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 3)), strict=False):
+    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 3, 5 / 6, 1 / 2)), strict=False):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, int(share * embedding.shape[1]))
         tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1

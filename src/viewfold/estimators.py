@@ -658,7 +658,8 @@ class ViewFold(FoldingEstimator):
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
         unit length, other sparse non-negative weights unit length, everything else a z-score.
     n_init : int, default=3
-        Starts of k-means, from trees that Ward's method grows; the best one counts.
+        Starts of k-means, from trees that Ward's method grows; the best one counts. With few
+        samples, more than five bring nothing.
     random_state : int, RandomState or None, default=None
         Seed of k-means, where it needs one.
     keep_encoders : bool, default=True
