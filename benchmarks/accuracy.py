@@ -45,6 +45,7 @@ SETS = [
     "orl-4views",
 ]
 RATIOS = (0.0, 0.3, 0.5)
+READ_TOGETHER = (clustering, "_paired", lambda *_: None)
 Views = list[Any]
 Score = tuple[float, float]
 
@@ -281,9 +282,6 @@ def ablation(asked: argparse.Namespace) -> None:
     def plain_reading(*_: Any) -> dict[str, Any]:
         return {}
 
-    def together(*_: Any) -> None:
-        return None
-
     balance, regress = encoders._balanced, balanced.ridge
     cases: dict[str, tuple[Callable[[int], FoldingEstimator], list[tuple[Any, str, Any]]]] = {
         "ViewFold": (default, []),
@@ -297,7 +295,7 @@ def ablation(asked: argparse.Namespace) -> None:
         "ridge 1e-3": (default, [(balanced, "PENALTIES", np.array([1e-3]))]),
         "ridge 0.3": (default, [(balanced, "PENALTIES", np.array([0.3]))]),
         "no doubt about views": (default, [(balanced, "AGREES", 0.0)]),
-        "groups without ties read together": (default, [(clustering, "_paired", together)]),
+        "groups without ties read together": (default, [READ_TOGETHER]),
         "k-means++ on all columns": (
             lambda k: ViewFold(k, n_init=20, random_state=0),
             [(ViewFold, "_reading", plain_reading)],
@@ -349,7 +347,7 @@ def groups(asked: argparse.Namespace) -> None:
         ]
         models = [default(len(np.unique(y))).fit(pair) for pair in halves]
         paired = sum(len(model._state.clustering.centers) > 1 for model in models if model._state)
-        with changed((clustering, "_paired", lambda *_: None)):
+        with changed(READ_TOGETHER):
             plain = [default(len(np.unique(y))).fit(pair) for pair in halves]
         cells = [cell(np.mean([score(y, m.labels_) for m in some], 0)) for some in (models, plain)]
         print(f"| {name} | {paired} of {len(draws)} | " + " | ".join(cells) + " |", flush=True)

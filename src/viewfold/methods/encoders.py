@@ -277,7 +277,7 @@ def _of_wide(
     rows, n = view.rows, view.shape[0]
     if n <= 10 * most:
         scaling, _ = look(rows)
-        return scaling, *_from_rows(scaling.read(rows.take(np.arange(n))), scaling, most)
+        return scaling, *_from_rows(scaling.read(rows.read(slice(0, n))), scaling, most)
     some = Rows(rows.take(draw(view.ids, 10 * most)))
     scaling, _ = look(some)
     _, basis = _from_rows(scaling.read(some.X), scaling, most + 10)
