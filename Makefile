@@ -1,13 +1,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
+CONSTRAINTS ?= constraints.txt
+PIP := -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-oldest constraints lint bench clean
 .DEFAULT_GOAL := test
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python $(PIP) install $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
 	touch $@
 
 demo: $(VENV)/installed  ## fold six views of digits one by one, leave a report
@@ -22,9 +25,23 @@ lint: $(VENV)/installed  ## style, types, layers
 test: lint  ## everything a change has to pass
 	$(BIN)/python -m pytest
 
+$(OLDEST)/installed: pyproject.toml
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) install uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python \
+		--resolution lowest-direct --editable '.[dev]'
+	touch $@
+
+test-oldest: $(OLDEST)/installed  ## the tests on the lowest versions that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest
+
+constraints: $(VENV)/installed  ## write down the versions that are installed
+	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
+	mv constraints.new constraints.txt
+
 bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
 	$(BIN)/python benchmarks/fold.py
 	$(BIN)/python benchmarks/store.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

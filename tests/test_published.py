@@ -30,6 +30,21 @@ def test_consensus_equals_that_of_the_authors_program(path: Path, solver: str) -
     assert np.abs(model.embedding_[np.argsort(model.ids_)] - expected).max() <= 1e-10
 
 
+@pytest.mark.parametrize("solver", ["auto", "gram", "direct"])
+@pytest.mark.parametrize("answer", ["Z", "Z_complete"])
+def test_consensus_equals_that_of_the_authors_program_in_every_clone(
+    answer: str, solver: str
+) -> None:
+    with np.load(Path(__file__).parent / "synthetic-small.npz") as golden:
+        views = [golden[f"view_{i}"] for i in range(4)]  # they are standardised
+        missing = golden["missing"] & (answer == "Z")
+        k, expected = int(golden["n_clusters"]), golden[answer]
+    with pytest.warns(UserWarning, match="fewer than n_clusters"):
+        model = FCMVC(k, scale=None, solver=solver, n_init=1).fit(by_mask(views, missing))
+    assert missing.any() == (answer == "Z")
+    assert np.abs(model.embedding_[np.argsort(model.ids_)] - expected).max() <= 1e-10
+
+
 @pytest.mark.parametrize(
     ("name", "order", "published"),
     [
