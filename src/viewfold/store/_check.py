@@ -32,7 +32,33 @@ AXES: dict[str, dict[str, str]] = {
 landmarks m and their coordinates c, scores used l, descriptions f = l + c."""
 
 
+IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
+"""Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
+
+
 # -- while rows are read
+
+
+def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, str]) -> None:
+    """Refuse facts that the table of samples contradicts, before memory is taken for it.
+
+    Parameters
+    ----------
+    meta : dict
+        What the table ``meta`` says.
+    n_samples : int
+        How many rows ``samples`` has.
+    columns : dict
+        Its columns and their types.
+    """
+    claimed = meta.get("n_samples", 0)
+    if claimed != n_samples or isinstance(claimed, bool | float):
+        raise UnreadableError(f"it has {n_samples} samples and should have {claimed!r}")
+    kind = str(meta.get("ids"))
+    if "n_samples" in meta and IDS.get(kind) != (columns["id"], columns.get("id_is_int")):
+        raise UnreadableError(f"its ids are not {kind!r} as it says")
+    if not isinstance(meta.get("params"), dict) or not isinstance(meta.get("method"), str):
+        raise UnreadableError("it does not say which method and parameters it is of")
 
 
 def checked(batches: Iterable[pa.RecordBatch], n_views: int) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from viewfold.errors import StateFileError, UnreadableError
+from viewfold.errors import StateFileError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn, writing
@@ -144,9 +144,7 @@ def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
     _check.check_claims(table("arrays", data="octet_length(data) AS bytes").to_arrow_table())
     arrays = table("arrays").to_arrow_table()
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-    if n_samples != meta.get("n_samples", 0):
-        wanted = meta.get("n_samples")
-        raise UnreadableError(f"it has {n_samples} samples and should have {wanted!r}")
+    _check.check_meta(meta, n_samples, _catalogue.columns_of(db, schema, "samples"))
     samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
     saved = from_tables(meta, views, arrays, samples)
     _check.check_saved(saved)
