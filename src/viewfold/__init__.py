@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from viewfold import datasets, io, metrics, missing, plot, report
+    from viewfold import datasets, errors, io, metrics, missing, plot, report
     from viewfold.consensus import Consensus, ViewRecord
+    from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold, edit, load, undo
     from viewfold.selection import Suggestion, suggest_n_clusters
-    from viewfold.store import StateFileError
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -27,7 +27,7 @@ _home = {
     "edit": "viewfold.estimators",
     "load": "viewfold.estimators",
     "undo": "viewfold.estimators",
-    "StateFileError": "viewfold.store",
+    "StateFileError": "viewfold.errors",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
     "View": "viewfold.view",
@@ -47,6 +47,7 @@ __all__ = [
     "as_views",
     "datasets",
     "edit",
+    "errors",
     "io",
     "load",
     "metrics",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from viewfold import __version__
+from viewfold import __version__, errors
 from viewfold.bench.cli import app as bench
+from viewfold.store._replace import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -581,23 +583,43 @@ def _progress(doing: str) -> Iterator[Any]:
 
 
 def main() -> None:
-    """Run the command line; an error is one line, without a traceback."""
+    """Run the command line; an error is one line, or an object with --json, and an exit code."""
     warnings.showwarning = lambda message, *_, **__: _say(f"viewfold: note: {_line(message)}")
+    replaced.clear()
     try:
         code = app(standalone_mode=False)
-    except (ValueError, OSError, ImportError, MemoryError) as error:
-        _say(f"viewfold: {_line(error) or type(error).__name__}")
-        code = 1
-    except KeyboardInterrupt:
-        _say("viewfold: interrupted; nothing was changed.")
-        code = 130
     except Exception as error:
-        if not hasattr(error, "format_message"):
-            raise
-        shown = error.format_message()  # of typer: a wrong option or argument
-        _say(shown if "Usage:" in shown else f"viewfold: {_line(shown)} See viewfold --help.")
-        code = getattr(error, "exit_code", 2)
+        code = _fail(error)
+    except KeyboardInterrupt as error:
+        code = _fail(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(error: BaseException) -> int:
+    """Say what went wrong, to a person or a program; return the exit code."""
+    code, exit_code = errors.code_of(error)
+    message = _line(error) or type(error).__name__
+    shown = f"viewfold: {message}"
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":  # typer's, of it
+        code, exit_code = errors.INTERRUPTED
+        message = "interrupted; nothing was changed." if not replaced else "interrupted."
+        shown = f"viewfold: {message}"
+    elif hasattr(error, "format_message"):  # of typer: a wrong option or argument
+        code, exit_code = errors.USAGE
+        message = error.format_message()
+        shown = message if "Usage:" in message else f"viewfold: {_line(message)} See --help."
+    elif code == errors.ViewfoldError.code:
+        traceback.print_exception(error)
+        shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
+    if replaced:
+        shown += f" Written before that: {', '.join(path.name for path in replaced)}."
+    if "--json" in sys.argv[1:]:
+        written = [str(path) for path in replaced]
+        facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
+        _print_json({"error": facts})
+    else:
+        _say(shown)
+    return exit_code
 
 
 def _line(message: object) -> str:

@@ -843,7 +843,8 @@ def model_of(saved: Saved) -> FoldingEstimator:
     kinds: dict[str, type[FoldingEstimator]] = {"FCMVC": FCMVC, "ViewFold": ViewFold}
     try:
         model = kinds[saved.method](**saved.params)
-    except (KeyError, TypeError):
+        model._validate_params()
+    except (KeyError, TypeError, ValueError):
         raise store.StateFileError(
             f"The file holds a {saved.method} with {sorted(saved.params)}, which this viewfold "
             "does not know. Install a newer one."

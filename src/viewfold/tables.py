@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from viewfold.blocks import Array
 from viewfold.clustering import Clustering
 from viewfold.consensus import Consensus, ViewRecord
+from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.methods.parts import put_together, take_apart
 from viewfold.state import State
 
@@ -30,10 +31,6 @@ FORMAT = 1
 
 NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 """What arrays in a file may hold."""
-
-
-class UnreadableError(ValueError):
-    """Why tables cannot be read, as the rest of a sentence about their file."""
 
 
 @dataclass(frozen=True)
@@ -216,11 +213,12 @@ def read_meta(table: pa.Table) -> dict[str, Any]:
     """
     meta = {row["key"]: json.loads(row["value"]) for row in table.to_pylist()}
     if meta.get("format") != "viewfold":
-        raise UnreadableError("it is a database, but not one of viewfold")
+        raise UnreadableError("it is a database, but not one of viewfold", StateFileError)
     if meta["version"] > FORMAT:
         raise UnreadableError(
             f"it has format {meta['version']} and this viewfold reads up to {FORMAT}; install a "
-            "newer viewfold"
+            "newer viewfold",
+            NewerFormatError,
         )
     return meta
 

@@ -1,0 +1,121 @@
+"""What can go wrong, each with a code for programs and an exit code for the command line.
+
+The classes keep their built-in bases, so that ``except ValueError`` goes on working. Codes and exit
+codes are part of the interface: docs/commands.md lists them, and none is ever given a new meaning.
+"""
+
+from __future__ import annotations
+
+import errno
+
+
+class ViewfoldError(Exception):
+    """An error that viewfold tells apart from others.
+
+    Attributes
+    ----------
+    code : str
+        Stable name of what went wrong.
+    exit_code : int
+        What the command line ends with.
+    """
+
+    code = "internal"
+    exit_code = 70
+
+
+class InputError(ViewfoldError, ValueError):
+    """Data, options or parameters that cannot be used."""
+
+    code = "bad-input"
+    exit_code = 1
+
+
+class StateFileError(ViewfoldError, ValueError):
+    """A ``.vf`` file that cannot be used: another program's, damaged, too new, or being written."""
+
+    code = "not-usable"
+    exit_code = 3
+
+
+class DamagedFileError(StateFileError):
+    """A ``.vf`` file that is not as viewfold wrote it."""
+
+    code = "damaged-file"
+    exit_code = 4
+
+
+class NewerFormatError(StateFileError):
+    """A ``.vf`` file of a newer viewfold."""
+
+    code = "newer-format"
+    exit_code = 5
+
+
+class BusyError(StateFileError):
+    """A ``.vf`` file that another program writes to, or has changed meanwhile."""
+
+    code = "busy"
+    exit_code = 6
+
+
+class NoSpaceError(ViewfoldError, OSError):
+    """The disk is full, or a limit on the size of files is reached."""
+
+    code = "no-space"
+    exit_code = 7
+
+
+class UnreadableError(ValueError):
+    """Why a file cannot be read, as the rest of a sentence about it; readers add its name.
+
+    Parameters
+    ----------
+    why : str
+        What is wrong.
+    kind : type of StateFileError, default=DamagedFileError
+        The error that users get.
+    """
+
+    def __init__(self, why: str, kind: type[StateFileError] = DamagedFileError) -> None:
+        super().__init__(why)
+        self.kind = kind
+
+
+USAGE = ("usage", 2)
+INTERRUPTED = ("interrupted", 130)
+BUILT_IN: tuple[tuple[type[BaseException], str, int], ...] = (
+    (KeyboardInterrupt, *INTERRUPTED),
+    (ImportError, "missing-extra", 8),
+    (FileNotFoundError, "not-found", 9),
+    (PermissionError, "no-permission", 10),
+    (MemoryError, "out-of-memory", 11),
+    (OSError, "system", 12),
+    (ValueError, "bad-input", 1),
+    (TypeError, "bad-input", 1),
+)
+"""Codes and exit codes of Python's own errors; the first that fits counts."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What the system says when there is no space: on the disk, by quota, for one file."""
+
+
+def code_of(error: BaseException) -> tuple[str, int]:
+    """Return the code and the exit code of an error.
+
+    Examples
+    --------
+    >>> from viewfold.errors import BusyError, code_of
+    >>> code_of(BusyError("patients.vf is being written"))
+    ('busy', 6)
+    >>> code_of(ValueError("no such column")), code_of(ModuleNotFoundError("h5py"))
+    (('bad-input', 1), ('missing-extra', 8))
+    """
+    if isinstance(error, ViewfoldError):
+        return error.code, error.exit_code
+    if isinstance(error, OSError) and error.errno in FULL:
+        return NoSpaceError.code, NoSpaceError.exit_code
+    for kind, code, exit_code in BUILT_IN:
+        if isinstance(error, kind):
+            return code, exit_code
+    return ViewfoldError.code, ViewfoldError.exit_code

@@ -1,0 +1,35 @@
+"""State files: how they are written, read, checked and locked; docs/format.md describes them.
+
+Names are imported when they are first used: what only replaces a file in one step, or waits for a
+lock, needs neither DuckDB nor scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from viewfold.errors import StateFileError
+    from viewfold.store._database import STORAGE
+    from viewfold.store._file import read, undo, write
+    from viewfold.store._lock import writing
+    from viewfold.store._replace import replacing
+
+_home = {
+    "STORAGE": "viewfold.store._database",
+    "StateFileError": "viewfold.errors",
+    "read": "viewfold.store._file",
+    "replacing": "viewfold.store._replace",
+    "undo": "viewfold.store._file",
+    "write": "viewfold.store._file",
+    "writing": "viewfold.store._lock",
+}
+
+__all__ = ["STORAGE", "StateFileError", "read", "replacing", "undo", "write", "writing"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _home:
+        return getattr(importlib.import_module(_home[name]), name)
+    raise AttributeError(f"module 'viewfold.store' has no attribute {name!r}")

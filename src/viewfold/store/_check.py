@@ -1,0 +1,242 @@
+"""Whether what was read is a state that viewfold could have written.
+
+Everything later code relies on is checked once, here: ids that differ, labels within range, numbers
+that are finite, shapes that fit each other. Nothing is imported that clusters or folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewfold.errors import UnreadableError
+
+WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
+"""Bytes of the numbers that arrays may hold."""
+
+AXES: dict[str, dict[str, str]] = {
+    "Affine": {"weights": "dr", "offset": "r"},
+    "Text": {"idf": "d"},
+    "Scaling": {"shift": "d", "mean": "d", "weight": "d"},
+    "Landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
+    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
+}
+"""The axes of every array in an encoder: features d, columns of the embedding r, directions q,
+landmarks m and their coordinates c, scores used l, descriptions f = l + c."""
+
+
+IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
+"""Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
+
+
+# -- while rows are read
+
+
+def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, str]) -> None:
+    """Refuse facts that the table of samples contradicts, before memory is taken for it.
+
+    Parameters
+    ----------
+    meta : dict
+        What the table ``meta`` says.
+    n_samples : int
+        How many rows ``samples`` has.
+    columns : dict
+        Its columns and their types.
+    """
+    claimed = meta.get("n_samples", 0)
+    if claimed != n_samples or isinstance(claimed, bool | float):
+        raise UnreadableError(f"it has {n_samples} samples and should have {claimed!r}")
+    kind = str(meta.get("ids"))
+    if "n_samples" in meta and IDS.get(kind) != (columns["id"], columns.get("id_is_int")):
+        raise UnreadableError(f"its ids are not {kind!r} as it says")
+    if not isinstance(meta.get("params"), dict) or not isinstance(meta.get("method"), str):
+        raise UnreadableError("it does not say which method and parameters it is of")
+
+
+def checked(batches: Iterable[pa.RecordBatch], n_views: int) -> Iterator[pa.RecordBatch]:
+    """Pass the rows of ``samples`` on, if each is complete and its label the last of its history.
+
+    Raises
+    ------
+    UnreadableError
+    """
+    for batch in batches:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            lists = pa.types.is_fixed_size_list(column.type)
+            if column.null_count or (lists and column.flatten().null_count):
+                raise UnreadableError(f"samples have no {name!r}")
+            if lists and name != "embedding" and column.type.list_size != n_views:
+                raise UnreadableError(f"{name!r} does not have an entry for each of the views")
+        label, history = batch.column("label"), batch.column("history")
+        last = history.flatten().to_numpy()[n_views - 1 :: n_views]
+        if not np.array_equal(label.to_numpy(), last):
+            raise UnreadableError("labels are not the last of their history")
+        confidence = batch.column("confidence").to_numpy()
+        if not np.all((confidence >= 0) & (confidence <= 1)):
+            raise UnreadableError("a confidence is not between 0 and 1")
+        yield batch
+
+
+def check_views(views: pa.Table, *, empty: bool) -> None:
+    """Refuse records of views that nobody could have folded."""
+    names, folds = views["name"].to_pylist(), views["fold"].to_pylist()
+    if folds != list(range(1, len(folds) + 1)) or bool(folds) == empty:
+        raise UnreadableError("its views are not numbered 1, 2, …")
+    if None in names or len(set(names)) != len(names):
+        raise UnreadableError("two of its views have one name, or one has none")
+    for count in ("n_samples", "n_features", "n_new", "n_shared", "n_iter"):
+        column = views[count]
+        if column.null_count or pc.any(pc.less(column, 0)).as_py():
+            raise UnreadableError(f"a view has no {count!r}, or less than none")
+    if views["objective"].null_count:
+        raise UnreadableError("a view has no 'objective'")
+    for row in views.select(["name", "n_features", "features"]).to_pylist():
+        named = row["features"]
+        if named is not None and (len(named) != row["n_features"] or None in named):
+            raise UnreadableError(f"view {row['name']!r} has not a name for each of its features")
+
+
+def check_claims(arrays: pa.Table) -> None:
+    """Refuse arrays whose shape and number of bytes do not fit, before one is read.
+
+    Parameters
+    ----------
+    arrays : pyarrow.Table
+        The table ``arrays`` with ``bytes``, their number, instead of ``data``.
+    """
+    names = arrays["name"].to_pylist()
+    if None in names or len(set(names)) != len(names):
+        raise UnreadableError("two of its arrays have one name, or one has none")
+    kind = "dtype" if "dtype" in arrays.schema.names else "kind"
+    for row in arrays.to_pylist():
+        name, shape = row["name"], row["shape"]
+        if shape is None:
+            if row["bytes"] is not None:
+                raise UnreadableError(f"array {name!r} has no shape")
+            continue
+        if row[kind] not in WIDTH:
+            raise UnreadableError(f"it holds an array of {row[kind]}")
+        if len(shape) > 3 or any(axis is None or axis < 0 for axis in shape):
+            raise UnreadableError(f"array {name!r} has the shape {shape[:4]}")
+        if row["bytes"] != prod(shape) * WIDTH[row[kind]]:
+            raise UnreadableError(f"array {name!r} has not as many bytes as its shape tells")
+
+
+# -- when all is read
+
+
+def check_saved(saved: Any) -> None:
+    """Refuse what cannot be the state of a model.
+
+    Parameters
+    ----------
+    saved : Saved
+        What was read.
+
+    Raises
+    ------
+    UnreadableError
+        Saying what is wrong with it.
+    """
+    for problem in problems(saved):
+        raise UnreadableError(problem)
+
+
+def problems(saved: Any) -> Iterator[str]:
+    """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
+    for name, value in saved.params.items():
+        if not isinstance(value, str | int | float | None | np.random.RandomState):
+            yield f"parameter {name!r} is a {type(value).__name__}"
+    if saved.state is None:
+        return
+    consensus, clustering = saved.state.consensus, saved.state.clustering
+    yield from _of_samples(consensus, saved.state.history, clustering)
+    if not _fits({"centers": clustering.centers, "projection": clustering.projection}):
+        yield "the centres of its clusters do not fit their directions"
+    columns = consensus.embedding.shape[1]
+    if clustering.projection.shape[0] > columns:
+        yield "its clusters were found in more columns than the embedding has"
+    for record in consensus.views:
+        axes = {"d": record.n_features, "r": columns}
+        for problem in _of_part(record.encoder, axes):
+            yield f"{problem} in the encoder of view {record.name!r}"
+
+
+def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
+    ids, length = consensus.ids, consensus.length
+    n, v = len(ids), len(consensus.views)
+    if not n:
+        yield "it has views, but no samples"
+        return
+    if not pd.Index(ids).is_unique:
+        yield "two samples have one id"
+    if length is not None and (not isinstance(length, int) or length < 0):
+        yield f"samples are known by row number, of {length!r} rows"
+    if consensus.seen.shape != (n, v) or history.shape != (n, v):
+        yield "views seen and history have not an entry for each view"
+        return
+    if consensus.embedding.ndim != 2 or len(consensus.embedding) != n:
+        yield "the embedding has not a row for each sample"
+    elif not _finite(consensus.embedding):
+        yield "the embedding is not finite"
+    if history.min() < -1:
+        yield "a cluster in the history is less than -1"
+    n_clusters = clustering.centers.shape[-2] if clustering.centers.ndim > 1 else 0
+    if history[:, -1].min() < 0 or history[:, -1].max() >= n_clusters:
+        yield f"a label is not among its {n_clusters} clusters"
+
+
+def _finite(array: Any) -> bool:
+    """Tell whether all numbers are finite; of a large array, without another of its size."""
+    rows = max(1, 2**20 // max(1, prod(array.shape[1:])))
+    return all(np.isfinite(array[i : i + rows]).all() for i in range(0, len(array), rows))
+
+
+def _fits(arrays: Mapping[str, Any]) -> bool:
+    """Tell whether centres and projection can be what k-means found."""
+    centers, projection = arrays["centers"], arrays["projection"]
+    return (
+        all(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in arrays.values())
+        and (centers.ndim, projection.ndim) == (3, 2)
+        and min(centers.shape[:2]) > 0
+        and centers.shape[2] == projection.shape[1]
+        and _finite(centers)
+        and _finite(projection)
+    )
+
+
+def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
+    """Yield what is wrong with an encoder or a part of it; learn the lengths of axes on the way."""
+    if part is None:
+        return
+    kind = type(part).__name__
+    if not is_dataclass(part) or kind not in AXES:
+        yield f"there is a {kind}"
+        return
+    for field in fields(part):
+        value = getattr(part, field.name)
+        letters = AXES[kind].get(field.name)
+        if letters is None:
+            yield from _of_part(value, axes)
+            continue
+        if value is None and "None" in str(field.type):
+            continue
+        array = np.asarray(value)
+        if array.ndim != len(letters) or array.dtype.kind not in ("fb"[not letters],):
+            yield f"{kind}.{field.name} is of shape {array.shape}"
+        elif any(axes.setdefault(a, n) != n for a, n in zip(letters, array.shape, strict=True)):
+            yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
+        elif letters and not _finite(array):
+            yield f"{kind}.{field.name} is not finite"
+    if kind == "Encoder" and (
+        axes["f"] != axes["l"] + axes.get("c", 0) or axes["l"] > axes["q"] or not axes.get("m", 1)
+    ):
+        yield "descriptions do not fit each other"

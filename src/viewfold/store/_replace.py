@@ -1,0 +1,182 @@
+"""Files are never changed in place: a new one is written beside and takes the old one's place.
+
+Every file that viewfold writes, state or output, goes this way. It is brought to the disk before it
+is renamed, keeps owner, group and mode, and what a killed process left is cleared by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PRIVATE = 0o600
+"""Mode of a new file that follows no other."""
+
+replaced: list[Path] = []
+"""What this process has replaced, in order: after Ctrl-C somebody wants to know."""
+
+
+@contextmanager
+def replacing(
+    path: str | os.PathLike[str],
+    *,
+    like: str | os.PathLike[str] | None = None,
+    ready: Callable[[], None] | None = None,
+) -> Iterator[Path]:
+    """Give a path to write to; when the block succeeds, that file takes the place of another.
+
+    If the block fails, nothing has happened. A path that is no regular file, such as a pipe, is
+    written to as it is.
+
+    Parameters
+    ----------
+    path : path
+        What to make or replace. Links are followed.
+    like : path, optional
+        Whose owner, group and mode a new file gets; without it only the owner may read it. A file
+        that is replaced keeps its own.
+    ready : callable, optional
+        Called when the new file is on the disk; it may still refuse by raising.
+
+    Yields
+    ------
+    Path
+        A path of the same name, in a folder of its own beside the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from viewfold.store import replacing
+    >>> path = os.path.join(tempfile.mkdtemp(), "labels.csv")
+    >>> with replacing(path) as draft:
+    ...     _ = draft.write_text("id,cluster")
+    >>> open(path).read(), oct(os.stat(path).st_mode & 0o777)
+    ('id,cluster', '0o600')
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent}. Make it first.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder. Give the name of a file.")
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    with _workshop(target) as folder:
+        draft = folder / target.name
+        yield draft
+        _take_after(draft, next((p for p in (target, like) if p and os.path.exists(p)), None))
+        _flush(draft)
+        if ready is not None:
+            ready()
+        try:
+            os.replace(draft, target)
+        finally:  # Ctrl-C may come between the renaming and the next line
+            if not draft.exists():
+                replaced.append(target)
+        _flush(target.parent)
+
+
+def _take_after(draft: Path, model: str | os.PathLike[str] | None) -> None:
+    """Give a file the owner, group and mode of another, as far as that is allowed."""
+    if model is None:
+        draft.chmod(PRIVATE)
+        return
+    wanted = os.stat(model)
+    mode = stat.S_IMODE(wanted.st_mode) & 0o777
+    if hasattr(os, "chown"):
+        with contextlib.suppress(PermissionError):
+            os.chown(draft, -1, wanted.st_gid)
+        with contextlib.suppress(PermissionError):  # only root may give files away
+            os.chown(draft, wanted.st_uid, -1)
+        if draft.stat().st_gid != wanted.st_gid:
+            mode &= 0o707  # the rights of one group are not those of another
+    draft.chmod(mode)
+
+
+def _flush(path: Path) -> None:
+    """Wait until the disk has it."""
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# -- folders to write in
+
+
+@contextmanager
+def _workshop(target: Path) -> Iterator[Path]:
+    """Make a folder beside a file; it is locked, so that others know that somebody works there."""
+    clear(target)
+    folder, lock = _make(target)
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+        if lock is not None:
+            os.close(lock)
+
+
+def _make(target: Path) -> tuple[Path, int | None]:
+    while True:
+        name = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        try:
+            return Path(name), _lock(name)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # cleared by another, who came between the two lines
+        except BaseException:
+            _remove(Path(name))
+            raise
+
+
+def clear(target: Path) -> None:
+    """Remove what processes left beside a file that were killed while they wrote it."""
+    left = re.compile(rf"\.{re.escape(target.name)}\.[a-z0-9_]{{8}}\.part")
+    for name in os.listdir(target.parent):
+        if left.fullmatch(name):
+            with contextlib.suppress(OSError):
+                folder = target.parent / name
+                lock = _lock(folder)
+                if lock is not None:
+                    _remove(folder)
+                    os.close(lock)
+
+
+def _lock(folder: str | Path) -> int | None:
+    """Lock a folder: None where there are no such locks, BlockingIOError if another has it."""
+    if fcntl is None:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if error.errno in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP):  # on some network drives
+            return None
+        raise
+    return handle
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; what fails once is tried again, and then left to the next writer."""
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
+        if not folder.exists():
+            return
