@@ -108,7 +108,7 @@ def test_an_earlier_clustering_is_one_of_the_starts() -> None:
     rows = np.repeat(np.eye(30), 9, axis=0) + 0.1 * rng.normal(size=(270, 30))
     truth = np.repeat(np.arange(30), 9)
     for seed in range(5):
-        one_start = {"sample": np.arange(270), "n_init": 1, "random_state": seed}
+        one_start = {"sample": np.arange(270), "n_init": 1, "seed": seed}
         assert metrics.accuracy(truth, cluster(rows, 30, **one_start).labels) < 1
         assert np.array_equal(cluster(rows, 30, **one_start, previous=truth).labels, truth)
 
@@ -170,7 +170,7 @@ def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     truth = rng.integers(0, 3, 3000)
     rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
     monkeypatch.setattr("viewfold.clustering.sample_size", lambda _: 400)
-    found = cluster(rows, 3, sample=rng.permutation(3000)[:400], random_state=0)
+    found = cluster(rows, 3, sample=rng.permutation(3000)[:400], seed=0)
     assert metrics.accuracy(truth, found.labels) == 1
 
 

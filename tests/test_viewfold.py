@@ -61,12 +61,11 @@ def test_views_of_noise_do_little_harm(first: bool, count: int) -> None:
 
 
 def test_a_late_first_agreement_doubts_the_consensus_and_later_noise_the_view() -> None:
-    assert Doubt.after([], 0.4) == Doubt(view=False, consensus=False, room=1)
-    assert Doubt.after([], 0.0) == Doubt(view=False, consensus=False, room=2)
-    assert Doubt.after([0.0], 0.0).room == 3
-    assert Doubt.after([0.0], 0.4) == Doubt(view=False, consensus=True, room=1)
-    assert Doubt.after([0.4], 0.0) == Doubt(view=True, consensus=False, room=1)
-    assert Doubt.after([0.4], None) == Doubt(view=False, consensus=False, room=1)
+    assert Doubt.after([], 0.4) == Doubt(view=False, consensus=False)
+    assert Doubt.after([], 0.0) == Doubt(view=False, consensus=False)
+    assert Doubt.after([0.0], 0.4) == Doubt(view=False, consensus=True)
+    assert Doubt.after([0.4], 0.0) == Doubt(view=True, consensus=False)
+    assert Doubt.after([0.4], None) == Doubt(view=False, consensus=False)
 
 
 def test_views_without_a_common_sample_keep_their_own_structure(digits) -> None:
@@ -77,7 +76,12 @@ def test_views_without_a_common_sample_keep_their_own_structure(digits) -> None:
         model.partial_fit(b[450:], ids=np.arange(450, 900))
     Z = model.embedding_
     assert np.abs(Z[:450] @ Z[450:].T).max() < 1e-9
-    assert np.corrcoef((Z[:450] @ Z[:450].T).ravel(), (alone @ alone.T).ravel())[0, 1] > 0.99
+    # They share the columns; in its own, each is as near to what it was as any can be.
+    own = np.count_nonzero(np.abs(Z[:450]).max(axis=0) > 1e-9)
+    assert 10 < own < 20
+    assert Z.shape[1] == 30
+    products = [rows @ rows.T for rows in (Z[:450], alone[:, :own])]
+    assert np.corrcoef(products[0].ravel(), products[1].ravel())[0, 1] > 0.99
     assert model.views_[1].agreement is None
 
 

@@ -17,12 +17,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from functools import reduce as fold_left
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # Array, np.memmap or scipy.sparse.csr_array
@@ -54,18 +55,61 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _OneThread:
+    """Keep BLAS on one thread as long as anybody in this process wants it so.
+
+    The setting belongs to the process. Whoever saved and restored it for himself would restore
+    what another thread had set, so users are counted: the first sets, the last restores.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.users = 0
+        self.threads = 1
+        self.limit: Any = None
+
+    def enter(self) -> int:
+        with self.lock:
+            if not self.users:
+                controller = _blas()
+                found = (library["num_threads"] for library in controller.info())
+                self.threads = max(found, default=1)
+                self.limit = controller.limit(limits=1)
+            self.users += 1
+            return self.threads
+
+    def leave(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if not self.users:
+                self.limit.restore_original_limits()
+
+
+_one_thread = _OneThread()
+
+
 @contextmanager
 def blas_on_one_thread() -> Iterator[int]:
     """Keep BLAS on one thread and tell how many threads it would have used.
 
     Blocks are spread over that many Python threads instead. Small matrices are faster so, cores
     that are busy with something else cost nothing, and sums are taken in the order of the rows,
-    so that the number of threads does not change a single bit of the result.
+    so that the number of threads does not change a single bit of the result. Uses may be nested,
+    and may overlap in several threads.
     """
-    controller = _blas()
-    threads = max((library["num_threads"] for library in controller.info()), default=1)
-    with controller.limit(limits=1):
+    threads = _one_thread.enter()
+    try:
         yield threads
+    finally:
+        _one_thread.leave()
+
+
+@contextmanager
+def all_on_one_thread() -> Iterator[None]:
+    """Keep OpenMP on one thread, too: for scikit-learn, on small data and where bits count."""
+    # Each thread has a limit of its own for OpenMP, so nobody else's can be restored by mistake.
+    with blas_on_one_thread(), threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,13 +19,36 @@ from scipy import linalg
 from scipy.cluster.hierarchy import fcluster, ward
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits
+from sklearn.utils import check_random_state
 
-from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, unit_rows
+from viewfold.blocks import (
+    Array,
+    Matrix,
+    Rows,
+    all_on_one_thread,
+    blas_on_one_thread,
+    for_each,
+    unit_rows,
+)
 from viewfold.kmeans import Means, inertia, lloyd, means
 
 TREE = 300
 """A tree is grown on so many rows, or 20 for each cluster."""
+
+
+def seed_of(random_state: Any) -> int:
+    """Return what to seed a fold with: an int is one, scikit-learn's other seeds draw one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.clustering import seed_of
+    >>> seed_of(5), seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
+    (5, True)
+    """
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def sample_size(n_clusters: int) -> int:
@@ -120,7 +144,7 @@ def cluster(
     start: Literal["random", "ward"] = "random",
     sharpen: bool = False,
     n_init: int = 10,
-    random_state: Any = None,
+    seed: int = 0,
 ) -> Clustering:
     """Cluster the rows of an embedding by k-means, after scaling them to unit length.
 
@@ -142,14 +166,15 @@ def cluster(
         How many leading columns k-means looks at; all of them if not given.
     previous : ndarray of int, optional
         Labels before the last fold, −1 for new samples. They are one more start where that may
-        help, and the new clusters take over their numbers.
+        help, and the new clusters take over their numbers. There may have been more clusters then,
+        or fewer.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
     sharpen : bool, default=False
         Whether k-means goes on in the directions that tell its clusters apart, in all columns.
     n_init : int, default=10
         How many starts; the one with the least inertia wins.
-    random_state : int, RandomState or None
+    seed : int, default=0
         Seed of the starts.
 
     Returns
@@ -171,11 +196,11 @@ def cluster(
         start=start,
         sharpen=sharpen,
         n_init=n_init,
-        random_state=random_state,
+        seed=seed,
     )
     rows, found = embedding[sample], None
     if groups is not None:
-        found = _paired(read, rows, groups[sample], n_clusters)
+        found = _paired(read, rows, groups[sample], n_clusters, seed)
     if found is None:
         found = read(rows, None if previous is None else previous[sample])
     labels = found.assign(embedding)
@@ -191,6 +216,9 @@ def match(
 ) -> NDArray[np.intp]:
     """Return, for each cluster, the number under which most of its samples were known before.
 
+    There may have been more clusters, or fewer: numbers that are too high now are given up, and
+    clusters without a number get those that are free.
+
     Examples
     --------
     >>> import numpy as np
@@ -198,13 +226,13 @@ def match(
     >>> match(np.array([2, 2, 0, 1, -1]), np.array([0, 0, 1, 2, 2]), 3)
     array([2, 0, 1])
     """
-    known = previous >= 0
+    known = (previous >= 0) & (previous < n_clusters)
     together = np.zeros((n_clusters, n_clusters), np.intp)
     np.add.at(together, (labels[known], previous[known]), 1)
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
 
 
-def told_by_size(sizes: NDArray[np.intp]) -> float:
+def told_by_size(sizes: NDArray[np.intp], seed: int = 0) -> float:
     """Return how surely the clusters of several groups can be told apart by their size.
 
     If samples are in a group by chance, a cluster has about the same share of all groups. Then the
@@ -215,6 +243,8 @@ def told_by_size(sizes: NDArray[np.intp]) -> float:
     ----------
     sizes : ndarray of int, shape (n_groups, n_clusters)
         How many samples the clusters of each group have, from the largest to the smallest.
+    seed : int, default=0
+        Seed of the draws.
 
     Examples
     --------
@@ -226,7 +256,7 @@ def told_by_size(sizes: NDArray[np.intp]) -> float:
     (True, True)
     """
     share = sizes / sizes.sum(axis=1, keepdims=True)
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     drawn = random.multinomial(sizes.sum(axis=1), share, size=(200, len(sizes)))
     rank = np.argsort(-drawn, axis=2, kind="stable")
     kept = (rank == rank[:, :1]).all(axis=1)
@@ -238,6 +268,7 @@ def _paired(
     embedding: Array,
     groups: NDArray[np.intp],
     n_clusters: int,
+    seed: int,
 ) -> Clustering | None:
     """Cluster each group by itself and pair the clusters by size; None if sizes do not tell."""
     members = [embedding[groups == group] for group in range(groups.max() + 1)]
@@ -248,7 +279,7 @@ def _paired(
     found = [read(rows @ turn, None) for rows, turn in zip(members, turns, strict=True)]
     sizes = np.array([np.bincount(one.labels, minlength=n_clusters) for one in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
-    if told_by_size(np.take_along_axis(sizes, order, axis=1)) < 0.5:
+    if told_by_size(np.take_along_axis(sizes, order, axis=1), seed) < 0.5:
         return None
     pairs = zip(found, turns, strict=True)
     projection = np.hstack([turn[:, : len(one.projection)] @ one.projection for one, turn in pairs])
@@ -266,7 +297,7 @@ def _read(
     start: Literal["random", "ward"],
     sharpen: bool,
     n_init: int,
-    random_state: Any,
+    seed: int,
 ) -> Clustering:
     """Cluster some rows; `known` are the labels they had before."""
     rows = unit_rows(embedding[:, :columns])
@@ -279,7 +310,7 @@ def _read(
             if len(rows) > few:
                 best = lloyd(rows, best.centers)
     else:
-        best = _from_random(rows, few, known, n_clusters, n_init, random_state)
+        best = _from_random(rows, few, known, n_clusters, n_init, seed)
     projection = np.eye(rows.shape[1])
     if sharpen and 1 < n_clusters < len(rows):
         with blas_on_one_thread():
@@ -288,8 +319,11 @@ def _read(
 
 
 def _means_before(rows: Array, known: NDArray[np.intp], n_clusters: int) -> Array | None:
-    """Return the centres of an earlier clustering, None if a cluster has no rows left."""
-    centers = means(rows[known >= 0], known[known >= 0], n_clusters)
+    """Return the centres of an earlier clustering, None if it had not as many clusters."""
+    before = known >= 0
+    if known.max(initial=-1) >= n_clusters:
+        return None
+    centers = means(rows[before], known[before], n_clusters)
     return centers if np.isfinite(centers).all() else None
 
 
@@ -299,12 +333,12 @@ def _from_random(
     known: NDArray[np.intp] | None,
     n_clusters: int,
     n_init: int,
-    random_state: Any,
+    seed: int,
 ) -> Means:
     """Start k-means at random on a few rows, and from an earlier clustering if there is one."""
     # One thread is faster until the work per thread outweighs waking it up.
-    with threadpool_limits(1 if rows.size < 2**20 else None):
-        best = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(rows[:few])
+    with all_on_one_thread() if rows.size < 2**20 else blas_on_one_thread():
+        best = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(rows[:few])
         if len(rows) > few:
             best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
         if known is not None:

@@ -52,7 +52,8 @@ class ViewRecord:
     features : tuple of str or None
         Names of its columns, if they had names.
     encoder : Encoder or None
-        What `predict` and `transform` need; None if encoders are not kept.
+        What `predict` and `transform` need, as of its own fold (see `Consensus.encoder`); None if
+        encoders are not kept.
     """
 
     name: str
@@ -83,6 +84,9 @@ class Consensus:
         The views folded so far, in their order.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
+    turns : tuple of ndarray or None
+        What each fold did to the rows before it, where an encoder of an earlier view needs to know:
+        ``row @ turn``. Multiplied when asked for, so that a fold does not touch earlier views.
     """
 
     ids: Array
@@ -90,6 +94,7 @@ class Consensus:
     seen: NDArray[np.bool_]
     views: tuple[ViewRecord, ...]
     length: int | None
+    turns: tuple[Array | None, ...] = ()
 
     @property
     def groups(self) -> NDArray[np.intp] | None:
@@ -99,27 +104,63 @@ class Consensus:
         """
         if all(record.n_shared for record in self.views[1:]):
             return None
-        tied = [(column[:, None] & self.seen).any(axis=0) for column in self.seen.T]
-        n_groups, of_view = connected_components(np.array(tied), directed=False)
-        return None if n_groups == 1 else of_view[self.seen.argmax(axis=1)].astype(np.intp)
+        # A sample ties all its views to its first one.
+        first = self.seen.argmax(axis=1)
+        tied = np.zeros((len(self.views), len(self.views)), bool)
+        for view, members in enumerate(self.seen.T):
+            tied[view, first[members]] = True
+        n_groups, of_view = connected_components(tied, directed=False)
+        return None if n_groups == 1 else of_view[first].astype(np.intp)
+
+    def encoder(self, name: str) -> Encoder | None:
+        """Return what embeds rows of a view into this consensus, None if it was not kept."""
+        which = [record.name for record in self.views].index(name)
+        found, later = self.views[which].encoder, self.turns[which + 1 :]
+        if found is None or not later:
+            return found
+        turn = later[-1]
+        for before in later[-2::-1]:
+            turn = turn if before is None else before if turn is None else before @ turn
+        return found if turn is None else found.then(turn)
 
 
-def draw(ids: Array, most: int, salt: str = "") -> NDArray[np.intp]:
-    """Draw at most so many samples at random: which ones, and their order, depends on ids only.
+def draw(ids: Array, most: int, *, seed: int | tuple[int, ...], purpose: str) -> NDArray[np.intp]:
+    """Draw at most so many samples at random, whatever the order in which they come.
 
-    Another salt draws others.
+    Parameters
+    ----------
+    ids : ndarray
+        The samples. A hash of an id decides: the same samples are drawn wherever they stand.
+    most : int
+        How many.
+    seed : int or tuple of int
+        Another seed draws others.
+    purpose : str
+        What they are drawn for: for another purpose, others are drawn.
+
+    Returns
+    -------
+    ndarray of int
+        Where they stand, in an order that is as random as the draw.
 
     Examples
     --------
     >>> import numpy as np
     >>> from viewfold.consensus import draw
     >>> ids = np.array(["ann", "bob", "cleo", "dan"], dtype=object)
-    >>> set(ids[draw(ids, 2)]) == set(ids[::-1][draw(ids[::-1], 2)])
+    >>> some = draw(ids, 2, seed=0, purpose="example")
+    >>> others = draw(ids[::-1], 2, seed=0, purpose="example")
+    >>> np.array_equal(ids[some], ids[::-1][others])
     True
     """
-    key = pd.util.hash_array(ids) ^ np.uint64(crc32(salt.encode()))
-    key *= np.uint64(0x9E3779B97F4A7C15)  # spreads the salt over all bits
-    key ^= key >> np.uint64(32)
+    words = (*((seed,) if isinstance(seed, int) else seed), crc32(purpose.encode()))
+    salt = np.random.SeedSequence(words).generate_state(1, np.uint64)
+    key = pd.util.hash_array(ids) ^ salt
+    # The finaliser of splitmix64 spreads every bit of the salt over all bits.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        key ^= key >> np.uint64(shift)
+        key *= np.uint64(factor)
+    key ^= key >> np.uint64(31)
     drawn = np.argpartition(key, most)[:most] if most < key.size else np.arange(key.size)
     return drawn[np.argsort(key[drawn], kind="stable")]
 
@@ -273,12 +314,15 @@ def fold(
         features=view.features,
         encoder=result.encoder if keep_encoders else None,
     )
+    needed = any(old.encoder is not None for old in earlier)
+    turns = (consensus and consensus.turns) or (None,) * len(earlier)
     return Consensus(
         ids=found.ids,
         embedding=result.embedding,
         seen=seen,
-        views=(*(_turned(old, result.turn) for old in earlier), record),
+        views=(*earlier, record),
         length=view.length if consensus is None else consensus.length,
+        turns=(*turns, result.turn if needed else None),
     )
 
 
@@ -366,9 +410,3 @@ def _check_kind_of_ids(consensus: Consensus, view: View) -> None:
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
             "known by row number. Pass ids from the first view on, or row numbers here."
         )
-
-
-def _turned(record: ViewRecord, turn: Array | None) -> ViewRecord:
-    if record.encoder is None or turn is None:
-        return record
-    return replace(record, encoder=record.encoder.then(turn))

@@ -27,8 +27,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold import store
-from viewfold.blocks import Array
-from viewfold.clustering import cluster, sample_size
+from viewfold.blocks import Array, blas_on_one_thread
+from viewfold.clustering import cluster, sample_size, seed_of
 from viewfold.consensus import Consensus, Method, ViewRecord, draw, extend, fold, keep
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
@@ -62,7 +62,7 @@ class FoldingEstimator(
     keep_encoders: bool
 
     @abstractmethod
-    def _method(self) -> Method:
+    def _method(self, seed: int) -> Method:
         """Return the method, with its parameters."""
 
     def _reading(self, consensus: Consensus) -> dict[str, Any]:
@@ -417,18 +417,20 @@ class FoldingEstimator(
 
     def _next(self, state: State | None, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""
-        n = view.shape[0]
-        if state is None and n < self.n_clusters:
-            raise ValueError(
-                f"View {view.name!r} has n_samples={n} samples, fewer than "
-                f"n_clusters={self.n_clusters}. Begin with a larger view, or with fewer clusters."
-            )
+        # Held throughout: what other threads do to the limit may not change a bit.
+        with blas_on_one_thread():
+            return self._folded(state, view, seed_of(self.random_state))
+
+    def _folded(self, state: State | None, view: View, seed: int) -> State:
+        if state is None:
+            self._check_enough(view.shape[0], view)
         consensus = fold(
             None if state is None else state.consensus,
             view,
-            self._method(),
+            self._method(seed),
             keep_encoders=self.keep_encoders,
         )
+        self._check_enough(consensus.ids.size, view)
         previous = None
         if state is not None:
             previous = np.full(consensus.ids.size, -1, np.intp)
@@ -436,17 +438,26 @@ class FoldingEstimator(
         clustering = cluster(
             consensus.embedding,
             self.n_clusters,
-            sample=draw(consensus.ids, sample_size(self.n_clusters)),
+            # The same from fold to fold: then so are the trees that k-means starts from.
+            sample=draw(consensus.ids, sample_size(self.n_clusters), seed=seed, purpose="k-means"),
             previous=previous,
             **self._reading(consensus),
             n_init=self.n_init,
-            random_state=self.random_state,
+            seed=seed,
         )
         history = np.full(consensus.seen.shape, -1, np.int32)
         history[:, -1] = clustering.labels
         if state is not None and previous is not None:
             history[previous >= 0, :-1] = state.history
         return State(consensus, clustering, history)
+
+    def _check_enough(self, n: int, view: View) -> None:
+        if n < self.n_clusters:
+            raise ValueError(
+                f"View {view.name!r} has n_samples={n} samples together with those known before, "
+                f"fewer than n_clusters={self.n_clusters}. Give it more of them, or ask for fewer "
+                "clusters."
+            )
 
     def _keep(self, state: State | None) -> Self:
         assert state is not None
@@ -482,10 +493,12 @@ class FoldingEstimator(
         return view
 
     def _embed(self, view: View, record: ViewRecord) -> Array:
-        assert record.encoder is not None
+        encode = self._state.consensus.encoder(record.name)
+        assert encode is not None
         out = np.empty((view.shape[0], self._n_features_out), view.rows.dtype)
-        for where, block in view.rows.blocks():
-            out[where] = record.encoder(block)
+        with blas_on_one_thread():
+            for where, block in view.rows.blocks():
+                out[where] = encode(block)
         return out
 
     def _check_features(self, view: View, record: ViewRecord) -> None:
@@ -533,7 +546,9 @@ class FCMVC(FoldingEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters, and the rank of the consensus.
+        How many clusters, and the rank of the consensus. It may be changed between folds: the
+        consensus then has the highest rank asked for since `fit`. Its new columns are zero until a
+        view fills them; fewer clusters are found in all the columns there are.
     z_step : {"paper", "exact"}, default="paper"
         The published step for the consensus, or one under which the objective never rises, also
         when samples are missing.
@@ -560,11 +575,11 @@ class FCMVC(FoldingEstimator):
         The cluster of every sample ever seen. Clusters keep their numbers from fold to fold.
     ids_ : ndarray of shape (n_samples,)
         Who they are.
-    embedding_ : ndarray of shape (n_samples, n_clusters)
+    embedding_ : ndarray of shape (n_samples, rank)
         The consensus; its columns are orthonormal.
     views_ : tuple of ViewRecord
         What is remembered of each view.
-    cluster_centers_ : ndarray of shape (n_clusters, n_clusters)
+    cluster_centers_ : ndarray of shape (n_clusters, rank)
         Centres of the clusters, among embedding rows of unit length.
     n_iter_ : int
         Iterations of the last fold.
@@ -627,7 +642,7 @@ class FCMVC(FoldingEstimator):
         self.random_state = random_state
         self.keep_encoders = keep_encoders
 
-    def _method(self) -> Method:
+    def _method(self, seed: int) -> Method:
         return partial(
             fcmvc.fold,
             n_clusters=self.n_clusters,
@@ -648,12 +663,14 @@ class ViewFold(FoldingEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-        How many clusters.
+        How many clusters. It may be changed between folds, like all parameters: clusters that go on
+        keep their numbers.
     encoder : {"auto", "linear", "landmarks", "mix"}, default="auto"
         Describe the samples of a view by its main directions, by their place in a graph of
         landmarks, which follows curved clusters, or by both ("mix", which "auto" stands for).
     n_components : int, default=None
-        The most columns that the consensus may have; three for each cluster if not given.
+        The most columns that the consensus may have, however many views were folded; three for
+        each cluster if not given.
     scale : {"auto", "zscore", "l2", "tfidf", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
         unit length, other sparse non-negative weights unit length, everything else a z-score.
@@ -661,7 +678,8 @@ class ViewFold(FoldingEstimator):
         Starts of k-means, from trees that Ward's method grows; the best one counts. With few
         samples, more than five bring nothing.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, where it needs one.
+        Seed of all draws: landmarks, rows that stand for a large view, rows that k-means sees. With
+        an int, the same views give the same answer; see scikit-learn's glossary.
     keep_encoders : bool, default=True
         Whether to keep what `predict`, `transform` and `extend` need. Together with the embedding
         it gives a low-rank copy of a view; without it, nothing of a view can be rebuilt.
@@ -724,9 +742,10 @@ class ViewFold(FoldingEstimator):
     def _most_components(self) -> int:
         return self.n_components or 3 * self.n_clusters
 
-    def _method(self) -> Method:
+    def _method(self, seed: int) -> Method:
         return partial(
             balanced.fold,
+            seed=seed,
             n_components=self._most_components,
             encoder="mix" if self.encoder == "auto" else self.encoder,
             scale=self.scale,

@@ -1,6 +1,7 @@
 """k-means from given centres, for the many small problems of a fold.
 
-Products of matrices do the work, and nothing is checked: a run costs what its arithmetic costs.
+Products of matrices do the work: a run costs what its arithmetic costs. Labels are checked, since
+compiled code would take them for addresses.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from viewfold.blocks import Array
@@ -101,13 +102,38 @@ def means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array:
            [nan],
            [ 5.]])
     """
-    n = len(rows)
-    member = sparse.csc_array(
-        (np.ones(n, rows.dtype), labels, np.arange(n + 1)), shape=(n_clusters, n)
-    )
+    member = members(labels, n_clusters, rows.dtype)
     size = np.bincount(labels, minlength=n_clusters).astype(rows.dtype)
     with np.errstate(invalid="ignore"):
         return np.asarray(member @ rows / size[:, None])
+
+
+def members(
+    labels: NDArray[np.intp], n_clusters: int, dtype: DTypeLike = np.float64
+) -> sparse.csc_array:
+    """Return a matrix with a 1 where a row (its column) is in a cluster (its row).
+
+    Raises
+    ------
+    ValueError
+        If a label is not the number of a cluster: scipy does not look at indices, and would write
+        to memory that is not its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.kmeans import members
+    >>> members(np.array([0, 2, 0]), 3).toarray()
+    array([[1., 0., 1.],
+           [0., 0., 0.],
+           [0., 1., 0.]])
+    """
+    n = labels.size
+    if n and not 0 <= labels.min() <= labels.max() < n_clusters:
+        raise ValueError(
+            f"Labels go from {labels.min()} to {labels.max()}, but there are {n_clusters} clusters."
+        )
+    return sparse.csc_array((np.ones(n, dtype), labels, np.arange(n + 1)), shape=(n_clusters, n))
 
 
 def inertia(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold.blocks import Array, unit_rows
+from viewfold.blocks import Array, all_on_one_thread, unit_rows
 from viewfold.consensus import draw
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def sample_map(
     >>> ax.get_xlabel()
     '60 samples'
     """
-    drawn = draw(model.ids_, most)
+    drawn = draw(model.ids_, most, seed=0, purpose="plot")
     place, labels = _layout(model.embedding_[drawn]), model.labels_[drawn]
     ax = _axes(ax, (7, 6))
     present = np.unique(labels)
@@ -410,11 +410,10 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def _layout(rows: Array) -> Array:
     """Return a place in the plane for each row: t-SNE from the two main directions."""
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     rows = unit_rows(rows.astype(np.float64))
     # t-SNE magnifies round-off: with the number of threads, the map would change.
-    with threadpool_limits(1):
+    with all_on_one_thread():
         U, s, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
         plane = np.zeros((len(rows), 2))
         plane[:, : s.size] = (U * s)[:, :2]

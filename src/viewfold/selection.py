@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from viewfold.blocks import Array, unit_rows
+from viewfold.blocks import Array, all_on_one_thread, unit_rows
+from viewfold.clustering import seed_of
 from viewfold.consensus import draw
 from viewfold.estimators import FoldingEstimator, ViewFold
 
@@ -81,7 +80,7 @@ def suggest_n_clusters(
     ids : array-like, list or dict, optional
         The sample ids of the views; see ``ViewFold.fit``.
     random_state : int, RandomState or None, default=0
-        Seed of the shuffling.
+        Seed of the shuffling, and of all draws.
 
     Returns
     -------
@@ -116,7 +115,7 @@ def suggest_n_clusters(
     >>> suggest_n_clusters(views, range(2, 9)).best
     4
     """
-    candidates = _checked(k_range)
+    candidates, seed = _checked(k_range), seed_of(random_state)
     if isinstance(model_or_views, FoldingEstimator):
         if ids is not None:
             raise ValueError("A fitted model knows its ids already; leave ids= out.")
@@ -125,16 +124,17 @@ def suggest_n_clusters(
     else:
         # The consensus of a model for the largest number, without the work of finding its clusters.
         model = ViewFold(2, n_components=3 * candidates[-1], n_init=1, keep_encoders=False)
-        model.fit(model_or_views, ids=ids)
+        model.set_params(random_state=seed).fit(model_or_views, ids=ids)
     n, most = model.ids_.size, candidates[-1]
     if most >= n:
         raise ValueError(
             f"k_range goes up to {most}, but there are {n} samples: end it below their number."
         )
-    rows = model.embedding_[draw(model.ids_, max(ROWS, 10 * most))].astype(np.float64)
-    random = check_random_state(random_state)
+    some = draw(model.ids_, max(ROWS, 10 * most), seed=seed, purpose="number of clusters")
+    rows = model.embedding_[some].astype(np.float64)
+    random = np.random.RandomState(seed)
     chance = [_shuffled(rows, random) for _ in range(SHUFFLES)]
-    with threadpool_limits(1):
+    with all_on_one_thread():
         scores = {
             k: _clarity(rows, k) - float(np.mean([_clarity(other, k) for other in chance]))
             for k in candidates

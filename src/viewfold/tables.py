@@ -141,6 +141,8 @@ def _arrays(state: State | None) -> pa.Table:
         parts |= {"centers": state.clustering.centers, "projection": state.clustering.projection}
         for i, record in enumerate(state.consensus.views):
             parts |= take_apart(record.encoder, f"encoder/{i + 1}")
+        for i, turn in enumerate(state.consensus.turns):
+            parts |= take_apart(turn, f"turn/{i + 1}")
     columns = {
         "name": pa.string(),
         "kind": pa.string(),
@@ -292,10 +294,19 @@ def _state(
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
         records.append(ViewRecord(**row, encoder=put_together(parts, f"encoder/{fold}")))
+    # Earlier files know no turns: their encoders are of the present consensus.
+    turns = tuple(cast(Array | None, parts.get(f"turn/{i + 1}")) for i in range(len(records)))
     labels = history[:, -1].astype(np.intp)
     centers = cast(Array, parts["centers"])  # earlier files know no groups
     return State(
-        Consensus(ids, samples["embedding"], samples["views_seen"], tuple(records), meta["length"]),
+        Consensus(
+            ids,
+            samples["embedding"],
+            samples["views_seen"],
+            tuple(records),
+            meta["length"],
+            turns,
+        ),
         Clustering(
             labels, cast(Array, parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),

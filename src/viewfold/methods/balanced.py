@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -40,6 +41,7 @@ def fold(
     n_components: int,
     encoder: encoders.Kind = "mix",
     scale: encoders.Scale = "auto",
+    seed: int = 0,
 ) -> Folded:
     """Fold a view into the consensus, giving it the weight of every other view.
 
@@ -57,13 +59,17 @@ def fold(
         How the view is described.
     scale : {"auto", "zscore", "l2", "tfidf", None}
         How its rows are scaled.
+    seed : int, default=0
+        Seed of the draws; each view draws others.
 
     Returns
     -------
     Folded
     """
     with blas_on_one_thread() as threads:
-        encode, F = encoders.learn(view, n_components, kind=encoder, scale=scale, threads=threads)
+        learn = partial(encoders.learn, kind=encoder, scale=scale, threads=threads)
+        ordinal = 0 if consensus is None else len(consensus.views)
+        encode, F = learn(view, n_components, seed=(seed, ordinal))
         if consensus is None:
             _, Q = encoders.top_eigenvectors(gram(Rows(F), threads), n_components)
             return Folded(F @ Q.astype(F.dtype), encode.then(Q), None)
@@ -104,12 +110,15 @@ def _join(
     of_both = linalg.block_diag(trust_B, trust_F)
     of_old = np.hstack([trust_B, B_to_F @ trust_F])
     of_new = np.hstack([F_to_B @ trust_B, trust_F])
+    weight = weights_of_groups(consensus, found)
+    if weight is not None:
+        sums = Overlap.of(B, F, found, threads, weight)
     both = (
         of_both.T @ np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]]) @ of_both
         + of_old.T @ sums.old @ of_old
         + of_new.T @ sums.new @ of_new
     )
-    _, Q = encoders.top_eigenvectors(both, n_components * doubt.room)
+    _, Q = encoders.top_eigenvectors(both, n_components)
     of_both, turn, entry = of_both @ Q, of_old @ Q, of_new @ Q
     embedding = _write(B, F, found, (of_both[:q], of_both[q:], turn, entry), threads)
     return Folded(embedding, encode.then(entry), turn, agreement=agreement)
@@ -160,8 +169,13 @@ class Overlap:
     n: int
 
     @classmethod
-    def of(cls, B: Array, F: Array, found: Alignment, threads: int) -> Overlap:
-        """Walk over the samples of both."""
+    def of(
+        cls, B: Array, F: Array, found: Alignment, threads: int, weight: Array | None = None
+    ) -> Overlap:
+        """Walk over the samples of both, each of which may have a weight."""
+        if weight is not None:
+            B = B * np.sqrt(weight[found.previous])[:, None]
+            F = F * np.sqrt(weight[found.rows])[:, None]
 
         def sums(where: slice, block: Array) -> tuple[Array, ...]:
             partner = found.partner[where]
@@ -189,7 +203,7 @@ class Doubt:
     """What to make of a view, given which views agreed with the consensus before them.
 
     Noise agrees with nothing. Until two views have agreed nobody can say which of them is noise,
-    so all of them are kept side by side. When the first two agree, what the newer one does not
+    so all of them are heard alike. When the first two agree, what the newer one does not
     foretell of a consensus of several views is doubted; from then on, views that do not agree are.
     Views that agree from the start are left alone.
 
@@ -197,13 +211,10 @@ class Doubt:
     ----------
     view, consensus : bool
         What is doubted.
-    room : int
-        How many views have to be kept side by side.
     """
 
     view: bool
     consensus: bool
-    room: int
 
     @classmethod
     def after(cls, earlier: list[float | None], agreement: float | None) -> Doubt:
@@ -213,8 +224,25 @@ class Doubt:
         return cls(
             view=confirmed and agreement is not None and not agrees,
             consensus=agrees and not confirmed and len(earlier) > 0,
-            room=1 if confirmed or agrees else len(earlier) + 2,
         )
+
+
+def weights_of_groups(consensus: Consensus, found: Alignment) -> Array | None:
+    """Return a weight for each sample that gives the same to all groups, None for a single group.
+
+    Groups that nothing ties together share the columns of the consensus. By the number of samples,
+    a large one would leave nothing to a small one.
+    """
+    group = np.zeros(found.ids.size, np.intp)
+    before = consensus.groups
+    if before is not None:
+        group[found.previous] = 1 + before
+        tied = np.unique(before[found.partner[found.partner >= 0]])
+        group[found.previous[np.isin(before, tied)]] = 0
+    elif not found.n_shared:
+        group[found.previous] = 1
+    size = np.bincount(group)
+    return None if np.count_nonzero(size) == 1 else 1 / size[group]
 
 
 def confirmed(foretelling: Regression) -> Array:

@@ -131,7 +131,13 @@ class Encoder:
 
 
 def learn(
-    view: View, n_components: int, *, kind: Kind, scale: Scale, threads: int
+    view: View,
+    n_components: int,
+    *,
+    kind: Kind,
+    scale: Scale,
+    seed: tuple[int, ...],
+    threads: int,
 ) -> tuple[Encoder, Array]:
     """Learn the encoder of a view.
 
@@ -145,6 +151,9 @@ def learn(
         Which descriptions are used.
     scale : {"auto", "zscore", "l2", "tfidf", None}
         How rows are scaled; "auto" looks at what the view is.
+    seed : tuple of int
+        Seed of the draws. No two views of a model may have the same: were the same samples drawn
+        from every view, views of noise would agree on who was.
     threads : int
         How many blocks are worked on at once.
 
@@ -157,7 +166,7 @@ def learn(
     """
     rows, n = view.rows, view.shape[0]
     width = n_components if kind == "linear" else max(n_components, GRAPH_DIRECTIONS)
-    scaling, directions, spectrum = _main_directions(view, width, scale, threads)
+    scaling, directions, spectrum = _main_directions(view, width, scale, seed, threads)
     if not spectrum.size:
         raise ValueError(
             f"View {view.name!r} has no feature that varies between its samples (n_samples={n}): "
@@ -175,9 +184,8 @@ def learn(
 
         for_each(rows, project, threads)
         return _balanced(encoder, scores, None)
-    # Were landmarks the same samples in every view, views of noise would agree on who is one.
     most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
-    drawn = rows.taken(draw(view.ids, 10 * most, salt=view.name or ""))
+    drawn = rows.taken(draw(view.ids, 10 * most, seed=seed, purpose="landmarks"))
     cosine = scaling.text is not None
     points = _place(np.concatenate([encoder.scores(some) for some in drawn]), most, cosine)
     encoder = replace(encoder, landmarks=Landmarks(points, cosine, np.empty((len(points), 0))))
@@ -250,24 +258,25 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
 
 
 def _main_directions(
-    view: View, most: int, scale: Scale, threads: int
+    view: View, most: int, scale: Scale, seed: tuple[int, ...], threads: int
 ) -> tuple[Scaling, Array, Array]:
     """Return scaling, top right singular vectors and singular values of a view, in one walk."""
     rows = view.rows
-    kind = scale_of(rows.take(draw(view.ids, 1000))) if scale == "auto" else scale
-    text = Text(_idf(view) if kind == "tfidf" else None) if kind in ("tfidf", "l2") else None
+    some = draw(view.ids, 1000, seed=seed, purpose="scale")
+    kind = scale_of(rows.take(some)) if scale == "auto" else scale
+    text = Text(_idf(view, seed) if kind == "tfidf" else None) if kind in ("tfidf", "l2") else None
     look = partial(survey, scale="zscore" if kind == "zscore" else None, text=text, threads=threads)
     if view.shape[1] <= WIDEST_GRAM:
         scaling, products = look(rows, full=True)
         assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
     else:
-        scaling, values, directions = _of_wide(view, most, partial(look, full=False))
+        scaling, values, directions = _of_wide(view, most, seed, partial(look, full=False))
     return scaling, directions, np.sqrt(values)
 
 
 def _of_wide(
-    view: View, most: int, look: Callable[..., tuple[Scaling, Products]]
+    view: View, most: int, seed: tuple[int, ...], look: Callable[..., tuple[Scaling, Products]]
 ) -> tuple[Scaling, Array, Array]:
     """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X.
 
@@ -278,7 +287,7 @@ def _of_wide(
     if n <= 10 * most:
         scaling, _ = look(rows)
         return scaling, *_from_rows(scaling.read(rows.read(slice(0, n))), scaling, most)
-    some = Rows(rows.take(draw(view.ids, 10 * most)))
+    some = Rows(rows.take(draw(view.ids, 10 * most, seed=seed, purpose="directions")))
     scaling, _ = look(some)
     _, basis = _from_rows(scaling.read(some.X), scaling, most + 10)
     # Blocks come before features are standardised, so that has to be done to the other factor.
@@ -304,9 +313,9 @@ def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
     return values, dense(weighted.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
 
 
-def _idf(view: View) -> Array:
+def _idf(view: View, seed: tuple[int, ...]) -> Array:
     """Return how much a word counts that few rows have."""
-    drawn = draw(view.ids, DOCUMENTS)
+    drawn = draw(view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
     blocks = view.rows.taken(drawn)
     rows_with = sum(column_sums(sparse.csr_array(block != 0, dtype=np.float64)) for block in blocks)
     return np.asarray(np.log((1 + drawn.size) / (1 + rows_with)) + 1)
@@ -337,7 +346,7 @@ def _weights(rows: Array, points: Array) -> Matrix:
     at = np.flatnonzero(distance <= farthest[:, None])
     row, column = np.divmod(at, len(points))
     weight = farthest[row] - distance.ravel()[at]
-    count, total = np.bincount(row), np.bincount(row, weight)
+    count, total = (np.bincount(row, w, minlength=len(rows)) for w in (None, weight))
     # Landmarks that are all equally near share the row.
     weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
     starts = np.append(0, np.cumsum(count))

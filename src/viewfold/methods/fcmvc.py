@@ -58,7 +58,8 @@ def fold(
     found : Alignment
         Where the samples of both stand in their union.
     n_clusters : int
-        The rank k of the consensus.
+        The least rank k of the consensus. One of a higher rank keeps it; one of a lower rank gets
+        columns of zeros, which the view fills.
     z_step : {"paper", "exact"}
         The published step for Z, or the one under which the objective never rises.
     solver : {"auto", "gram", "direct"}
@@ -84,7 +85,10 @@ def fold(
     with blas_on_one_thread() as threads:
         if consensus is None:
             return _first(view.rows, n_clusters, scale, threads)
-        Zp = consensus.embedding
+        Zp, k_before = consensus.embedding, consensus.embedding.shape[1]
+        k = max(n_clusters, k_before)
+        if k > k_before:
+            Zp = np.pad(Zp, ((0, 0), (0, k - k_before)))
         if found.n_shared == 0:
             warnings.warn(
                 f"View {view.name!r} shares no sample with the {found.previous.size} folded so "
@@ -92,7 +96,7 @@ def fold(
                 stacklevel=2,
             )
         if solver == "auto":
-            solver = choose_solver(view.rows, n_clusters)
+            solver = choose_solver(view.rows, k)
         scaling, products = survey(
             view.rows,
             lambda where, _: partners(Zp, found.partner[where]),
@@ -113,7 +117,7 @@ def fold(
         embedding = _embed(Z, Zp, view.rows, found, scaling, threads)
         if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
             Z = Z.times(reorthonormalise(embedding, threads))
-    return Folded(embedding, scaling.times_raw(Z.U), Z.N, len(objective), objective)
+    return Folded(embedding, scaling.times_raw(Z.U), Z.N[:k_before], len(objective), objective)
 
 
 def choose_solver(rows: Rows, n_clusters: int) -> Solver:
