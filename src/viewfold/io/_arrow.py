@@ -1,7 +1,7 @@
 """What an Arrow message takes when it is unpacked, told before Arrow takes the memory.
 
 Arrow has no limit of its own. Its messages are FlatBuffers (Message.fbs and File.fbs in Arrow's
-sources), of which these few fields are read here; all places are checked by `struct` against the bytes there are.
+sources), of which these few fields are read here; `struct` checks all places against the bytes.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Budget:
 
     def _refusal(self, size: int, what: str, where: str, why: str) -> FileError:
         return FileError(
-            f"{self.file}: {what} would take {_shown(size)} of {where}, but {why}. Is the file what "
-            f"it should be? If it is, allow that much: {SETTING}={_rounded_up(size)}."
+            f"{self.file}: {what} would take {_shown(size)} of {where}, but {why}. Is the file "
+            f"what it should be? If it is, allow that much: {SETTING}={_rounded_up(size)}."
         )
 
 
@@ -134,7 +134,9 @@ def _allowed() -> int | None:
         return None
     found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.upper())
     if not found:
-        raise ValueError(f"{SETTING}={text!r} is no size. Write bytes, or for instance 500M or 20G.")
+        raise ValueError(
+            f"{SETTING}={text!r} is no size. Write bytes, or for instance 500M or 20G."
+        )
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -42,7 +42,7 @@ def open_table(file: str, ids: str | None) -> Table:
 
 def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
     with Unpacked(file, LONGEST_LINE) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), 1):
+        for number, line in enumerate(io.BufferedReader(stream, 2**20), 1):
             if not line.strip():
                 continue
             try:

@@ -39,7 +39,7 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
         return {"": Source(values.reshape((n, d), order="F"))}
 
 
-def _size(text: io.BufferedReader) -> list[int]:
+def _size(text: Any) -> list[int]:
     while (line := text.readline(100_000)).startswith(b"%") or line.isspace():
         pass
     return [int(number) for number in line.split()]

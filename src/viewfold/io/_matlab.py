@@ -71,27 +71,33 @@ def _version_73(file: str) -> dict[str, Any]:
     return {name: held for name, held in found.items() if held is not None}
 
 
-def _node_73(node: Any, budget: Budget, within_cell: bool = False) -> Any:
+def _node_73(node: Any, budget: Budget) -> Any:
     """Return a matrix, the matrices of a cell array as a list, None for anything else."""
     import h5py
 
-    if isinstance(node, h5py.Group):
-        if "MATLAB_sparse" not in node.attrs:
-            return None
+    if _is_matrix_73(node):
         _hdf5.ask(node, budget)
+        return _matrix_73(node)
+    if not isinstance(node, h5py.Dataset) or node.dtype != h5py.ref_dtype:
+        return None
+    _hdf5.ask(node, budget)
+    parts = [node.file[ref] for ref in node[()].ravel(order="F") if ref]
+    # A cell array in a cell array is no view, and may hold itself.
+    parts = [part for part in parts if _is_matrix_73(part)]
+    for part in parts:
+        _hdf5.ask(part, budget)
+    return [_matrix_73(part) for part in parts]
+
+
+def _is_matrix_73(node: Any) -> bool:
+    return "MATLAB_sparse" in node.attrs or (hasattr(node, "dtype") and not node.dtype.hasobject)
+
+
+def _matrix_73(node: Any) -> Any:
+    if "MATLAB_sparse" in node.attrs:
         return _sparse_73(node)
     if "MATLAB_empty" in node.attrs:
         return np.empty((0, 0))
-    if node.dtype == h5py.ref_dtype:
-        if within_cell:
-            return None  # a cell array in a cell array is no view, and may hold itself
-        _hdf5.ask(node, budget)
-        references = node[()].ravel(order="F")
-        parts = (_node_73(node.file[ref], budget, True) for ref in references if ref)
-        return [part for part in parts if _is_array(part)]
-    if node.dtype.hasobject:
-        return None
-    _hdf5.ask(node, budget)
     return node[()].T  # MATLAB counts columns first, HDF5 rows
 
 

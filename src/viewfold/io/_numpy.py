@@ -56,8 +56,8 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
             rest = os.path.getsize(file) - stream.tell()
         if header.size > rest:
             raise FileError(
-                f"{file}: says that it holds {header}, which takes {header.size:,} bytes, but there "
-                f"are {rest:,}. Is the file whole?"
+                f"{file}: says that it holds {header}, which takes {header.size:,} bytes, but "
+                f"there are {rest:,}. Is the file whole?"
             )
         if not header.size:  # nothing can be mapped where nothing is
             return {"": Source(np.empty(header.shape, header.dtype))}
@@ -90,8 +90,8 @@ def _headers(file: str, archive: Any) -> dict[str, _Header]:
             header = _header(file, stream)
         if header.size > info.file_size:
             raise FileError(
-                f"{file}: {name!r} says that it is {header}, which takes {header.size:,} bytes, but "
-                f"there are {info.file_size:,}. Is the file whole?"
+                f"{file}: {name!r} says that it is {header}, which takes {header.size:,} bytes, "
+                f"but there are {info.file_size:,}. Is the file whole?"
             )
         headers[name] = header
     total = sum(header.size for header in headers.values())
@@ -128,9 +128,8 @@ def _all_views(file: str, archive: Any, headers: dict[str, _Header]) -> dict[str
             "it out of the file.",
             stacklevel=2,
         )
-    parts = {name for name in headers if _split(name, headers) in views}
-    others = {name: str(h) for name, h in headers.items() if name not in views and name not in parts}
-    leave_out(file, others, views)
+    unused = [name for name in headers if {name, _split(name, headers)}.isdisjoint(views)]
+    leave_out(file, {name: str(headers[name]) for name in unused}, views)
     return views
 
 
