@@ -10,39 +10,39 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold.io._source import (
-    Array,
-    FileError,
-    Source,
-    as_csr,
-    as_object,
-    optional,
-    reading,
-    some,
-)
+from viewfold.io import _hdf5
+from viewfold.io._budget import Budget
+from viewfold.io._source import Array, FileError, Source, as_object, optional, reading, some
+from viewfold.io._sparse import as_csr
 
 
 def read_views(file: str, ids: str | None) -> dict[str, Source]:
     """Read the views of a file, with obs_names (or a column of obs) as ids."""
     read = optional("anndata", "bio", file).io.read_elem
-    h5py = optional("h5py", "bio", file)
-    with reading(file, "AnnData or MuData"), h5py.File(file, "r") as opened:
+    budget = Budget(file)
+    with reading(file, "AnnData or MuData"), _hdf5.opened(file, "bio") as opened:
         if not file.lower().endswith(".h5mu"):
-            return {"": _view(file, opened, read, ids)}
+            return {"": _view(budget, opened, read, ids)}
         modalities = opened["mod"]
         order = [str(name) for name in modalities.attrs.get("mod-order", modalities)]
-        return {name: _view(file, modalities[name], read, ids) for name in order}
+        return {name: _view(budget, modalities[name], read, ids) for name in order}
 
 
-def _view(file: str, group: Any, read: Any, ids: str | None) -> Source:
+def _view(budget: Budget, group: Any, read: Any, ids: str | None) -> Source:
+    file = budget.file
     if "X" not in group:
         raise FileError(f"{file}: {group.name} has no X. Write the file with one.")
-    rows, obs, var = (read(group[part]) for part in ("X", "obs", "var"))
+    rows, obs, var = (_part(budget, group[part], read) for part in ("X", "obs", "var"))
     if sparse.issparse(rows):
         rows = as_csr(rows, file)
     if rows.shape != (len(obs), len(var)):
         raise FileError(f"{file}: X of shape {rows.shape} has {len(obs)} obs and {len(var)} var.")
     return Source(rows, _ids(file, obs, ids), tuple(map(str, var.index)))
+
+
+def _part(budget: Budget, node: Any, read: Any) -> Any:
+    _hdf5.ask(node, budget)
+    return read(node)
 
 
 def _ids(file: str, obs: Any, ids: str | None) -> Array:

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from viewfold.io._arrow import MAGIC, unpacked_sizes
+from viewfold.io._budget import Budget
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
 
@@ -22,7 +24,7 @@ def open_table(file: str, ids: str | None) -> Table:
     parquet = file.lower().endswith((".parquet", ".pq"))
     what = "Parquet" if parquet else "Arrow or Feather"
     with reading(file, what):
-        schema = pyarrow.parquet.read_schema(file) if parquet else _arrow_schema(file)
+        schema = _parquet_schema(file) if parquet else _arrow_schema(file)
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         features = arrow_features(file, schema, ids)
@@ -38,6 +40,22 @@ def open_table(file: str, ids: str | None) -> Table:
                 row += batch.num_rows
 
     return Table(features, dtype, batches())
+
+
+def _parquet_schema(file: str) -> pa.Schema:
+    """Return the columns; what the file says of its size has to be affordable."""
+    with pyarrow.parquet.ParquetFile(file) as opened:
+        said, schema = opened.metadata, opened.schema_arrow
+    n, d = said.num_rows, len(schema.names)
+    groups = [said.row_group(i) for i in range(said.num_row_groups)]
+    if min([n, *(group.num_rows for group in groups)]) < 0:
+        raise FileError(f"{file}: says that it has {n:,} rows. Is the file whole?")
+    Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
+    for group in groups:
+        # A page is unpacked as a whole, and it may be all that a column has in the group.
+        sizes = [group.column(j).total_uncompressed_size for j in range(group.num_columns)]
+        Budget(file).hold(max(sizes, default=0), "a column")
+    return schema
 
 
 def _parquet(file: str) -> Iterator[Any]:
@@ -86,29 +104,37 @@ def _by_sections(
 
 
 def _arrow(file: str) -> Iterator[Any]:
+    budget = Budget(file)
     with pa.OSFile(file) as stream:
         opened = _open_arrow(file, stream)
+        columns = len(opened.schema.names)
+        rows = batch_rows(columns)
         whole = (
             (opened.get_batch(i) for i in range(opened.num_record_batches))
             if hasattr(opened, "get_batch")
             else opened
         )
-        rows = batch_rows(len(opened.schema.names))
         for batch in whole:
+            # Columns of nothing at all have any number of rows in no bytes.
+            budget.spool(8 * batch.num_rows * columns, f"{batch.num_rows:,} rows of a batch")
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
 
 
 def _arrow_schema(file: str) -> pa.Schema:
+    """Return the columns; every message has to be affordable when it is unpacked."""
     with pa.OSFile(file) as stream:
-        return _open_arrow(file, stream).schema
+        schema = _open_arrow(file, stream).schema
+    for size in unpacked_sizes(file):
+        Budget(file).hold(size, "a batch")
+    return schema
 
 
 def _open_arrow(file: str, stream: Any) -> Any:
     """Open either layout of Arrow's format: the one with an index at its end, or the stream."""
     magic = stream.read(6)
     stream.seek(0)
-    if magic == b"ARROW1":
+    if magic == MAGIC:
         return pyarrow.ipc.open_file(stream)
     if magic.startswith(b"FEA1"):
         raise FileError(f"{file}: Feather version 1. Write it again with a recent program.")

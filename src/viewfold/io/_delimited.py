@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from viewfold.io._budget import Budget, Unpacked
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import (
     Table,
@@ -30,6 +31,7 @@ from viewfold.io._tables import (
 
 _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000
 _LONGEST_LINE = 64 * 2**20
+_PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _BLOCK = 4 * 2**20
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _EMPTY = frozenset(pyarrow.csv.ConvertOptions().null_values)
@@ -60,17 +62,14 @@ def open_table(file: str, ids: str | None) -> Table:
     )
 
 
-def _stream(file: str) -> Any:
-    return pa.input_stream(file, compression="detect")
-
-
 def _layout(file: str, ids: str | None) -> _Layout:
-    with _stream(file) as stream:
+    with Unpacked(file) as stream:
         raw = io.BufferedReader(stream)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
         try:
             first, blank = _first_line(file, text)
             delimiter = _delimiter(file, first)
+            Budget(file).hold(_PER_COLUMN * first.count(delimiter), "that many columns")
             rows = csv.reader(_lines(first, text), delimiter=delimiter)
             header = [cell.strip() for cell in next(rows)]
             skip = rows.line_num
@@ -187,7 +186,7 @@ def _batches(
     file: str, layout: _Layout, features: tuple[str, ...], dtype: np.dtype[Any], ids: str | None
 ) -> Iterator[Batch]:
     row = 0
-    with reading(file, "text with one row per sample"), _stream(file) as stream:
+    with reading(file, "text with one row per sample"), Unpacked(file) as stream:
         try:
             for batch in _reader(stream, layout):
                 known, rows = arrow_batch(file, batch, features, dtype, None, row)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import Table, batch_rows, check_names, check_numbers, ids_of_text
 
@@ -22,8 +23,10 @@ def open_table(file: str, ids: str | None) -> Table:
     """Look at all lines of a file."""
     keys: dict[str, None] = {}
     texts: dict[str, str] = {}
+    lines = 0
     with reading(file, "JSON lines"):
         for line, record in _records(file):
+            lines += 1
             keys |= dict.fromkeys(record)
             for key, value in record.items():
                 if key != ids and not (value is None or isinstance(value, int | float)):
@@ -33,12 +36,13 @@ def open_table(file: str, ids: str | None) -> Table:
     check_names(file, list(keys), ids)
     check_numbers(file, texts, ids)
     features = tuple(key for key in keys if key != ids)
+    Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
     return Table(features, np.dtype(np.float64), _batches(file, features, ids))
 
 
 def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    with pa.input_stream(file, compression="detect") as stream:
-        for number, line in enumerate(io.BufferedReader(stream), 1):
+    with Unpacked(file, LONGEST_LINE) as stream:
+        for number, line in enumerate(io.BufferedReader(stream, 2**20), 1):
             if not line.strip():
                 continue
             try:

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from scipy import sparse
 
-from viewfold.io._source import Array, FileError, Source, as_csr, reading
+from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
+from viewfold.io._source import Array, FileError, Source, reading
+from viewfold.io._sparse import as_csr
 
 
 def read_views(file: str, ids: str | None) -> dict[str, Source]:
     """Read the matrix of a file; its rows are known by their number."""
-    with reading(file, "a Matrix Market file"), pa.input_stream(file, compression="detect") as raw:
+    with reading(file, "a Matrix Market file"), Unpacked(file, LONGEST_LINE) as raw:
         text = io.BufferedReader(raw)
         banner = text.readline(1000).decode("ascii").lower().split()
         if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
@@ -38,7 +39,7 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
         return {"": Source(values.reshape((n, d), order="F"))}
 
 
-def _size(text: io.BufferedReader) -> list[int]:
+def _size(text: Any) -> list[int]:
     while (line := text.readline(100_000)).startswith(b"%") or line.isspace():
         pass
     return [int(number) for number in line.split()]
@@ -62,6 +63,7 @@ def _sparse(file: str, text: Any, size: list[int], field: str, symmetry: str) ->
 
 def _columns(file: str, text: Any, kinds: list[Any], rows: int) -> list[Array]:
     """Read the numbers of the body; one more column shows that no line has more of them."""
+    Budget(file).hold(8 * len(kinds) * rows, f"{rows:,} entries")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # that is what the column is for
         frame = pd.read_csv(
@@ -73,11 +75,13 @@ def _columns(file: str, text: Any, kinds: list[Any], rows: int) -> list[Array]:
             names=range(len(kinds) + 1),
             index_col=False,
             dtype=dict(enumerate([*kinds, np.float64])),
+            nrows=rows + 1,
         )
     extra = frame.pop(len(kinds)).notna().any()
     if extra or len(frame) != rows:
         raise FileError(
-            f"{file}: {len(frame)} entries{' that are too long' * bool(extra)} where its size line "
-            f"says {rows}. Is the file whole?"
+            f"{file}: {'more than ' * (len(frame) > rows)}{min(len(frame), rows)} entries"
+            f"{' that are too long' * bool(extra)} where its size line says {rows}. Is the file "
+            "whole?"
         )
     return [frame[column].to_numpy() for column in frame]

@@ -6,6 +6,7 @@ SciPy reads more of it, but ends the whole program on some damaged files. What i
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold.io._budget import Budget
 from viewfold.io._source import Array, FileError
 
 _NUMBERS = {
@@ -35,6 +37,7 @@ class _Bytes:
 
     content: memoryview
     order: str
+    budget: Budget
 
     def elements(self) -> Iterator[tuple[int, memoryview]]:
         """Yield kind and bytes of each element; a compressed one as what it holds."""
@@ -49,9 +52,13 @@ class _Bytes:
                 raise ValueError("a part of it is missing")
             at += 8 + step
             if kind == _COMPRESSED:
-                yield from _Bytes(_unpacked(held), self.order).elements()
+                yield from self.part(_unpacked(held, self.order, self.budget)).elements()
             else:
                 yield kind, held
+
+    def part(self, content: memoryview) -> _Bytes:
+        """Return some of the bytes, or what they hold."""
+        return _Bytes(content, self.order, self.budget)
 
     def numbers(self, kind: int) -> Array:
         """Return the bytes as the numbers that they are."""
@@ -60,6 +67,8 @@ class _Bytes:
 
 def read(file: str) -> dict[str, Any]:
     """Return the matrices of a file by name, and cell arrays as lists of their matrices."""
+    budget = Budget(file)
+    budget.hold(os.path.getsize(file), "the file")
     with open(file, "rb") as opened:
         content = memoryview(opened.read())
     order = {b"IM": "<", b"MI": ">"}.get(bytes(content[126:128]))
@@ -68,26 +77,32 @@ def read(file: str) -> dict[str, Any]:
             f"{file}: not a MATLAB file of version 5 to 7.3. Save it in MATLAB with the option -v7."
         )
     found: dict[str, Any] = {}
-    for kind, held in _Bytes(content[128:], order).elements():
+    whole = _Bytes(content[128:], order, budget)
+    for kind, held in whole.elements():
         if kind == _MATRIX and held:
-            name, matrix = _matrix(_Bytes(held, order), 0)
+            name, matrix = _matrix(whole.part(held), 0)
             if matrix is not None:
                 found[name] = matrix
     return found
 
 
-def _unpacked(held: memoryview) -> memoryview:
+def _unpacked(held: memoryview, order: str, budget: Budget) -> memoryview:
+    """Unpack one element, which says first how long it is."""
     unpacker = zlib.decompressobj()
-    content = unpacker.decompress(held)
-    if not unpacker.eof:
-        raise ValueError("a compressed part of it ends too early")
-    return memoryview(content)
+    tag = unpacker.decompress(held, 8)
+    length = 8 + struct.unpack(f"{order}II", tag)[1]
+    budget.hold(length, "a packed matrix")
+    content = tag + unpacker.decompress(unpacker.unconsumed_tail, length - 8 or 1)
+    rest = unpacker.decompress(unpacker.unconsumed_tail, 8)  # it may be padded
+    if not unpacker.eof or len(content) < length:
+        raise ValueError("a compressed part of it is shorter or longer than it says")
+    return memoryview(content + rest)
 
 
 def _matrix(whole: _Bytes, depth: int) -> tuple[str, Any]:
     """Return name and content; None for what is no matrix of real numbers."""
     parts = whole.elements()
-    flags, dims, name = (_Bytes(held, whole.order).numbers(kind) for kind, held in _take(parts, 3))
+    flags, dims, name = (whole.part(held).numbers(kind) for kind, held in _take(parts, 3))
     shape = tuple(int(size) for size in dims)
     if len(shape) < 2 or min(shape) < 0:
         raise ValueError(f"a matrix of shape {shape}")
@@ -99,18 +114,19 @@ def _matrix(whole: _Bytes, depth: int) -> tuple[str, Any]:
             for number, held in _take(parts, prod(shape))
             if number == _MATRIX
             and held
-            and (matrix := _matrix(_Bytes(held, whole.order), depth + 1)[1]) is not None
+            and (matrix := _matrix(whole.part(held), depth + 1)[1]) is not None
             and not isinstance(matrix, list)
         ]
     if int(flags[0]) & _COMPLEX or kind not in (*_DENSE, _SPARSE):
         return label, None
-    numbers = (_Bytes(held, whole.order).numbers(number) for number, held in parts)
+    numbers = (whole.part(held).numbers(number) for number, held in parts)
     if kind == _SPARSE:
         rows, pointers, values = (next(numbers) for _ in range(3))
         return label, _sparse(rows, pointers, values, shape)
     values = next(numbers, np.empty(0))
     if values.size != prod(shape):
         raise ValueError(f"{values.size} numbers for a matrix of shape {shape}")
+    whole.budget.hold(values.size * np.dtype(_DENSE[kind]).itemsize, f"{label!r} of shape {shape}")
     return label, values.astype(_DENSE[kind]).reshape(shape, order="F")
 
 

@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold.io import _mat5
-from viewfold.io._source import (
-    Array,
-    FileError,
-    Source,
-    as_csr,
-    is_numeric,
-    optional,
-    reading,
-    some,
-)
+from viewfold.io import _hdf5, _mat5
+from viewfold.io._budget import Budget
+from viewfold.io._source import Array, FileError, Source, is_numeric, leave_out, reading, some
+from viewfold.io._sparse import as_csr
 from viewfold.io._targets import as_target, is_target
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -30,17 +23,35 @@ _USUAL = ("x", "data", "fea", "feature", "features", "views", "view")
 
 def read_views(file: str, ids: str | None) -> dict[str, Source]:
     """Read the views of a file; its rows are known by their number."""
-    return {name: Source(rows) for name, rows in read_set(file)[0].items()}
+    with reading(file, "a MATLAB file"):
+        variables = _variables(file)
+        views, unused = _choose(file, variables)
+        leave_out(file, {name: _described(variables[name]) for name in unused}, views)
+        # A vector of classes is no view, but it tells how many samples there are.
+        target = _target(file, {name: variables[name] for name in unused})
+        return {name: Source(rows) for name, rows in _upright(file, views, target).items()}
 
 
 def read_set(file: str) -> tuple[dict[str, Any], Array | None]:
     """Read views and target of a .mat file."""
     with reading(file, "a MATLAB file"):
-        variables = _version_73(file) if _is_hdf5(file) else _mat5.read(file)
-        targets = {name: held for name, held in variables.items() if is_target(name, held)}
-        target = next((y for y in map(as_target, targets.values()) if y is not None), None)
-        others = {name: held for name, held in variables.items() if name not in targets}
-        return _upright(file, _choose(file, others), target), target
+        variables = _variables(file)
+        target = _target(file, variables)
+        others = {name: held for name, held in variables.items() if not is_target(name, held)}
+        return _upright(file, _choose(file, others)[0], target), target
+
+
+def _variables(file: str) -> dict[str, Any]:
+    return _version_73(file) if _is_hdf5(file) else _mat5.read(file)
+
+
+def _target(file: str, variables: dict[str, Any]) -> Array | None:
+    found = (as_target(file, held) for name, held in variables.items() if is_target(name, held))
+    return next((target for target in found if target is not None), None)
+
+
+def _described(held: Any) -> str:
+    return f"cell array of {len(held)}" if isinstance(held, list) else f"shape {held.shape}"
 
 
 def _is_hdf5(file: str) -> bool:
@@ -54,21 +65,40 @@ def _is_array(held: Any) -> bool:
 
 
 def _version_73(file: str) -> dict[str, Any]:
-    h5py = optional("h5py", "hdf5", file)
-
-    def read(node: Any) -> Any:
-        if isinstance(node, h5py.Group):
-            return _sparse_73(node) if "MATLAB_sparse" in node.attrs else None
-        if "MATLAB_empty" in node.attrs:
-            return np.empty((0, 0))
-        if node.dtype == h5py.ref_dtype:
-            parts = (read(node.file[ref]) for ref in node[()].ravel(order="F") if ref)
-            return [part for part in parts if _is_array(part)]
-        return node[()].T  # MATLAB counts columns first, HDF5 rows
-
-    with h5py.File(file, "r") as opened:
-        found = {name: read(opened[name]) for name in opened if name != "#refs#"}
+    budget = Budget(file)
+    with _hdf5.opened(file, "hdf5") as opened:
+        found = {name: _node_73(opened[name], budget) for name in opened if name != "#refs#"}
     return {name: held for name, held in found.items() if held is not None}
+
+
+def _node_73(node: Any, budget: Budget) -> Any:
+    """Return a matrix, the matrices of a cell array as a list, None for anything else."""
+    import h5py
+
+    if _is_matrix_73(node):
+        _hdf5.ask(node, budget)
+        return _matrix_73(node)
+    if not isinstance(node, h5py.Dataset) or node.dtype != h5py.ref_dtype:
+        return None
+    _hdf5.ask(node, budget)
+    parts = [node.file[ref] for ref in node[()].ravel(order="F") if ref]
+    # A cell array in a cell array is no view, and may hold itself.
+    parts = [part for part in parts if _is_matrix_73(part)]
+    for part in parts:
+        _hdf5.ask(part, budget)
+    return [_matrix_73(part) for part in parts]
+
+
+def _is_matrix_73(node: Any) -> bool:
+    return "MATLAB_sparse" in node.attrs or (hasattr(node, "dtype") and not node.dtype.hasobject)
+
+
+def _matrix_73(node: Any) -> Any:
+    if "MATLAB_sparse" in node.attrs:
+        return _sparse_73(node)
+    if "MATLAB_empty" in node.attrs:
+        return np.empty((0, 0))
+    return node[()].T  # MATLAB counts columns first, HDF5 rows
 
 
 def _sparse_73(group: Any) -> sparse.csc_array:
@@ -81,8 +111,11 @@ def _sparse_73(group: Any) -> sparse.csc_array:
     )
 
 
-def _choose(file: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the matrices that are views, by name: those of one cell array, or all there are."""
+def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the matrices that are views, those of one cell array or all there are, and the rest.
+
+    The rest are the names of variables that are no view.
+    """
     lists = {name: held for name, held in variables.items() if isinstance(held, list)}
     cells = {name: found for name in lists if (found := list(filter(_is_view, lists[name])))}
     usual = [name for name in cells if name.lower() in _USUAL]
@@ -93,14 +126,15 @@ def _choose(file: str, variables: dict[str, Any]) -> dict[str, Any]:
         )
     if cells:
         name = usual[0] if usual else next(iter(cells))
-        return {f"{name}{i}": matrix for i, matrix in enumerate(cells[name], 1)}
+        views = {f"{name}{i}": matrix for i, matrix in enumerate(cells[name], 1)}
+        return views, [other for other in variables if other != name]
     views = {name: held for name, held in variables.items() if _is_view(held)}
     if not views:
         raise FileError(
             f"{file}: there is no matrix of numbers among {some(variables)}. Save the views in a "
             "cell array X, one row per sample."
         )
-    return views
+    return views, [name for name in variables if name not in views]
 
 
 def _is_view(held: Any) -> bool:

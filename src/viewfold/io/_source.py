@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 Array: TypeAlias = NDArray[Any]
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
@@ -75,17 +75,16 @@ def optional(module: str, extra: str, file: str) -> Any:
         ) from error
 
 
-def as_csr(matrix: Any, file: str) -> sparse.csr_array:
-    """Return a sparse matrix as CSR, after a look at its indices: compiled code trusts them."""
-    rows = max(matrix.shape)
-    if rows > 10_000_000 and rows > 100 * matrix.nnz:
-        raise FileError(
-            f"{file}: a sparse matrix of shape {matrix.shape} with {matrix.nnz} entries. "
-            "Is the file whole? Leave out empty rows and columns."
+def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> None:
+    """Tell which arrays of a file are no views, given with what they are."""
+    if others:
+        shown = ", ".join(f"{name!r} ({what})" for name, what in list(others.items())[:5])
+        more = f", … ({len(others)} in all)" if len(others) > 5 else ""
+        warnings.warn(
+            f"{file}: {shown}{more} left out: a view is a matrix of numbers with one row per "
+            f"sample. Taken: {some(views)}.",
+            stacklevel=2,
         )
-    if matrix.format in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)
-    return sparse.csr_array(matrix)
 
 
 def is_numeric(held: Any) -> bool:

@@ -6,19 +6,26 @@ Benchmark files hold their true classes under one of a handful of names; they mu
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from viewfold.io._budget import Budget
 from viewfold.io._source import Array
 
 _NAMES = re.compile(r"y|gt|gnd|(ground)?truth|(true)?labels?|targets?|classes")
 
 
+def is_called_target(name: str) -> bool:
+    """Whether a variable is called as classes are."""
+    return _NAMES.fullmatch(name.lower().replace("_", "")) is not None
+
+
 def is_target(name: str, held: Any) -> bool:
     """Whether a variable holds classes: by its name, unless it is a matrix of measurements."""
-    if not _NAMES.fullmatch(name.lower().replace("_", "")):
+    if not is_called_target(name):
         return False
     if isinstance(held, list) or held.ndim < 2 or 1 in held.shape or held.dtype.kind not in "fiub":
         return True
@@ -26,10 +33,11 @@ def is_target(name: str, held: Any) -> bool:
     return bool(np.isin(values, (-1, 0, 1)).all())
 
 
-def as_target(held: Any) -> Array | None:
+def as_target(file: str, held: Any) -> Array | None:
     """Return one class per sample; None if there is no telling (several labels per sample)."""
     if isinstance(held, list):
-        return as_target(held[0]) if held else None
+        return as_target(file, held[0]) if held else None
+    Budget(file).hold(8 * prod(held.shape), f"classes of shape {held.shape}")
     dense = held.toarray() if sparse.issparse(held) else np.asarray(held)
     if dense.ndim == 2 and 1 not in dense.shape:
         hot = dense > 0

@@ -1,0 +1,180 @@
+"""How much a file may ask for: every reader asks here before it takes memory or disk.
+
+A file of a hundred bytes can claim a matrix of terabytes, or unpack to one. What a file needs must
+fit what is free, and must stand in proportion to the file's own size.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from viewfold.io._source import FileError
+
+SETTING = "VIEWFOLD_MEMORY"
+HARMLESS = 256 * 2**20  # what any file may take
+RATIO = 500  # deflate reaches 1,000 on zeros; dense tables of rare words 300
+LONGEST_LINE = 16 * 2**20  # of JSON and Matrix Market: one million numbers
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+class Budget:
+    """What one file may take, all its parts together.
+
+    Parameters
+    ----------
+    file : str
+        Its path.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._held = self._spooled = 0
+
+    def hold(self, size: int, what: str) -> None:
+        """Ask for memory, before it is taken; what was asked for earlier counts as taken."""
+        self._held += size
+        self._check(self._held, what, "memory", free_memory)
+
+    def spool(self, size: int, what: str) -> None:
+        """Ask for room in a temporary file."""
+        self._spooled += size
+        self._check(self._spooled, what, "disk", free_disk)
+
+    def _check(self, size: int, what: str, where: str, free: Callable[[], int | None]) -> None:
+        allowed = _allowed()
+        if allowed is not None:
+            if size > allowed:
+                raise self._refusal(size, what, where, f"{SETTING} allows {_shown(allowed)}")
+            return
+        own = os.path.getsize(self.file)
+        if size > max(HARMLESS, RATIO * own):
+            raise self._refusal(size, what, where, f"the file has {_shown(own)}")
+        if size > HARMLESS // 16 and (left := free()) is not None and size > left:
+            raise self._refusal(size, what, where, f"{_shown(left)} are free")
+
+    def _refusal(self, size: int, what: str, where: str, why: str) -> FileError:
+        return FileError(
+            f"{self.file}: {what} would take {_shown(size)} of {where}, but {why}. Is the file "
+            f"what it should be? If it is, allow that much: {SETTING}={_rounded_up(size)}."
+        )
+
+
+class Unpacked(io.RawIOBase):
+    """The bytes of a text file, unpacked as they are read, within the file's budget.
+
+    Parameters
+    ----------
+    file : str
+        Its path; ``.gz``, ``.bz2`` and ``.zst`` files are unpacked.
+    longest : int, optional
+        The most bytes that a line may have.
+    """
+
+    def __init__(self, file: str, longest: int | None = None) -> None:
+        import pyarrow as pa
+
+        self._budget = Budget(file)
+        self._stream: Any = pa.input_stream(file, compression="detect")
+        self._longest = longest
+        self._line = 0
+
+    def readable(self) -> bool:
+        """Whether it can be read: yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes."""
+        piece = self._stream.read(len(buffer))
+        self._budget.spool(len(piece), "what is unpacked")
+        if self._longest is not None:
+            self._measure(piece, self._longest)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+        super().close()
+
+    def _measure(self, piece: bytes, longest: int) -> None:
+        last = piece.rfind(b"\n")
+        self._line = self._line + len(piece) if last < 0 else len(piece) - 1 - last
+        if self._line > longest:
+            raise FileError(
+                f"{self._budget.file}: a line of more than {_shown(longest)}. Write one sample "
+                "per line."
+            )
+
+
+def free_memory() -> int | None:
+    """Return the bytes that this process can still take; None if there is no telling."""
+    known = [
+        left
+        for look in (_machine, _container, _limit)
+        if (left := _quietly(look)) is not None and left >= 0
+    ]
+    return min(known, default=None)
+
+
+def free_disk() -> int | None:
+    """Return the bytes that are free where temporary files go."""
+    return _quietly(lambda: shutil.disk_usage(tempfile.gettempdir()).free)
+
+
+def _allowed() -> int | None:
+    """Return what the user allows, in bytes."""
+    text = os.environ.get(SETTING, "").strip()
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.upper())
+    if not found:
+        raise ValueError(
+            f"{SETTING}={text!r} is no size. Write bytes, or for instance 500M or 20G."
+        )
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def _quietly(look: Callable[[], int | None]) -> int | None:
+    try:
+        return look()
+    except (ImportError, OSError, ValueError, AttributeError):
+        return None  # another system, which does not tell
+
+
+def _machine() -> int | None:
+    with open("/proc/meminfo") as file:
+        found = re.search(r"MemAvailable:\s+(\d+) kB", file.read())
+    return int(found[1]) * 1024 if found else None
+
+
+def _container() -> int | None:
+    with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as now:
+        return int(most.read()) - int(now.read())
+
+
+def _limit() -> int | None:
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most == resource.RLIM_INFINITY:
+        return None
+    with open("/proc/self/statm") as file:
+        return most - int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _shown(size: int) -> str:
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}" if unit != "bytes" else f"{size} bytes"
+        size = size / 1000  # type: ignore[assignment]
+    return f"{size:,.0f} TB" if size >= 10 else f"{size:.2g} TB"
+
+
+def _rounded_up(size: int) -> str:
+    return f"{-(-size // 2**30)}G" if size > 2**30 else f"{-(-size // 2**20)}M"

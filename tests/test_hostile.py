@@ -1,0 +1,341 @@
+"""Files that were made to do harm: nothing else is read, no memory is taken for what they claim."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import re
+import struct
+import subprocess
+import sys
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from scipy import sparse
+
+from viewfold import as_views, io
+from viewfold.io import _budget
+
+MEGA = 2**20
+MARKET = "%%MatrixMarket matrix {} real general\n"
+
+# ---- what is claimed but not there, and what unpacks to a thousand times its size ----------------
+
+
+def npy_header(shape: tuple[int, ...], version: int = 1) -> bytes:
+    text = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode()
+    size = struct.pack("<H", len(text) + 1) if version == 1 else struct.pack("<I", 2**31)
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text + b"\n"
+
+
+def npz(path: Path, shape: tuple[int, ...], data: int = 0, version: int = 1) -> None:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as member,
+    ):
+        member.write(npy_header(shape, version))
+        for _ in range(data):
+            member.write(bytes(MEGA))
+
+
+def write_zst(path: Path, piece: bytes, times: int, first: bytes = b"") -> None:
+    with pa.CompressedOutputStream(str(path), "zstd") as sink:
+        sink.write(first)
+        for _ in range(times):
+            sink.write(piece)
+
+
+def line_of_json(path: Path) -> None:
+    parts = [b'{"x": "', *[b"1" * MEGA] * 300, b'"}\n']
+    packed = {part: gzip.compress(part) for part in set(parts)}
+    path.write_bytes(b"".join(packed[part] for part in parts))
+
+
+def keys_of_json(path: Path) -> None:
+    path.write_text("\n".join(json.dumps({f"k{i}": 1.0}) for i in range(20_000)))
+
+
+def mat5(path: Path, size: int, content: bytes) -> None:
+    """Write a packed element that says it has so many bytes, and the beginning of it."""
+    packed = zlib.compress(struct.pack("<II", 14, size) + content, 6)
+    tag = struct.pack("<II", 15, len(packed))
+    path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x00\x01IM" + tag + packed)
+
+
+def sparse_mat5(path: Path) -> None:
+    """Write a sparse matrix of 2³¹ − 1 rows with one entry."""
+    parts = [(6, struct.pack("<II", 5, 1)), (5, struct.pack("<ii", 2**31 - 1, 2)), (1, b"x")]
+    parts += [
+        (5, struct.pack("<i", 0)),
+        (5, struct.pack("<iii", 0, 1, 1)),
+        (9, struct.pack("<d", 1.0)),
+    ]
+    body = b"".join(
+        struct.pack("<II", kind, len(held)) + held.ljust(-(-len(held) // 8) * 8, b"\0")
+        for kind, held in parts
+    )
+    mat5(path, len(body), body)
+
+
+def mat73(path: Path, fill: Callable[[h5py.File], Any]) -> None:
+    with h5py.File(path, "w") as file:
+        fill(file)
+
+
+def cells_of_one(file: h5py.File) -> None:
+    """Refer 10,000 times to the same 8 MB."""
+    one = file.create_dataset("#refs#/a", data=np.zeros((1024, 1024)), compression="gzip")
+    cell = file.create_dataset("X", data=np.full((1, 10_000), one.ref, dtype=h5py.ref_dtype))
+    cell.attrs["MATLAB_class"] = np.bytes_("cell")
+
+
+def cell_of_itself(file: h5py.File) -> None:
+    cell = file.create_dataset("X", (1, 50), dtype=h5py.ref_dtype)
+    cell[:] = cell.ref
+
+
+def h5ad(path: Path, change: Callable[[h5py.File], Any]) -> None:
+    anndata.AnnData(pd.DataFrame(np.eye(3), index=list("abc"))).write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        del file["X"]
+        change(file)
+        for name, value in (("encoding-type", "array"), ("encoding-version", "0.2.0")):
+            if file.get("X", getlink=True).__class__ is h5py.HardLink:
+                file["X"].attrs[name] = value
+
+
+def parquet(path: Path) -> None:
+    table = pa.table({"x": np.zeros(MEGA)})
+    with pyarrow.parquet.ParquetWriter(path, table.schema) as writer:
+        for _ in range(40):
+            writer.write_table(table)
+
+
+def arrow(path: Path, column: Any, **options: Any) -> None:
+    batch = pa.record_batch({"x": column})
+    how = pa.ipc.IpcWriteOptions(**options)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, batch.schema, options=how) as w:
+        w.write_batch(batch)
+
+
+def coo(path: Path) -> None:
+    sparse.save_npz(path, sparse.coo_array(([1.0], ([5], [5])), shape=(10**9, 10**9)))
+
+
+BOMBS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "large.mtx": (
+        lambda p: p.write_text(MARKET.format("coordinate") + "9000000 9000000 1\n1 1 1.0\n"),
+        "shape (9000000, 9000000) would take 4.32 GB",
+    ),
+    "dense.mtx": (
+        lambda p: p.write_text(MARKET.format("array") + "1000000 1000000\n1.0\n"),
+        "1,000,000,000,000 entries would take 8 TB",
+    ),
+    "line.mtx.zst": (
+        lambda p: write_zst(p, b"0" * MEGA, 400, MARKET.format("array").encode() + b"1 1\n"),
+        "a line of more than 16.8 MB",
+    ),
+    "line.jsonl.gz": (line_of_json, "a line of more than 16.8 MB"),
+    "keys.jsonl": (keys_of_json, "20,000 lines × 20,000 keys would take 3.2 GB of disk"),
+    "rows.npy": (lambda p: p.write_bytes(npy_header((10**12, 3))), "24,000,000,000,000 bytes"),
+    "header.npy": (lambda p: p.write_bytes(npy_header((3, 3), 2)), "a header of 2,147,483,648"),
+    "rows.npz": (lambda p: npz(p, (10**12, 3)), "24,000,000,000,000 bytes"),
+    "zeros.npz": (lambda p: npz(p, (35 * MEGA, 1), 280), "would take 294 MB of memory"),
+    "header.npz": (lambda p: npz(p, (3, 3), version=2), "a header of 2,147,483,648"),
+    "coo.npz": (coo, "shape (1000000000, 1000000000) would take 480 GB"),
+    "zeros.mat": (lambda p: mat5(p, 280 * MEGA, bytes(280 * MEGA)), "would take 294 MB of memory"),
+    "claims.mat": (lambda p: mat5(p, 2**32 - 8, bytes(80)), "would take 4.29 GB of memory"),
+    "sparse.mat": (sparse_mat5, "shape (2147483647, 2) would take 515 GB"),
+    "rows73.mat": (
+        lambda p: mat73(p, lambda f: f.create_dataset("X", (10**12, 5), "f8", chunks=(1000, 5))),
+        "/X of shape (1000000000000, 5) would take 40 TB of memory",
+    ),
+    "cells73.mat": (lambda p: mat73(p, cells_of_one), "/#refs#/a of shape (1024, 1024) would take"),
+    "rows.h5ad": (
+        lambda p: h5ad(p, lambda f: f.create_dataset("X", (10**12, 5), "f8", chunks=(1000, 5))),
+        "/X of shape (1000000000000, 5) would take 40 TB of memory",
+    ),
+    "rows.parquet": (parquet, "41,943,040 rows × 1 columns would take 336 MB of disk"),
+    "zeros.arrow": (
+        lambda p: arrow(p, np.zeros(35 * MEGA), compression="zstd"),
+        "a batch would take 294 MB of memory",
+    ),
+    "nothing.arrow": (lambda p: arrow(p, pa.nulls(10**9)), "would take 8 GB of disk"),
+    "zeros.csv.bz2": (
+        lambda p: p.write_bytes(bz2.compress((b"0" * 31 + b"\n") * (MEGA // 32)) * 400),
+        "MB of disk, but the file has",
+    ),
+    "columns.csv.zst": (lambda p: write_zst(p, b"," * MEGA, 40), "would take 41.9 GB of memory"),
+}
+
+ATTACK = r"""
+import json, re, resource, sys, warnings
+import anndata, h5py, pyarrow.parquet
+from viewfold import as_views
+warnings.simplefilter("ignore")
+resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
+def peak():
+    return int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024
+for path in sys.argv[1:]:
+    open("/proc/self/clear_refs", "w").write("5")  # the peak begins anew
+    before = peak()
+    try:
+        said = "a view: " + str(as_views(path))
+    except Exception as error:
+        said = type(error).__name__ + ": " + str(error)
+    print(json.dumps([path, said, peak() - before]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, float]]:
+    """What a process said to each file, and how much memory it took, in MB."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("memory is measured on Linux")
+    folder = tmp_path_factory.mktemp("bombs")
+    for name, (write, _) in BOMBS.items():
+        write(folder / name)
+    command = [sys.executable, "-c", ATTACK, *(str(folder / name) for name in BOMBS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == len(BOMBS), done.stderr
+    return {Path(path).name: (said, grown) for path, said, grown in lines}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_bombs_are_refused_with_the_number_before_memory_is_taken(name: str, attacked) -> None:
+    said, grown = attacked[name]
+    assert said.startswith("FileError: ")
+    assert name in said
+    assert BOMBS[name][1] in said
+    assert grown < 150  # MB: buffers; the smallest of these files would take twice that
+
+
+def test_what_a_file_may_take_can_be_set(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "large.mtx"
+    path.write_text(MARKET.format("coordinate") + "2000000 2000000 1\n1 1 1.0\n")
+    with pytest.raises(io.FileError, match=r"960 MB.*VIEWFOLD_MEMORY=916M"):
+        io.read(path)
+    monkeypatch.setenv("VIEWFOLD_MEMORY", "916M")
+    assert io.read(path)["large"].rows.shape == (2_000_000, 2_000_000)
+    monkeypatch.setenv("VIEWFOLD_MEMORY", "1000")
+    np.savez(tmp_path / "a.npz", x=np.eye(20))
+    with pytest.raises(io.FileError, match=r"3\.2 KB of memory, but VIEWFOLD_MEMORY allows 1 KB"):
+        io.read(tmp_path / "a.npz")
+    monkeypatch.setenv("VIEWFOLD_MEMORY", "much")
+    with pytest.raises(ValueError, match="'much' is no size"):
+        io.read(tmp_path / "a.npz")
+
+
+def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
+    np.savez(tmp_path / "a.npz", x=np.zeros((3 * MEGA, 1)))
+    monkeypatch.setattr(_budget, "free_memory", lambda: 10 * MEGA)
+    with pytest.raises(io.FileError, match=r"25.2 MB of memory, but 10.5 MB are free"):
+        io.read(tmp_path / "a.npz")
+    monkeypatch.setattr(_budget, "free_memory", lambda: 100 * MEGA)
+    assert io.read(tmp_path / "a.npz")["a"].rows.shape == (3 * MEGA, 1)
+
+
+# ---- what leads out of a file -------------------------------------------------------------------
+
+
+def external_link(file: h5py.File) -> None:
+    file["X"] = h5py.ExternalLink("secret.h5", "/X")
+
+
+def hidden_link(file: h5py.File) -> None:
+    file["X"] = h5py.SoftLink("/deep/er/X")
+    file.create_group("deep")["er"] = h5py.ExternalLink("secret.h5", "/")
+
+
+def external_data(file: h5py.File) -> None:
+    secret = str(Path(file.filename).parent / "secret.bin")
+    file.create_dataset("X", (4, 4), "u1", external=[(secret, 0, 16)])
+
+
+def virtual(file: h5py.File) -> None:
+    layout = h5py.VirtualLayout((4, 4), "f8")
+    layout[:] = h5py.VirtualSource("secret.h5", "X", (4, 4))
+    file.create_virtual_dataset("X", layout)
+
+
+def referred(file: h5py.File) -> None:
+    secret = str(Path(file.filename).parent / "secret.bin")
+    hidden = file.create_dataset("#refs#/a", (4, 4), "u1", external=[(secret, 0, 16)])
+    file.create_dataset("X", data=np.full((1, 1), hidden.ref, dtype=h5py.ref_dtype))
+
+
+def plugin(file: h5py.File) -> None:
+    how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    how.set_chunk((4, 4))
+    how.set_filter(32015, h5py.h5z.FLAG_OPTIONAL, ())
+    kind, space = h5py.h5t.IEEE_F64LE, h5py.h5s.create_simple((4, 4))
+    h5py.h5d.create(file.id, b"X", kind, space, how)
+
+
+WAYS_OUT = {
+    external_link: "X is a link in another file",
+    hidden_link: "/deep/er is a link in another file",
+    external_data: "X is data in another file",
+    virtual: "X is a virtual dataset in another file",
+    referred: "/#refs#/a is data in another file",
+    plugin: "X is packed with filter 32015",
+}
+
+
+@pytest.mark.parametrize("suffix", ["mat", "h5ad", "h5mu"])
+@pytest.mark.parametrize("way", WAYS_OUT, ids=lambda way: way.__name__)
+def test_nothing_outside_of_a_file_is_read(way, suffix: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.bin").write_bytes(b"root:x:0:0:root:")
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["X"] = np.arange(16.0).reshape(4, 4)
+    path = tmp_path / f"trap.{suffix}"
+    (mat73 if suffix == "mat" else h5ad)(path, way)
+    with pytest.raises(io.FileError, match=re.escape(WAYS_OUT[way])) as error:
+        as_views(path)
+    assert str(path) in str(error.value)
+
+
+def test_circles_end(tmp_path: Path) -> None:
+    path = tmp_path / "circle.mat"
+    with h5py.File(path, "w") as file:
+        file["A"] = np.arange(12.0).reshape(3, 4)
+        group = file.create_group("g")
+        group["up"] = file["/"]
+        file["one"], file["two"] = h5py.SoftLink("/two"), h5py.SoftLink("/one")
+    with pytest.raises(io.FileError, match=r"circle\.mat"):
+        as_views(path)
+    with h5py.File(path, "r+") as file:
+        del file["one"], file["two"]
+        cell_of_itself(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (view,) = as_views(path)
+    assert view.shape == (4, 3)
+
+
+def test_links_within_a_file_are_followed(tmp_path: Path) -> None:
+    path = tmp_path / "inside.mat"
+    with h5py.File(path, "w") as file:
+        file["#refs#/a"] = np.arange(12.0).reshape(3, 4)
+        file["X"] = h5py.SoftLink("/#refs#/a")
+    assert as_views(path)[0].shape == (4, 3)
+    with h5py.File(path, "w") as file:
+        file.create_dataset("#refs#/a", (10**9, 10**3), "f8", chunks=(1000, 10))
+        file["X"] = h5py.SoftLink("/#refs#/a")
+    with pytest.raises(io.FileError, match="8 TB"):
+        as_views(path)
