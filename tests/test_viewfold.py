@@ -103,12 +103,14 @@ def test_clusters_of_groups_that_nothing_ties_together_are_paired_by_size(tmp_pa
     assert len(model.cluster_centers_) == 3
     for which, X in enumerate(views):
         there = ~np.isnan(X[:, 0])
-        assert np.array_equal(model.predict(X[there], view=which), model.labels_[there])
+        assert np.mean(model.predict(X[there], view=which) == model.labels_[there]) > 0.99
     frame = model.to_frame()
     assert frame["confidence"].median() > 0.5
     model.save(tmp_path / "two-groups.vf")
     again = viewfold.load(tmp_path / "two-groups.vf")
-    assert np.array_equal(again.predict(views[0][:175], view=0), model.labels_[:175])
+    assert np.array_equal(
+        again.predict(views[0][:175], view=0), model.predict(views[0][:175], view=0)
+    )
     assert again.to_frame().equals(frame)
 
 
@@ -139,13 +141,18 @@ def test_missing_samples_are_completed_from_other_views(digits) -> None:
     assert np.corrcoef(products[0].ravel(), products[1].ravel())[0, 1] > 0.7
 
 
-def test_transform_embeds_a_row_as_a_sample_that_is_in_that_view_alone(digits) -> None:
+@pytest.mark.parametrize(("encoder", "apart"), [("linear", 1e-9), ("mix", 0.2)])
+def test_transform_embeds_a_row_as_a_sample_that_is_in_that_view_alone(
+    encoder, apart, digits
+) -> None:
     views, _ = digits
-    model = ViewFold(10, random_state=0)
+    model = ViewFold(10, random_state=0, encoder=encoder)
     for i, X in enumerate(views):
         some = np.arange(0 if i == 0 else 100, 900)  # 0..99 are in the first view only
         model.partial_fit(X[some], ids=some)
-    assert np.allclose(model.transform(views[0][:100], view=0), model.embedding_[:100], atol=1e-9)
+    Z = model.embedding_[:100]
+    error = np.linalg.norm(model.transform(views[0][:100], view=0) - Z) / np.linalg.norm(Z)
+    assert error < apart  # a landmark is kept as a mean of ten samples, a direction as it is
 
 
 def test_confidence_rises_with_accuracy(digits) -> None:
@@ -192,12 +199,23 @@ def test_wide_views_need_no_gram_matrix(monkeypatch, n: int, scale, form) -> Non
     assert np.corrcoef(products)[0, 1] > (0.999999 if n == 180 else 0.99)
 
 
-def test_large_views_have_more_landmarks() -> None:
-    found = {}
+def test_large_views_have_more_landmarks(monkeypatch) -> None:
+    found, kept = {}, {}
+    place = encoders._place
+
+    def spy(scores, most, cosine):
+        points = place(scores, most, cosine)
+        found[n] = len(points)
+        return points
+
+    monkeypatch.setattr(encoders, "_place", spy)
     for n in (300, 900, 24_000):
         encoder = ViewFold(2, n_init=1).fit(noise(n, 3)).views_[0].encoder
-        found[n] = len(encoder.landmarks.points)
+        kept[n] = len(encoder.landmarks.points)
     assert found == {300: 300, 900: 400, 24_000: 1000}
+    assert 15 <= kept[300] <= 30
+    assert 45 <= kept[900] <= 90
+    assert 900 <= kept[24_000] <= 1000
 
 
 def test_a_view_is_walked_twice(monkeypatch) -> None:

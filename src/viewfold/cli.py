@@ -68,7 +68,11 @@ Kind = Annotated[Method, typer.Option("--method", help="ViewFold, or the paper's
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
 Private = Annotated[
     bool,
-    typer.Option("--private", help="Keep nothing that a view could be rebuilt from; no predict."),
+    typer.Option(
+        "--private",
+        help="Keep no encoders, those of earlier views included; then there is no predict. See "
+        "docs/privacy.md for what a file still tells.",
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -140,6 +144,7 @@ def add(
                     f"{state} has {model.n_clusters} clusters, which cannot be changed to "
                     f"{clusters}. Leave --clusters out, or begin another file."
                 )
+            had = _with_encoder(model)
             if private:
                 model.set_params(keep_encoders=False)
             folds = []
@@ -150,10 +155,20 @@ def add(
             step(f"writing {state}")
     for fold in folds:
         _say(_fold_line(fold))
+    removed = had if not model.keep_encoders else []
+    if removed:
+        _say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
     seconds = round(perf_counter() - started, 3)
     _tell(
         as_json,
-        {"file": str(state), "folds": folds, "clusters": model.n_clusters, "seconds": seconds},
+        {
+            "file": str(state),
+            "folds": folds,
+            "clusters": model.n_clusters,
+            "private": not model.keep_encoders,
+            "encoders_removed": removed,
+            "seconds": seconds,
+        },
         f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({seconds:.1f} s).",
     )
@@ -491,7 +506,13 @@ def _view_facts(model: FoldingEstimator, which: int) -> dict[str, Any]:
     return {
         **_fold_summary(model, which),
         "agreement": None if agreement is None else round(agreement, 3),
+        "encoder": model.views_[which].encoder is not None,
     }
+
+
+def _with_encoder(model: FoldingEstimator) -> list[str]:
+    views = model.views_ if hasattr(model, "labels_") else ()
+    return [record.name for record in views if record.encoder is not None]
 
 
 def _sizes(model: FoldingEstimator) -> Any:

@@ -211,6 +211,50 @@ def cluster(
     return Clustering(new_name[labels], found.projection, centers)
 
 
+def settle(
+    embedding: Array,
+    labels: NDArray[np.intp],
+    n_clusters: int,
+    *,
+    groups: NDArray[np.intp] | None = None,
+    sharpen: bool = False,
+) -> Clustering:
+    """Return clusters whose samples are known, as for `cluster`: these are all they are made of.
+
+    Nothing is near the centre of a cluster without samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.clustering import settle
+    >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
+    >>> settle(rows, np.array([2, 2, 0, 0]), 3).assign(rows)
+    array([2, 2, 0, 0])
+    """
+    if groups is not None:
+        found, turns = [], []
+        for group in np.unique(groups):
+            rows = embedding[groups == group]
+            turns.append(_main_directions(rows, n_clusters))
+            found.append(
+                settle(rows @ turns[-1], labels[groups == group], n_clusters, sharpen=sharpen)
+            )
+        pairs = zip(found, turns, strict=True)
+        projection = np.hstack([turn @ one.projection for one, turn in pairs])
+        return Clustering(labels, projection, _side_by_side([one.centers[0] for one in found]))
+    rows = unit_rows(embedding).astype(np.float64)
+    used, where = np.unique(labels, return_inverse=True)
+    projection, center = np.eye(rows.shape[1]), means(rows, where, used.size)
+    if sharpen and 1 < used.size < len(rows):
+        with blas_on_one_thread():
+            directions = _discriminant(rows, where, used.size)
+        projection = projection if directions is None else directions
+    center = center @ projection
+    centers = np.full((n_clusters, center.shape[1]), 1e3 * (1 + np.abs(center).max()))
+    centers[used] = center
+    return Clustering(labels, projection, np.stack([centers]))
+
+
 def match(
     previous: NDArray[np.intp], labels: NDArray[np.intp], n_clusters: int
 ) -> NDArray[np.intp]:
@@ -274,8 +318,7 @@ def _paired(
     members = [embedding[groups == group] for group in range(groups.max() + 1)]
     if min(map(len, members)) < n_clusters:
         return None
-    # Its main directions are enough for a group: other columns serve to complete what it lacks.
-    turns = [np.linalg.eigh(rows.T @ rows)[1][:, : -n_clusters - 1 : -1] for rows in members]
+    turns = [_main_directions(rows, n_clusters) for rows in members]
     found = [read(rows @ turn, None) for rows, turn in zip(members, turns, strict=True)]
     sizes = np.array([np.bincount(one.labels, minlength=n_clusters) for one in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
@@ -284,8 +327,18 @@ def _paired(
     pairs = zip(found, turns, strict=True)
     projection = np.hstack([turn[:, : len(one.projection)] @ one.projection for one, turn in pairs])
     by_size = [one.centers[0, which] for one, which in zip(found, order, strict=True)]
-    centers = linalg.block_diag(*by_size).reshape(len(found), n_clusters, -1)
-    return Clustering(np.empty(0, np.intp), projection, centers)
+    return Clustering(np.empty(0, np.intp), projection, _side_by_side(by_size))
+
+
+def _main_directions(rows: Array, n_clusters: int) -> Array:
+    """Return as many as are enough for a group: other columns serve to complete what it lacks."""
+    return np.asarray(np.linalg.eigh(rows.T @ rows)[1][:, : -n_clusters - 1 : -1])
+
+
+def _side_by_side(centers: list[Array]) -> Array:
+    """Return the centres of groups that have directions of their own."""
+    n_groups, n_clusters = len(centers), len(centers[0])
+    return np.asarray(linalg.block_diag(*centers).reshape(n_groups, n_clusters, -1))
 
 
 def _read(
@@ -380,29 +433,35 @@ def _from_trees(
 
 
 def _sharpened(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Means]:
-    """Return the discriminant directions of some clusters, and what k-means finds in them.
-
-    What varies within clusters counts less there, what varies between them more. Their scatter is
-    shrunk towards that of a ball, by as much as few rows demand (oracle approximating shrinkage).
-    """
+    """Return the discriminant directions of some clusters, and what k-means finds in them."""
     n_clusters, columns = found.centers.shape
     projection = np.eye(columns)
     for _ in range(rounds):
-        size = np.bincount(found.labels, minlength=n_clusters)[:, None]
-        center = means(rows, found.labels, n_clusters)
-        within = rows.T @ rows - (size * center).T @ center
-        if (
-            not size.all() or np.trace(within) < len(within) * np.finfo(rows.dtype).eps
-        ):  # as many clusters as distinct rows
+        directions = _discriminant(rows, found.labels, n_clusters)
+        if directions is None:
             break
-        values, V = np.linalg.eigh(within)
-        whiten = V / np.sqrt(shrunk(values, len(rows) - n_clusters))
-        apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
-        projection = whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T
+        projection, center = directions, means(rows, found.labels, n_clusters)
         before, found = found, lloyd(rows @ projection, center @ projection)
         if np.array_equal(found.labels, before.labels):
             break
     return projection, found
+
+
+def _discriminant(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array | None:
+    """Return the directions that tell clusters apart; None if these are single points, or empty.
+
+    What varies within clusters counts less there, what varies between them more. Their scatter is
+    shrunk towards that of a ball, by as much as few rows demand (oracle approximating shrinkage).
+    """
+    size = np.bincount(labels, minlength=n_clusters)[:, None]
+    center = means(rows, labels, n_clusters)
+    within = rows.T @ rows - (size * center).T @ center
+    if not size.all() or np.trace(within) < len(within) * np.finfo(rows.dtype).eps:
+        return None
+    values, V = np.linalg.eigh(within)
+    whiten = V / np.sqrt(shrunk(values, len(rows) - n_clusters))
+    apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
+    return np.asarray(whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T)
 
 
 def shrunk(values: Array, n: int) -> Array:

@@ -19,15 +19,18 @@ from scipy.sparse.csgraph import connected_components
 from viewfold.blocks import Array, Matrix
 from viewfold.view import View
 
+FEWEST = 10
+"""What is kept of a view are aggregates of at least so many samples."""
+
 
 class Encoder(Protocol):
-    """How a row of a view becomes a row of the embedding: small matrices, nothing of the view."""
+    """How a row of a view becomes a row of the embedding: small matrices, no sample of the view."""
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
 
-    def then(self, turn: Array) -> Encoder:
-        """Return this encoder followed by a linear map of the embedding."""
+    def then(self, turn: Array, middle: Array | float = 0.0) -> Encoder:
+        """Return this encoder followed by x → (x − middle) @ turn."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class ViewRecord:
         Names of its columns, if they had names.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `Consensus.encoder`); None if
-        encoders are not kept.
+        encoders are not kept, or if the view had fewer than ten samples.
     """
 
     name: str
@@ -252,7 +255,8 @@ class Folded:
         Embeds samples that are in this view and in no other.
     turn : ndarray or None
         What the fold does to samples that the view lacks: ``row @ turn``. Applied to the encoders
-        of earlier views too, so that they keep embedding into the present consensus.
+        of earlier views, so that they keep embedding into the present consensus. (If fewer than
+        ten samples are shared, without what these foretell.)
     n_iter : int
         Iterations taken.
     objective : tuple of float
@@ -270,6 +274,7 @@ class Folded:
 
 
 Method = Callable[[Consensus | None, View, Alignment], Folded]
+Basis = Callable[[Array], Array]
 
 
 def fold(
@@ -286,8 +291,8 @@ def fold(
     method : callable
         ``method(consensus, view, alignment)`` returns a `Folded`.
     keep_encoders : bool, default=True
-        Whether to keep what `predict` needs. Encoder and embedding together give a low-rank copy
-        of the view.
+        Whether to keep what `predict` needs; if not, the encoders of earlier views go, too.
+        Encoder and embedding together give a low-rank copy of the view.
 
     Returns
     -------
@@ -312,11 +317,11 @@ def fold(
         objective=result.objective,
         agreement=result.agreement,
         features=view.features,
-        encoder=result.encoder if keep_encoders else None,
+        encoder=result.encoder if n >= FEWEST else None,
     )
     needed = any(old.encoder is not None for old in earlier)
     turns = (consensus and consensus.turns) or (None,) * len(earlier)
-    return Consensus(
+    after = Consensus(
         ids=found.ids,
         embedding=result.embedding,
         seen=seen,
@@ -324,6 +329,13 @@ def fold(
         length=view.length if consensus is None else consensus.length,
         turns=(*turns, result.turn if needed else None),
     )
+    return after if keep_encoders else without_encoders(after)
+
+
+def without_encoders(consensus: Consensus) -> Consensus:
+    """Return the state without what `predict`, `transform` and `extend` need."""
+    views = tuple(replace(record, encoder=None) for record in consensus.views)
+    return replace(consensus, views=views, turns=(None,) * len(views))
 
 
 def extend(consensus: Consensus, view: View, rows: Array) -> Consensus:
@@ -370,14 +382,52 @@ def extend(consensus: Consensus, view: View, rows: Array) -> Consensus:
     )
 
 
-def keep(consensus: Consensus, kept: NDArray[np.bool_]) -> Consensus:
-    """Return the state without some samples."""
+def keep(consensus: Consensus, kept: NDArray[np.bool_], basis: Basis) -> Consensus:
+    """Return the state without some samples.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The state so far. It is left as it is.
+    kept : ndarray of bool
+        Which samples stay.
+    basis : callable
+        ``basis(rows)`` returns what the rows that are left are to be multiplied with, so that
+        their products are again what the method makes them: otherwise these tell who is gone.
+
+    Returns
+    -------
+    Consensus
+    """
+    rows = consensus.embedding[kept]
+    middle = _middle(consensus, rows)
+    rows = rows - middle.astype(rows.dtype)
+    turn = basis(rows)
     return replace(
         consensus,
         ids=consensus.ids[kept],
-        embedding=consensus.embedding[kept],
+        embedding=rows @ turn.astype(rows.dtype),
         seen=consensus.seen[kept],
+        views=tuple(_turned(consensus, record, turn, middle) for record in consensus.views),
+        turns=(None,) * len(consensus.views),
     )
+
+
+def _turned(consensus: Consensus, record: ViewRecord, turn: Array, middle: Array) -> ViewRecord:
+    encoder = consensus.encoder(record.name)
+    return replace(record, encoder=encoder and encoder.then(turn, middle))
+
+
+def _middle(consensus: Consensus, rows: Array) -> Array:
+    """Return the mean of the rows that are left, where it would tell who is gone; else zero.
+
+    It does if all rows together had nearly mean zero: nearer than independent rows come to it.
+    """
+    total = consensus.embedding.sum(axis=0, dtype=np.float64)
+    energy = np.vdot(consensus.embedding, consensus.embedding)
+    if total @ total > energy or consensus.groups is not None:
+        return np.zeros_like(total)  # groups that nothing ties together stay at right angles
+    return np.asarray(rows.mean(axis=0, dtype=np.float64))
 
 
 def _check_fits(consensus: Consensus | None, view: View) -> None:

@@ -28,8 +28,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold import store
 from viewfold.blocks import Array, blas_on_one_thread
-from viewfold.clustering import cluster, sample_size, seed_of
-from viewfold.consensus import Consensus, Method, ViewRecord, draw, extend, fold, keep
+from viewfold.clustering import Clustering, cluster, sample_size, seed_of, settle
+from viewfold.consensus import (
+    Basis,
+    Consensus,
+    Method,
+    ViewRecord,
+    draw,
+    extend,
+    fold,
+    keep,
+    without_encoders,
+)
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.state import State
@@ -64,6 +74,9 @@ class FoldingEstimator(
     @abstractmethod
     def _method(self, seed: int) -> Method:
         """Return the method, with its parameters."""
+
+    _basis: Basis
+    """How to make the columns of the consensus again what the method made them."""
 
     def _reading(self, consensus: Consensus) -> dict[str, Any]:
         """Return how clusters are read from the consensus."""
@@ -121,8 +134,20 @@ class FoldingEstimator(
         return self.fit(X, ids=ids).labels_
 
     def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Array:
-        """Fit and return `embedding_`, the consensus row of each sample of `ids_`."""
-        return self.fit(X, ids=ids).embedding_
+        """Fit and embed each sample of `ids_`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Of one view, what `transform` gives: encoders keep no single sample, so it is near to
+            `embedding_` and not the same. Of several views, `embedding_`.
+        """
+        views = as_views(X, ids=ids)
+        self.fit(views)
+        record = self.views_[0]
+        if len(self.views_) > 1 or record.encoder is None:
+            return self.embedding_
+        return self._embed(views[0], record)
 
     def transform(self, X: Any, *, view: str | int | None = None) -> Array:
         """Embed rows of a known view, as if their samples had been in that view alone.
@@ -257,7 +282,10 @@ class FoldingEstimator(
     def forget(self, ids: Any) -> Self:
         """Remove samples for good.
 
-        Their rows and labels are gone; what encoders learned from many samples at once stays.
+        Their rows and labels are gone, and where they can be told from the rows of others, too:
+        the columns of `embedding_` are made orthogonal again, and clusters get the centres of the
+        samples that are left. No other sample changes its cluster. What encoders learned from ten
+        or more samples at once stays (see docs/privacy.md).
 
         Parameters
         ----------
@@ -278,8 +306,21 @@ class FoldingEstimator(
         kept[at] = False
         if not kept.any():
             raise ValueError("These are all samples there are. Throw the model away instead.")
-        clustering = replace(old.clustering, labels=old.clustering.labels[kept])
-        return self._keep(State(keep(old.consensus, kept), clustering, old.history[kept]))
+        consensus, clustering = self._left(old, kept)
+        return self._keep(State(consensus, clustering, old.history[kept]))
+
+    def _left(self, old: State, kept: NDArray[np.bool_]) -> tuple[Consensus, Clustering]:
+        """Return what some samples leave: nothing that depends on the others but encoders."""
+        consensus = keep(old.consensus, kept, type(self)._basis)
+        reading = self._reading(consensus)
+        clustering = settle(
+            consensus.embedding,
+            old.clustering.labels[kept],
+            old.clustering.centers.shape[1],
+            sharpen=reading.get("sharpen", False),
+            groups=reading.get("groups") if len(old.clustering.centers) > 1 else None,
+        )
+        return consensus, clustering
 
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
@@ -299,8 +340,8 @@ class FoldingEstimator(
 
     def _saved(self, folded: Mapping[str, datetime]) -> Saved:
         """Return what a file is to hold."""
-        state = getattr(self, "_state", None)
-        return Saved(type(self).__name__, self.get_params(), state, folded)
+        saved = Saved(type(self).__name__, self.get_params(), getattr(self, "_state", None), folded)
+        return saved if self.keep_encoders else _private(saved)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
@@ -478,8 +519,8 @@ class FoldingEstimator(
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
             raise ValueError(
-                f"View {record.name!r} was folded with keep_encoders=False: nothing is known about "
-                "samples that were not in it."
+                f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
+                "ten samples): nothing is known about samples that were not in it."
             )
         view = open_view(X, ids=ids, name=record.name)
         self._check_features(view, record)
@@ -566,8 +607,9 @@ class FCMVC(FoldingEstimator):
     random_state : int, RandomState or None, default=None
         Seed of k-means, the only thing that is random.
     keep_encoders : bool, default=True
-        Whether to keep what `predict` and `transform` need. Together with the embedding it gives a
-        low-rank copy of a view; without it, nothing of a view can be rebuilt.
+        Whether to keep what `predict` and `transform` need: aggregates of ten samples or more. With
+        the embedding they give a low-rank copy of a view. If not, the next fold removes those of
+        earlier views, too. docs/privacy.md says what can be learned from a file either way.
 
     Attributes
     ----------
@@ -642,6 +684,8 @@ class FCMVC(FoldingEstimator):
         self.random_state = random_state
         self.keep_encoders = keep_encoders
 
+    _basis = staticmethod(fcmvc.basis)
+
     def _method(self, seed: int) -> Method:
         return partial(
             fcmvc.fold,
@@ -681,8 +725,9 @@ class ViewFold(FoldingEstimator):
         Seed of all draws: landmarks, rows that stand for a large view, rows that k-means sees. With
         an int, the same views give the same answer; see scikit-learn's glossary.
     keep_encoders : bool, default=True
-        Whether to keep what `predict`, `transform` and `extend` need. Together with the embedding
-        it gives a low-rank copy of a view; without it, nothing of a view can be rebuilt.
+        Whether to keep what `predict`, `transform` and `extend` need: aggregates of ten samples or
+        more. With the embedding they give a low-rank copy of a view. If not, the next fold removes
+        those of earlier views, too. docs/privacy.md says what a file tells either way.
 
     Attributes
     ----------
@@ -742,6 +787,8 @@ class ViewFold(FoldingEstimator):
     def _most_components(self) -> int:
         return self.n_components or 3 * self.n_clusters
 
+    _basis = staticmethod(balanced.basis)
+
     def _method(self, seed: int) -> Method:
         return partial(
             balanced.fold,
@@ -798,7 +845,7 @@ def edit(
 
     Other writers wait. The file is replaced when the block ends, and stays as it is if the block
     raises. What a fold or `extend` did can be taken back with `viewfold.undo`; samples that were
-    forgotten are gone from there as well.
+    forgotten are gone from there as well, and so are encoders if they are not kept any more.
 
     Parameters
     ----------
@@ -836,6 +883,8 @@ def edit(
             return
         gone = _gone(before, after)
         undone = _without(store.read(path, before=True), gone) if len(gone) else before
+        if undone is not None and not model.keep_encoders:
+            undone = _private(undone)
         store.write(path, after, before=undone)
 
 
@@ -881,6 +930,15 @@ def _gone(old: Saved, new: Saved) -> pd.Index:
         return pd.Index([])
     ids, kept = (pd.Index(saved.state.consensus.ids) for saved in (old, new) if saved.state)
     return ids[:0] if ids.equals(kept) else ids[kept.get_indexer(ids) < 0]
+
+
+def _private(saved: Saved) -> Saved:
+    """Return a state without encoders, to which no fold adds one."""
+    params = {**saved.params, "keep_encoders": False}
+    if saved.state is None or not any(view.encoder for view in saved.state.consensus.views):
+        return replace(saved, params=params)
+    state = replace(saved.state, consensus=without_encoders(saved.state.consensus))
+    return replace(saved, params=params, state=state)
 
 
 def _without(saved: Saved | None, gone: pd.Index) -> Saved | None:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each, reduce
-from viewfold.consensus import Alignment, Consensus, Folded
+from viewfold.consensus import FEWEST, Alignment, Consensus, Folded
 from viewfold.methods import encoders
 from viewfold.methods.procrustes import gram
 from viewfold.methods.scaling import carry_over, partners
@@ -83,6 +83,17 @@ def fold(
         return _join(consensus, F, encode, found, n_components, threads)
 
 
+def basis(B: Array) -> Array:
+    """Return what makes the columns of a consensus orthogonal again that has lost some rows.
+
+    Were they left as they are, the products of the columns would tell the row that is gone.
+    """
+    with blas_on_one_thread() as threads:
+        _, Q = linalg.eigh(gram(Rows(B), threads), check_finite=False)
+    Q = Q[:, ::-1]
+    return np.asarray(Q * np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(len(Q))]))
+
+
 def _join(
     consensus: Consensus,
     F: Array,
@@ -121,6 +132,8 @@ def _join(
     _, Q = encoders.top_eigenvectors(both, n_components)
     of_both, turn, entry = of_both @ Q, of_old @ Q, of_new @ Q
     embedding = _write(B, F, found, (of_both[:q], of_both[q:], turn, entry), threads)
+    if sums.n < FEWEST:  # encoders may not keep what so few samples foretell
+        turn, entry = Q[:q], trust_F @ Q[q:]
     return Folded(embedding, encode.then(entry), turn, agreement=agreement)
 
 

@@ -3,7 +3,8 @@
 `learn` scales a view by what it is, projects it on its main directions, and describes every sample
 twice: by those directions (linear) and by its place in a graph of landmarks (curved). Both have the
 same total energy, so that no view and no description outweighs another. What is remembered is an
-`Encoder`: small matrices that do the same with rows that were never seen.
+`Encoder`: small matrices that do nearly the same with rows that were never seen, and that hold no
+single sample, but aggregates of ten or more.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from viewfold.blocks import Array, Matrix, Rows, for_each, reduce, unit_rows
-from viewfold.consensus import draw
+from viewfold.consensus import FEWEST, draw
 from viewfold.kmeans import nearest, step
+from viewfold.methods.aggregates import groups_of_ten, members, nearest_of
 from viewfold.methods.scaling import (
+    DOCUMENTS,
     Products,
     Scaling,
     Text,
     column_sums,
     dense,
+    idf,
     is_sparse,
     survey,
 )
@@ -46,14 +51,14 @@ used, and otherwise at most so many."""
 NEIGHBOURS = 8
 """A sample is joined to so many landmarks."""
 
+RIDGE = 1e-3
+"""Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well."""
+
 GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in at least so many directions."""
 
 WIDEST_GRAM = 2048
 """A view with more features gets its main directions from a sample instead of all of XᵀX."""
-
-DOCUMENTS = 10_000
-"""How many rows tell how rare a word is."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,11 @@ class Landmarks:
 
     def graph(self, scores: Array) -> Matrix:
         """Join every row to its nearest landmarks, the nearer the stronger; rows sum to 1."""
-        return _graph(unit_rows(scores) if self.cosine else scores, self.points)
+        return _graph(self.read(scores), self.points)
+
+    def read(self, scores: Array) -> Array:
+        """Return scores as they are compared with landmarks."""
+        return unit_rows(scores) if self.cosine else scores
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,8 @@ class Encoder:
         What balances the two descriptions.
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
+    offset : ndarray of shape (n_components,) or None
+        What is added there, after samples were forgotten.
     """
 
     scaling: Scaling
@@ -105,14 +116,18 @@ class Encoder:
     landmarks: Landmarks | None
     factor: Array
     output: Array
+    offset: Array | None = None
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of raw rows."""
-        return np.asarray(self.features(self.scores(block)) @ self.output.astype(block.dtype))
+        rows = np.asarray(self.features(self.scores(block)) @ self.output.astype(block.dtype))
+        return rows if self.offset is None else rows + self.offset.astype(block.dtype)
 
-    def then(self, turn: Array) -> Encoder:
-        """Return this encoder followed by a linear map of the consensus."""
-        return replace(self, output=self.output @ turn)
+    def then(self, turn: Array, middle: Array | float = 0.0) -> Encoder:
+        """Return this encoder followed by x → (x − middle) @ turn."""
+        offset = (0.0 if self.offset is None else self.offset) - np.asarray(middle)
+        moved = offset @ turn if offset.any() else None
+        return replace(self, output=self.output @ turn, offset=moved)
 
     def scores(self, block: Matrix) -> Array:
         """Project a block of raw rows on the main directions."""
@@ -160,7 +175,7 @@ def learn(
     Returns
     -------
     encoder : Encoder
-        Its output is the identity: features.
+        What may be kept of the view: it gives nearly these features.
     features : ndarray of shape (n_samples, n_linear + n_coordinates)
         The features of the view's samples, of total energy n_samples.
     """
@@ -183,13 +198,45 @@ def learn(
             scores[where] = encoder.scores(block)
 
         for_each(rows, project, threads)
-        return _balanced(encoder, scores, None)
+        encoder, features = _balanced(encoder, scores, None)
+        return _kept(encoder, n, scores, features), features
     most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
-    drawn = rows.taken(draw(view.ids, 10 * most, seed=seed, purpose="landmarks"))
+    drawn = draw(view.ids, 10 * most, seed=seed, purpose="landmarks")
+    scores = np.concatenate([encoder.scores(some) for some in rows.taken(drawn)])
     cosine = scaling.text is not None
-    points = _place(np.concatenate([encoder.scores(some) for some in drawn]), most, cosine)
+    points = _place(scores, most, cosine)
     encoder = replace(encoder, landmarks=Landmarks(points, cosine, np.empty((len(points), 0))))
-    return _balanced(*_join(encoder, rows, n_components, threads))
+    encoder, coarse, leading, graph = _join(encoder, rows, n_components, threads)
+    encoder, features = _balanced(encoder, leading, graph)
+    return _kept(encoder, n, scores, features[drawn], coarse), features
+
+
+def _kept(
+    encoder: Encoder, n: int, scores: Array, features: Array, coarse: Landmarks | None = None
+) -> Encoder:
+    """Return what may be kept of an encoder that was learned from n samples.
+
+    Directions are a tenth of the samples, landmarks means of ten or more. A regression on samples
+    whose scores are at hand makes up for what both blur.
+    """
+    most = max(n // FEWEST, 1)
+    split = encoder.linear.size
+    if coarse is None and most >= split:  # nothing is blurred
+        return replace(encoder, scaling=encoder.scaling.kept(n))
+    if coarse is not None:
+        coarse = replace(coarse, points=np.ascontiguousarray(coarse.points[:, :most]))
+    kept = Encoder(
+        scaling=encoder.scaling.kept(n),
+        directions=np.ascontiguousarray(encoder.directions[:, :most]),
+        linear=encoder.linear[:most],
+        landmarks=coarse,
+        factor=np.append(encoder.factor[:split][:most], encoder.factor[split:]),
+        output=encoder.output,
+    )
+    K = kept.features(scores[:, :most]).astype(np.float64)
+    inner = K.T @ K
+    inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
+    return replace(kept, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
 
 
 def _balanced(encoder: Encoder, scores: Array, graph: Matrix | None) -> tuple[Encoder, Array]:
@@ -318,7 +365,7 @@ def _idf(view: View, seed: tuple[int, ...]) -> Array:
     drawn = draw(view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
     blocks = view.rows.taken(drawn)
     rows_with = sum(column_sums(sparse.csr_array(block != 0, dtype=np.float64)) for block in blocks)
-    return np.asarray(np.log((1 + drawn.size) / (1 + rows_with)) + 1)
+    return idf(drawn.size, rows_with)
 
 
 def _place(scores: Array, most: int, cosine: bool) -> Array:
@@ -354,28 +401,49 @@ def _weights(rows: Array, points: Array) -> Matrix:
     return sparse.csr_array((weight.astype(rows.dtype), column, starts), shape=shape)
 
 
-def _join(encoder: Encoder, rows: Rows, most: int, threads: int) -> tuple[Encoder, Array, Matrix]:
+def _join(
+    encoder: Encoder, rows: Rows, most: int, threads: int
+) -> tuple[Encoder, Landmarks, Array, Matrix]:
     """Join samples to landmarks, and give landmarks their coordinates in that graph.
 
-    Returns the encoder, the leading scores of the samples, and the graph: all that their features
-    are made of, and much less than the view.
+    Returns the encoder, the landmarks that may be kept, and the leading scores of the samples and
+    the graph: all that their features are made of, and much less than the view.
     """
-    landmarks = encoder.landmarks
-    assert landmarks is not None
+    assert encoder.landmarks is not None
+    landmarks: Landmarks = encoder.landmarks
     scores = np.empty((rows.shape[0], encoder.linear.size), rows.dtype)
+    own = np.empty(rows.shape[0], np.intp)
     parts: dict[int, Matrix] = {}
 
     def join(where: slice, block: Matrix) -> tuple[Array, ...]:
         all_scores = encoder.scores(block)
         scores[where] = all_scores[:, : encoder.linear.size]
         graph = parts[where.start] = landmarks.graph(all_scores)
-        return (graph.T @ graph).toarray(), graph.sum(axis=0)
+        own[where] = nearest_of(graph)
+        total = members(own[where], graph.shape[1]) @ landmarks.read(all_scores)
+        return (graph.T @ graph).toarray(), graph.sum(axis=0), total
 
-    affinity, degree = reduce(rows, join, threads)
+    affinity, degree, total = reduce(rows, join, threads)
     graph = sparse.vstack([parts.pop(start) for start in sorted(parts)], format="csr")
-    coordinates = _coordinates(affinity, degree, most)
-    encoder = replace(encoder, landmarks=replace(landmarks, coordinates=coordinates))
-    return encoder, scores, graph
+    landmarks = replace(landmarks, coordinates=_coordinates(affinity, degree, most))
+    coarse = _coarse(landmarks, total, own, graph)
+    return replace(encoder, landmarks=landmarks), coarse, scores, graph
+
+
+def _coarse(landmarks: Landmarks, total: Array, own: NDArray[np.intp], graph: Matrix) -> Landmarks:
+    """Return landmarks that are means of ten samples or more, as their coordinates are.
+
+    Known are the sum of the samples that are nearest to each landmark, and whose `own` it is.
+    """
+    size = np.bincount(own, minlength=len(total))
+    group = groups_of_ten(total, size)
+    n_groups = int(group.max()) + 1
+    of_group = members(group, n_groups)
+    count = (of_group @ size)[:, None]
+    points = landmarks.read(of_group @ total / count).astype(landmarks.points.dtype)
+    # What landmarks give to their samples, summed by group: small, where the graph is not.
+    given = members(group[own], n_groups) @ graph
+    return replace(landmarks, points=points, coordinates=given @ landmarks.coordinates / count)
 
 
 def _coordinates(affinity: Array, degree: Array, most: int) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 from viewfold.consensus import Alignment, Consensus, Folded
+from viewfold.methods.aggregates import limited
 from viewfold.methods.procrustes import gram, inverse_sqrt, polar, reorthonormalise, times, whitener
 from viewfold.methods.scaling import (
     Products,
@@ -117,7 +118,18 @@ def fold(
         embedding = _embed(Z, Zp, view.rows, found, scaling, threads)
         if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
             Z = Z.times(reorthonormalise(embedding, threads))
-    return Folded(embedding, scaling.times_raw(Z.U), Z.N[:k_before], len(objective), objective)
+        kept = limited(Z.U, lambda: Z.U.T @ gram_of_view(Z.U), view.shape[0])
+    turn = Z.N[:k_before]
+    return Folded(embedding, scaling.times_raw(kept), turn, len(objective), objective)
+
+
+def basis(Z: Array) -> Array:
+    """Return what makes the columns of a consensus orthonormal again that has lost some rows.
+
+    Were they left as they are, I − ZᵀZ would tell the row that is gone.
+    """
+    with blas_on_one_thread() as threads:
+        return whitener(Z, threads)
 
 
 def choose_solver(rows: Rows, n_clusters: int) -> Solver:
@@ -296,5 +308,7 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     T = whitener(A, threads)
     times(A, T, threads)
     T = T @ reorthonormalise(A, threads)
-    encoder = scaling.times_raw(T).padded(d, n_clusters)
+    # T is (AᵀA)^(-1/2): what varies most is where it is small.
+    kept = limited(T, lambda: np.linalg.pinv(T), n)
+    encoder = scaling.times_raw(kept).padded(d, n_clusters)
     return Folded(Z, encoder, None, 1, ())

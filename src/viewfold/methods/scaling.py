@@ -8,14 +8,14 @@ stays sparse, and the mean and the products of a fold come from the same walk ov
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from viewfold.blocks import Array, Matrix, Rows, for_each, reduce
-from viewfold.consensus import Alignment
+from viewfold.consensus import FEWEST, Alignment
 
 Scale = Literal["zscore"] | None
 
@@ -33,9 +33,9 @@ class Affine:
         out += self.offset.astype(block.dtype, copy=False)
         return out
 
-    def then(self, turn: Array) -> Affine:
-        """Return this map followed by a linear one."""
-        return Affine(self.weights @ turn, self.offset @ turn)
+    def then(self, turn: Array, middle: Array | float = 0.0) -> Affine:
+        """Return this map followed by x → (x − middle) @ turn."""
+        return Affine(self.weights @ turn, (self.offset - middle) @ turn)
 
     def padded(self, n_features: int, n_components: int) -> Affine:
         """Return this map for more features and components, none of which it uses."""
@@ -71,6 +71,21 @@ class Text:
             return sparse.csr_array(sparse.diags_array(factor) @ block)
         return block * factor[:, None]
 
+    def kept(self, n: int) -> Text:
+        """Return what may be kept of n samples: whether ten or fewer have a word is not told."""
+        if self.idf is None:
+            return self
+        return Text(np.minimum(self.idf, idf(n, FEWEST)))
+
+
+DOCUMENTS = 10_000
+"""How many rows tell how rare a word is."""
+
+
+def idf(n: int, rows_with: Array | int) -> Array:
+    """Return how much a word counts that some of n rows have."""
+    return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -96,6 +111,13 @@ class Scaling:
         if self.text is not None:
             return self.text(block)
         return block if self.shift is None else block - self.shift.astype(block.dtype)
+
+    def kept(self, n: int) -> Scaling:
+        """Return what may be kept of n samples: the shift is the mean of a few of them."""
+        text = None if self.text is None else self.text.kept(n)
+        if self.shift is None:
+            return replace(self, text=text)
+        return Scaling(self.shift + self.mean, np.zeros_like(self.mean), self.weight, text)
 
     def times(self, H: Array) -> Affine:
         """Return what multiplies standardised rows with H, for blocks that went through `read`."""

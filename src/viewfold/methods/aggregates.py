@@ -1,0 +1,124 @@
+"""Aggregates of ten samples or more: all that may be kept of a view.
+
+A fold may look at single samples; what is written to a file may not. Here are the pieces for that:
+groups of samples, and matrices with no more directions than a tenth of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from viewfold.blocks import Array, Matrix
+from viewfold.consensus import FEWEST
+
+
+def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Join small neighbouring cells until each group has ten samples or more.
+
+    From the outside inwards, the cell that is farthest from the middle takes the nearest others
+    until they are enough (known as microaggregation, MDAV). Cells that are large enough stay alone.
+
+    Parameters
+    ----------
+    total : ndarray of shape (n_cells, n_directions)
+        The sum of the samples of each cell.
+    size : ndarray of int, shape (n_cells,)
+        How many they are. Fewer than twenty are one group.
+
+    Returns
+    -------
+    ndarray of int, shape (n_cells,)
+        The group of each cell: 0, 1, … Empty cells are in a group, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.methods.aggregates import groups_of_ten
+    >>> size = np.array([5, 40, 3, 5, 7])
+    >>> groups_of_ten(size[:, None] * np.array([[9.0], [0.0], [1.0], [8.0], [2.0]]), size)
+    array([0, 1, 2, 0, 2])
+    """
+    if size.sum() < 2 * FEWEST:
+        return np.zeros(size.size, np.intp)
+    points = total / np.maximum(size, 1)[:, None]
+    far = _distances(points, total.sum(axis=0) / size.sum())
+    group = np.arange(size.size)
+    small = size < FEWEST
+    while size[small].sum() >= FEWEST:
+        left = np.flatnonzero(small)
+        outermost = left[far[left].argmax()]
+        near = left[np.argsort(_distances(points[left], points[outermost]), kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(size[near]), FEWEST)) + 1
+        group[near[:enough]] = outermost
+        small[near[:enough]] = False
+    large = np.flatnonzero(~small)
+    for one in np.flatnonzero(small):  # fewer than ten are left
+        group[one] = group[large[_distances(points[large], points[one]).argmin()]]
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _distances(points: Array, point: Array) -> Array:
+    return np.asarray(((points - point) ** 2).sum(axis=1))
+
+
+def members(of: NDArray[np.intp], n_groups: int) -> Matrix:
+    """Return the matrix that sums rows by group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.methods.aggregates import members
+    >>> members(np.array([0, 1, 0]), 2) @ np.array([1.0, 2.0, 3.0])
+    array([4., 2.])
+    """
+    return sparse.csc_array((np.ones(of.size), of, np.arange(of.size + 1)), (n_groups, of.size))
+
+
+def nearest_of(graph: Matrix) -> NDArray[np.intp]:
+    """Return the column of the largest entry of each row of a sparse matrix, the first of several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from viewfold.methods.aggregates import nearest_of
+    >>> nearest_of(sparse.csr_array(np.array([[0.2, 0.8, 0.0], [0.5, 0.0, 0.5]])))
+    array([1, 0])
+    """
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    peak = np.maximum.reduceat(graph.data, graph.indptr[:-1])
+    at = np.flatnonzero(graph.data == peak[row])
+    first = np.diff(row[at], prepend=-1) > 0
+    return np.asarray(graph.indices[at[first]], np.intp)
+
+
+def limited(M: Array, products: Callable[[], Array], n: int) -> Array:
+    """Return a matrix whose rank is at most a tenth of the n samples behind it.
+
+    Parameters
+    ----------
+    M : ndarray of shape (n_features, n_columns)
+        The matrix.
+    products : callable
+        Returns the products of M's columns that tell which combinations of them matter most.
+    n : int
+        How many samples it was learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.methods.aggregates import limited
+    >>> limited(np.eye(3), lambda: np.diag([2.0, 1.0, 3.0]), 29)
+    array([[1., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 1.]])
+    """
+    most = max(n // FEWEST, 1)
+    if most >= min(M.shape):
+        return M
+    V = linalg.eigh(products(), check_finite=False)[1][:, -most:]
+    return np.asarray(M @ (V @ V.T))
