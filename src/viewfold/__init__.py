@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from viewfold._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from viewfold import datasets, io, metrics, missing, plot, report
+    from viewfold._verify import verify
     from viewfold.consensus import Consensus, ViewRecord
     from viewfold.estimators import FCMVC, ViewFold, edit, load, undo
     from viewfold.selection import Suggestion, suggest_n_clusters
@@ -27,6 +28,7 @@ _home = {
     "edit": "viewfold.estimators",
     "load": "viewfold.estimators",
     "undo": "viewfold.estimators",
+    "verify": "viewfold._verify",
     "StateFileError": "viewfold.store",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
@@ -55,6 +57,7 @@ __all__ = [
     "report",
     "suggest_n_clusters",
     "undo",
+    "verify",
 ]
 
 

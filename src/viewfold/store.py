@@ -88,14 +88,25 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
     StateFileError
         If the file is damaged, foreign or of a newer version.
     """
+    with reading(path) as db:
+        if before and not has_undo(db):
+            return None
+        return _get(db, "undo" if before else "main")
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file for SQL, read-only, as the database ``old``; errors are told as `read` does."""
     target = Path(os.path.realpath(path))
     _check_is_ours(target)
     with _understood(target), _one_reader_at_a_time, _database(target, "old", "READ_ONLY") as db:
-        if before:
-            schemas = "SELECT 1 FROM duckdb_schemas() WHERE database_name = 'old'"
-            if not db.sql(f"{schemas} AND schema_name = 'undo'").fetchall():
-                return None
-        return _get(db, "undo" if before else "main")
+        yield db
+
+
+def has_undo(db: duckdb.DuckDBPyConnection) -> bool:
+    """Tell whether a file that was opened holds the state that `undo` returns to."""
+    schemas = "SELECT 1 FROM duckdb_schemas() WHERE database_name = 'old'"
+    return bool(db.sql(f"{schemas} AND schema_name = 'undo'").fetchall())
 
 
 @contextmanager
@@ -120,39 +131,16 @@ def writing(path: str | os.PathLike[str], wait: float = 60) -> Iterator[None]:
         lock.release()
 
 
-def undo(path: str | os.PathLike[str], *, wait: float = 60) -> Saved:
-    """Return a file to the state before the last fold.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    wait : float, default=60
-        Seconds to wait for another writer.
-
-    Returns
-    -------
-    Saved
-        What the file holds now.
-    """
-    with writing(path, wait):
-        saved = read(path, before=True)
-        if saved is None:
-            raise StateFileError(
-                f"There is nothing to undo in {Path(path).name}: it holds no state before the last "
-                "fold. One step can be undone."
-            )
-        write(path, saved)
-    return saved
-
-
 HISTORY = """
-SELECT id, fold, name AS view,
-       CASE WHEN fold > 1 AND history[fold - 1] >= 0 THEN history[fold - 1] END AS previous,
-       history[fold] AS label, folded
-FROM {0}.samples, {0}.views
-WHERE history[fold] >= 0 AND (fold = 1 OR history[fold] <> history[fold - 1])
+SELECT id, entry, what, view, time,
+       CASE WHEN entry > added THEN history[fold - 1] END AS previous, history[fold] AS label
+FROM (SELECT l.*, v.fold, v.entry AS folded
+      FROM {0}.log l ASOF JOIN {0}.views v ON l.entry >= v.entry)
+JOIN {0}.samples ON entry >= added
+WHERE entry = added OR (entry = folded AND history[fold] <> history[fold - 1])
 """
+"""Who came by which entry of the log, and who moved; a sample that came by an extend is in the
+column of the fold before."""
 
 
 def _layout(saved: Saved) -> str:
@@ -175,8 +163,9 @@ def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
 
     meta = read_meta(table("meta").to_arrow_table())
     views, arrays = (table(name).to_arrow_table() for name in ("views", "arrays"))
+    log = table("log").to_arrow_table() if meta["version"] > 1 else None
     samples = pa.RecordBatchReader.from_stream(table("samples"))
-    return from_tables(meta, views, arrays, samples)
+    return from_tables(meta, views, arrays, samples, log)
 
 
 def _check_is_ours(path: Path) -> None:
