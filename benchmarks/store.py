@@ -20,7 +20,7 @@ import pyarrow as pa
 import viewfold
 from viewfold.clustering import Clustering
 from viewfold.consensus import Consensus, ViewRecord
-from viewfold.state import State
+from viewfold.state import State, noted
 
 
 def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
@@ -30,12 +30,15 @@ def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
         ids = np.array([f"patient-{i}" for i in ids], dtype=object)
     seen = rng.random((n, 2)) < 0.7
     seen[:, 0] |= ~seen[:, 1]
-    views = tuple(ViewRecord(name, n, 100, n, 0, 1) for name in ("labs", "scan"))
+    views = tuple(ViewRecord(name, n, 100, n, 0, 1, entry=1) for name in ("labs", "scan"))
+    log = noted((), "fold", n, view="labs", n_new=n)
     consensus = Consensus(ids, rng.normal(size=(n, width)), seen, views, None)
     history = rng.integers(10, size=(n, 2)).astype(np.int32)
     centers = rng.normal(size=(1, 10, width))
     clustering = Clustering(history[:, -1].astype(np.intp), np.eye(width), centers)
-    return viewfold.ViewFold(10)._keep(State(consensus, clustering, history))
+    return viewfold.ViewFold(10)._keep(
+        State(consensus, clustering, history, np.ones(n, np.int32), log)
+    )
 
 
 def table_of(model: viewfold.ViewFold) -> pa.Table:
@@ -50,6 +53,7 @@ def table_of(model: viewfold.ViewFold) -> pa.Table:
             "id": model.ids_,
             "label": state.history[:, -1].copy(),
             "confidence": np.zeros(len(model.ids_), np.float32),
+            "added": state.added,
             "views_seen": lists(state.consensus.seen),
             "history": lists(state.history),
             "embedding": lists(state.consensus.embedding),

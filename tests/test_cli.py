@@ -27,6 +27,7 @@ COMMANDS = [
     "forget",
     "undo",
     "history",
+    "verify",
     "report",
     "export",
     "demo",
@@ -141,9 +142,10 @@ def test_predict_extend_forget_and_undo(run: Run, state: Path, data: Data) -> No
     assert run("forget p.vf s7 n2")[0] == 0
     Path("gone.txt").write_text("s8\ns9\n")
     assert json.loads(run("forget p.vf --from gone.txt --json")[1])["samples"] == 161
-    assert run("undo p.vf")[0] == 0  # the extend; those forgotten stay forgotten
+    assert "cannot be taken back" in run("undo p.vf --yes")[2]
+    assert run("undo p.vf --entry 3 --yes")[0] == 0  # the extend; those forgotten stay forgotten
     assert set(model.ids_) - set(viewfold.load("p.vf").ids_) == {"s7", "s8", "s9"}
-    assert run("undo p.vf")[0] == 3
+    assert run("undo p.vf --yes")[0] == 3
 
 
 def test_numbers_as_ids_can_be_named_on_the_command_line(run: Run, data: Data) -> None:

@@ -50,7 +50,8 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
     ]
     state = Consensus(np.arange(n), embedding, seen, tuple(records), None)
     clusters = Clustering(labels, np.eye(8), centers[None])
-    return ViewFold(k)._keep(State(state, clusters, history.astype(np.int32)))
+    added = np.ones(n, np.int32)
+    return ViewFold(k)._keep(State(state, clusters, history.astype(np.int32), added, ()))
 
 
 @pytest.fixture(scope="module")
@@ -413,7 +414,7 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
             report.write(model, path, title="other")
     assert path.read_text(encoding="utf-8") == page
     assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(FileNotFoundError, match=r"no directory .*nowhere.*make it"):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere.*Make it"):
         report.write(model, tmp_path / "nowhere" / "report.html")
 
 

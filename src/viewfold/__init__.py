@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from viewfold._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from viewfold import datasets, errors, io, metrics, missing, plot, report
+    from viewfold._verify import verify
     from viewfold.consensus import Consensus, ViewRecord
     from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold, edit, load, undo
@@ -27,6 +28,7 @@ _home = {
     "edit": "viewfold.estimators",
     "load": "viewfold.estimators",
     "undo": "viewfold.estimators",
+    "verify": "viewfold._verify",
     "StateFileError": "viewfold.errors",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
@@ -56,6 +58,7 @@ __all__ = [
     "report",
     "suggest_n_clusters",
     "undo",
+    "verify",
 ]
 
 

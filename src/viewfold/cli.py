@@ -6,12 +6,9 @@ that ``viewfold --help`` answers at once.
 
 from __future__ import annotations
 
-import json
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -19,14 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from viewfold import __version__, errors
+from viewfold import __version__, _output, errors
+from viewfold._console import print_json, print_rows, progress, tell
+from viewfold._console import say as _say
 from viewfold.bench.cli import app as bench
 from viewfold.store._replace import replaced
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from viewfold.estimators import FoldingEstimator
+    from viewfold.state import Event
     from viewfold.view import View
 
 app = typer.Typer(
@@ -102,7 +103,7 @@ def init(
     if state.exists():
         raise ValueError(f"{state} exists. Choose another name, or add views to it.")
     _new_model(clusters, method, seed, private).save(state)
-    _tell(
+    tell(
         as_json,
         {"file": str(state), "method": method.value, "clusters": clusters, "private": private},
         f"{state} is ready for its first view: viewfold add {state} FILE --id COLUMN",
@@ -135,7 +136,7 @@ def add(
         if clusters is None:
             raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
         new = _new_model(clusters, method, seed, private)
-    with _progress(f"reading {file}") as step:
+    with progress(f"reading {file}") as step:
         views = _read(file, id_column, view)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
@@ -159,7 +160,7 @@ def add(
     if removed:
         _say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
     seconds = round(perf_counter() - started, 3)
-    _tell(
+    tell(
         as_json,
         {
             "file": str(state),
@@ -177,35 +178,30 @@ def add(
 @app.command(epilog="Example: viewfold labels patients.vf -o clusters.csv")
 def labels(state: State, output: Output = None, as_json: Json = False) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
-    _deliver(_folded(state, _load(state)).to_frame(), output, as_json)
+    from viewfold import queries
+
+    _check_output(output, state)
+    _deliver(_some(state, queries.labels(state)), output, as_json, state)
 
 
 @app.command(epilog="Example: viewfold status patients.vf")
 def status(state: State, as_json: Json = False) -> None:
     """Tell what a state file holds."""
-    model = _load(state)
-    fitted = hasattr(model, "labels_")
-    sizes = [int(size) for size in _sizes(model)] if fitted else []
-    facts: dict[str, Any] = {
-        "file": str(state),
-        "bytes": state.stat().st_size,
-        "method": type(model).__name__,
-        "clusters": model.n_clusters,
-        "samples": sum(sizes),
-        "cluster_sizes": sizes,
-        "private": not model.keep_encoders,
-        "views": [_view_facts(model, i) for i in range(len(model.views_))] if fitted else [],
-    }
+    from viewfold import queries
+
+    found = queries.status(state)
+    facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
     if as_json:
-        _print_json(facts)
+        print_json(facts)
         return
     typer.echo(
-        f"{state}: {facts['method']}, {facts['samples']:,} samples in {model.n_clusters} clusters, "
-        f"{state.stat().st_size / 1e6:.1f} MB"
+        f"{state}: {facts['method']}, {facts['samples']:,} samples in {facts['clusters']} "
+        f"clusters, {facts['bytes'] / 1e6:.1f} MB"
     )
-    if fitted:
-        typer.echo("cluster sizes: " + ", ".join(f"{i}: {n:,}" for i, n in enumerate(sizes)))
-        _print_table(facts["views"])
+    if facts["views"]:
+        sizes = enumerate(facts["cluster_sizes"])
+        typer.echo("cluster sizes: " + ", ".join(f"{i}: {n:,}" for i, n in sizes))
+        print_rows(facts["views"])
     else:
         typer.echo("no view yet")
 
@@ -220,11 +216,12 @@ def predict(
     as_json: Json = False,
 ) -> None:
     """Print the cluster of samples that were never folded; the file stays as it is."""
+    _check_output(output, state, file)
     model = _load(state)
-    with _progress(f"reading {file}"):
+    with progress(f"reading {file}"):
         (rows,) = _read(file, id_column, _known(model, view))
         frame = model.predict_frame(rows, view=rows.name)
-    _deliver(frame, output, as_json)
+    _deliver(_as_table(frame), output, as_json, state, file)
 
 
 @app.command(epilog="Example: viewfold extend patients.vf new.csv --id patient --view labs")
@@ -239,10 +236,10 @@ def extend(
     """Add new samples of a known view. Nobody else moves."""
     from viewfold.estimators import edit
 
-    with _progress(f"reading {file}"), edit(state, wait=wait) as model:
+    with progress(f"reading {file}"), edit(state, wait=wait) as model:
         (rows,) = _read(file, id_column, _known(model, view))
         model.extend(rows, view=rows.name)
-    _tell(
+    tell(
         as_json,
         {"file": str(state), "view": rows.name, "new": len(rows.ids), "samples": model.ids_.size},
         f"{len(rows.ids):,} samples of {rows.name} are new; {model.ids_.size:,} in all.",
@@ -269,7 +266,7 @@ def forget(
         raise ValueError("Whom? Give ids, or a file of ids with --from.")
     with edit(state, wait=wait) as model:
         model.forget(_as_known(model, gone))
-    _tell(
+    tell(
         as_json,
         {"file": str(state), "forgotten": len(set(gone)), "samples": int(model.ids_.size)},
         f"{len(set(gone)):,} samples are forgotten; {model.ids_.size:,} are left.",
@@ -277,17 +274,41 @@ def forget(
 
 
 @app.command(epilog="Example: viewfold undo patients.vf")
-def undo(state: State, wait: Wait = 60, as_json: Json = False) -> None:
-    """Take the last add or extend back. One step can be taken back."""
+def undo(
+    state: State,
+    entry: Annotated[
+        int | None,
+        typer.Option("--entry", help="The entry of the log to take back.", metavar="N"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Take the last change back, if it is not a forget. One change can be taken back."""
+    from viewfold import queries
+
+    _, taken = queries.undoing(state, entry)
+    said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ValueError(f"This would take back {said}. Say --yes if it should.")
+        typer.confirm(f"Take back {said}?", abort=True, err=True)
     from viewfold.estimators import undo as take_back
 
-    model = take_back(state, wait=wait)
+    # What was named is what is taken back, whatever another writer did in the meantime.
+    model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
     names = [record.name for record in model.views_] if hasattr(model, "labels_") else []
     samples = int(model.ids_.size) if names else 0
-    _tell(
+    tell(
         as_json,
-        {"file": str(state), "views": names, "samples": samples},
-        f"{state} is back at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
+        {
+            "file": str(state),
+            "undone": [event.entry for event in taken],
+            "views": names,
+            "samples": samples,
+        },
+        f"Took back {said}. {state} is at {samples:,} samples and the views "
+        f"{', '.join(names) or '(none)'}.",
     )
 
 
@@ -303,36 +324,53 @@ def history(
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Tell what every fold did, where one sample went, or who moved when."""
-    from viewfold import store
-    from viewfold.estimators import model_of
+    """Print the log: what every change did, where one sample went, or who moved when."""
+    from viewfold import queries
 
-    saved = store.read(state)
-    assert saved is not None
-    model = _folded(state, model_of(saved))
+    _check_output(output, state)
     if moved is not None:
-        _deliver(model.movers(moved), output, as_json)
+        names = queries.names(state)
+        if moved not in names:
+            raise ValueError(f"There is no view {moved!r}; the file holds {names}.")
+        _deliver(queries.movers(state, moved), output, as_json, state)
         return
-    rows = [
-        {**_fold_summary(model, i), "folded": saved.folded[record.name].isoformat(" ", "seconds")}
-        for i, record in enumerate(model.views_)
-    ]
     if sample is not None:
-        way = model.history_.loc[_as_known(model, [sample])[0]]
-        seen = model.seen_.loc[way.name]
-        rows = [
-            {"view": row["view"], "folded": row["folded"], "in_view": bool(here), "cluster": int(c)}
-            for row, here, c in zip(rows, seen, way, strict=True)
-            if c >= 0
-        ]
-    if output is not None:
-        import pandas as pd
-
-        _deliver(pd.DataFrame(rows).set_index("view"), output, as_json)
-    elif as_json:
-        _print_json(rows)
+        rows = queries.way(state, sample)
+        if not rows:
+            raise ValueError(f"Unknown samples: [{sample!r}].")
     else:
-        _print_table(rows)
+        rows = [_entry(event) for event in queries.log(state)]
+    if output is not None:
+        import pyarrow as pa
+
+        _deliver(pa.Table.from_pylist(rows), output, as_json, state)
+    elif as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows)
+    else:
+        _say(f"{state} is empty: nothing was done to it yet.")
+
+
+@app.command(epilog="Example: viewfold verify patients.vf")
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="STATE.vf", help="The file.")],
+    as_json: Json = False,
+) -> None:
+    """Read everything in a state file and tell what is wrong, and what can be saved."""
+    from viewfold._verify import verify as look_over
+
+    found = look_over(file)
+    if as_json:
+        facts = {"file": str(file), "whole": found.whole}
+        print_json({**facts, "problems": found.problems, "rescue": found.rescue})
+    elif found.whole:
+        _say(f"{file} is whole.")
+    else:
+        for line in (*found.problems, *found.rescue):
+            _say(line)
+    if not found.whole:
+        raise typer.Exit(1)
 
 
 @app.command(epilog="Example: viewfold report patients.vf -o report.html")
@@ -343,13 +381,14 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a page that shows the clusters; it opens offline."""
+    _output.check(output, _output.PAGES, [state])
     from viewfold.report import write
 
-    with _progress(f"drawing {output}"):
+    with progress(f"drawing {output}"):
         model = _folded(state, _load(state))
         write(model, output, title=title or state.stem)
     size = output.stat().st_size
-    _tell(
+    tell(
         as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."
     )
 
@@ -363,17 +402,16 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write everything known of every sample: cluster, confidence, views, history, embedding."""
-    import pandas as pd
+    from viewfold import queries
 
-    model = _folded(state, _load(state))
-    embedding = pd.DataFrame(model.embedding_, index=model.seen_.index).add_prefix("z")
-    seen, past = model.seen_.add_prefix("in_"), model.history_.add_prefix("cluster_after_")
-    frame = pd.concat([model.to_frame(), seen, past, embedding], axis=1)
-    _write_frame(frame, output)
-    _tell(
+    _check_output(output, state)
+    table = _some(state, queries.everything(state))
+    _output.write_table(table, output, [state], private=state)
+    columns = _output.names(table)[1:]
+    tell(
         as_json,
-        {"file": str(output), "samples": len(frame), "columns": frame.columns.tolist()},
-        f"{output} is written: {len(frame):,} samples, {frame.shape[1]} columns.",
+        {"file": str(output), "samples": len(table), "columns": columns},
+        f"{output} is written: {len(table):,} samples, {len(columns)} columns.",
     )
 
 
@@ -386,10 +424,10 @@ def datasets(as_json: Json = False) -> None:
 
     rows = [asdict(entry) for entry in catalogue()]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     sizes = ("name", "samples", "views", "classes", "features")
-    _print_table([{name: row[name] for name in sizes} for row in rows])
+    print_rows([{name: row[name] for name in sizes} for row in rows])
     for row in rows:
         typer.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
 
@@ -409,7 +447,7 @@ def demo(
         return
     with redirect_stdout(sys.stderr):
         accuracy = tell(folder)
-    _print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
+    print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
 
 
 # -- reading
@@ -501,106 +539,58 @@ def _fold_line(fold: dict[str, Any]) -> str:
     ).format(**fold)
 
 
-def _view_facts(model: FoldingEstimator, which: int) -> dict[str, Any]:
-    agreement = model.views_[which].agreement
-    return {
-        **_fold_summary(model, which),
-        "agreement": None if agreement is None else round(agreement, 3),
-        "encoder": model.views_[which].encoder is not None,
-    }
-
-
 def _with_encoder(model: FoldingEstimator) -> list[str]:
     views = model.views_ if hasattr(model, "labels_") else ()
     return [record.name for record in views if record.encoder is not None]
 
 
-def _sizes(model: FoldingEstimator) -> Any:
-    import numpy as np
-
-    return np.bincount(model.labels_, minlength=model.n_clusters)
+def _entry(event: Event) -> dict[str, Any]:
+    """Return an entry of the log, with the names that the command line has for counts."""
+    return {name.removeprefix("n_"): value for name, value in vars(event).items()}
 
 
 # -- writing
 
 
-def _deliver(frame: pd.DataFrame, output: Path | None, as_json: bool) -> None:
+def _check_output(output: Path | None, *inputs: Path | str) -> None:
+    """Refuse a place to write to before any work is done."""
+    if output is not None:
+        _output.check(output, _output.TABLES, inputs)
+
+
+def _some(state: Path, table: pa.Table | None) -> pa.Table:
+    if table is None:
+        raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
+    return table
+
+
+def _as_table(frame: pd.DataFrame) -> pa.Table:
+    """Return a frame with ids that are numbers, texts or both as other tables have them."""
+    import pyarrow as pa
+
+    plain = frame.reset_index()
+    if plain["id"].dtype == object:
+        plain.insert(1, "id_is_int", [isinstance(i, int) for i in plain["id"]])
+        plain["id"] = plain["id"].astype(str)
+    return pa.Table.from_pandas(plain, preserve_index=False)
+
+
+def _deliver(
+    table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: str
+) -> None:
     """Write a table to a file, or to standard output as CSV or JSON."""
     if output is not None:
-        _write_frame(frame, output)
-        _tell(
+        _output.write_table(table, output, [state, *inputs], private=state)
+        tell(
             as_json,
-            {"file": str(output), "samples": len(frame)},
-            f"{output} is written: {len(frame):,} rows.",
+            {"file": str(output), "samples": len(table)},
+            f"{output} is written: {len(table):,} rows.",
         )
     elif as_json:
-        _print_json(frame.reset_index().to_dict("records"))
+        names = _output.names(table)
+        print_json([dict(zip(names, row, strict=True)) for row in _output.rows(table)])
     else:
-        frame.to_csv(sys.stdout)
-
-
-def _write_frame(frame: pd.DataFrame, output: Path) -> None:
-    writers = {
-        ".csv": frame.to_csv,
-        ".tsv": lambda path: frame.to_csv(path, sep="\t"),
-        ".parquet": lambda path: frame.reset_index().to_parquet(path, index=False),
-        ".jsonl": lambda path: frame.reset_index().to_json(path, orient="records", lines=True),
-    }
-    if output.suffix not in writers:
-        known = ", ".join(writers)
-        raise ValueError(f"Cannot write {output}: its name should end with one of {known}.")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {output.parent}. Make it first.")
-    writers[output.suffix](output)
-
-
-def _say(line: str) -> None:
-    typer.echo(line, err=True)
-
-
-def _tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
-    """Say what happened: to a person, or to a program."""
-    _print_json(facts) if as_json else _say(line)
-
-
-def _print_json(facts: Any) -> None:
-    typer.echo(json.dumps(facts, default=lambda value: value.item(), ensure_ascii=False))
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name, value in rows[0].items():
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*("–" if value is None else _shown(value) for value in row.values()))
-    Console(soft_wrap=not sys.stdout.isatty(), highlight=False, markup=False).print(table)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-@contextmanager
-def _progress(doing: str) -> Iterator[Any]:
-    """Show on a terminal what is being done, and for how long."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda step: bar.update(task, description=step)
+        _output.print_table(table)
 
 
 def main() -> None:
@@ -637,7 +627,7 @@ def _fail(error: BaseException) -> int:
     if "--json" in sys.argv[1:]:
         written = [str(path) for path in replaced]
         facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
-        _print_json({"error": facts})
+        print_json({"error": facts})
     else:
         _say(shown)
     return exit_code

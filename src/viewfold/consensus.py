@@ -54,6 +54,8 @@ class ViewRecord:
         cross-validated on the samples they share; None if unknown.
     features : tuple of str or None
         Names of its columns, if they had names.
+    entry : int
+        The log entry of its fold.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `Consensus.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
@@ -68,6 +70,7 @@ class ViewRecord:
     objective: tuple[float, ...] = ()
     agreement: float | None = None
     features: tuple[str, ...] | None = field(default=None, repr=False)
+    entry: int = 0
     encoder: Encoder | None = field(default=None, repr=False)
 
 

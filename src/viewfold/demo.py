@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from viewfold import cli, metrics, missing
+from viewfold import cli, metrics, missing, queries, store
 from viewfold.datasets import load_digits_views
 from viewfold.estimators import load
 
@@ -40,22 +40,25 @@ def tell(folder: Path) -> float:
     """
     folder.mkdir(parents=True, exist_ok=True)
     state, labels, page = (folder / name for name in ("demo.vf", "labels.csv", "report.html"))
-    for path in (labels, page):
-        if path.exists() and not state.exists():
+    digits = load_digits_views()
+    for path in (state, labels, page):
+        if path.exists() and not (state.exists() and set(queries.names(state)) <= {*digits.views}):
             raise ValueError(f"{path} exists and is not the demo's. Choose another folder.")
-    state.unlink(missing_ok=True)
-    target = load_digits_views().target
+    target = digits.target
     _print(BEGINNING)
-    with TemporaryDirectory(prefix="viewfold-demo-") as files:
+    with TemporaryDirectory(prefix=".viewfold-demo-", dir=folder) as files:
+        draft = Path(files, state.name)  # an earlier demo stays until this one is complete
         for path in _write_views(Path(files)):
-            new = "" if state.exists() else " --clusters 10"
+            new = "" if draft.exists() else " --clusters 10"
             _print(f"$ viewfold add {state} {path.name} --id digit{new}")
-            cli.add(state, str(path), id_column="digit", clusters=10)
+            cli.add(draft, str(path), id_column="digit", clusters=10)
             path.unlink()
-            model = load(state)
+            model = load(draft)
             truth = target[[int(name[1:]) for name in model.ids_]]
             accuracy = metrics.accuracy(truth, model.labels_)
             _print(f"  ({accuracy:.1%} in the right cluster)\n")
+        with store.writing(state):
+            draft.replace(state)
     _print(f"$ viewfold labels {state} -o {labels}")
     cli.labels(state, labels)
     _print(f"$ viewfold report {state} -o {page}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime
+from copy import deepcopy
+from dataclasses import asdict, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -26,7 +26,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold import store
+from viewfold import queries, store
 from viewfold.blocks import Array, blas_on_one_thread
 from viewfold.clustering import Clustering, cluster, sample_size, seed_of, settle
 from viewfold.consensus import (
@@ -42,8 +42,8 @@ from viewfold.consensus import (
 )
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
-from viewfold.state import State
-from viewfold.tables import Saved, now
+from viewfold.state import FINAL, Event, Log, State, noted
+from viewfold.tables import Saved
 from viewfold.view import (
     View,
     as_view,
@@ -277,7 +277,11 @@ class FoldingEstimator(
         history[earlier] = old.history
         history[where, -1] = old.clustering.assign(rows)
         clustering = replace(old.clustering, labels=history[:, -1].astype(np.intp))
-        return self._keep(State(consensus, clustering, history))
+        size, new_ones = consensus.ids.size, new.ids.size
+        log = noted(old.log, "extend", size, view=record.name, n_new=new_ones)
+        added = np.full(size, log[-1].entry, np.int32)
+        added[earlier] = old.added
+        return self._keep(State(consensus, clustering, history, added, log))
 
     def forget(self, ids: Any) -> Self:
         """Remove samples for good.
@@ -306,10 +310,11 @@ class FoldingEstimator(
         kept[at] = False
         if not kept.any():
             raise ValueError("These are all samples there are. Throw the model away instead.")
-        consensus, clustering = self._left(old, kept)
-        return self._keep(State(consensus, clustering, old.history[kept]))
+        n_kept = int(np.count_nonzero(kept))
+        log = noted(old.log, FINAL, n_kept, n_forgotten=kept.size - n_kept)
+        return self._keep(replace(self._left(old, kept), log=log))
 
-    def _left(self, old: State, kept: NDArray[np.bool_]) -> tuple[Consensus, Clustering]:
+    def _left(self, old: State, kept: NDArray[np.bool_]) -> State:
         """Return what some samples leave: nothing that depends on the others but encoders."""
         consensus = keep(old.consensus, kept, type(self)._basis)
         reading = self._reading(consensus)
@@ -320,7 +325,7 @@ class FoldingEstimator(
             sharpen=reading.get("sharpen", False),
             groups=reading.get("groups") if len(old.clustering.centers) > 1 else None,
         )
-        return consensus, clustering
+        return State(consensus, clustering, old.history[kept], old.added[kept], old.log)
 
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
@@ -336,11 +341,12 @@ class FoldingEstimator(
             Seconds to wait for another program that writes to the file.
         """
         with store.writing(path, wait):
-            store.write(path, self._saved({}))
+            store.write(path, self._saved())
 
-    def _saved(self, folded: Mapping[str, datetime]) -> Saved:
+    def _saved(self) -> Saved:
         """Return what a file is to hold."""
-        saved = Saved(type(self).__name__, self.get_params(), getattr(self, "_state", None), folded)
+        state = getattr(self, "_state", None)
+        saved = Saved(type(self).__name__, self.get_params(), state, self._past)
         return saved if self.keep_encoders else _private(saved)
 
     def to_frame(self) -> pd.DataFrame:
@@ -379,6 +385,26 @@ class FoldingEstimator(
     def history_(self) -> pd.DataFrame:
         """The cluster of every sample after each fold: a column per view, −1 before it was seen."""
         return self._frame(self._fitted.history)
+
+    @property
+    def log_(self) -> pd.DataFrame:
+        """What was done to the model and when (UTC): a row per entry, see `viewfold.state.Event`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> model = ViewFold(2).fit({"labs": np.eye(6)}).forget([3])
+        >>> model.log_[["what", "view", "n_samples", "n_new", "n_forgotten"]]
+                 what  view  n_samples  n_new  n_forgotten
+        entry
+        1        fold  labs          6      6         <NA>
+        2      forget  None          5   <NA>            1
+        """
+        names = [field.name for field in fields(Event)]
+        frame = pd.DataFrame([asdict(event) for event in self._fitted.log], columns=names)
+        counts = [name for name in names if name.startswith("n_")]
+        return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
 
     def movers(self, view: str | int = -1) -> pd.DataFrame:
         """Return the samples that changed their cluster when a view was folded.
@@ -486,11 +512,38 @@ class FoldingEstimator(
             n_init=self.n_init,
             seed=seed,
         )
+        return self._noted(state, consensus, clustering)
+
+    def _noted(self, state: State | None, consensus: Consensus, clustering: Clustering) -> State:
+        """Return the state after a fold, with its entry in the log."""
         history = np.full(consensus.seen.shape, -1, np.int32)
         history[:, -1] = clustering.labels
-        if state is not None and previous is not None:
-            history[previous >= 0, :-1] = state.history
-        return State(consensus, clustering, history)
+        moved = 0
+        known = consensus.seen[:, :-1].any(axis=1)
+        if state is not None:
+            history[known, :-1] = state.history
+            moved = int(np.count_nonzero(state.history[:, -1] != history[known, -1]))
+        record = consensus.views[-1]
+        log = noted(
+            self._past if state is None else state.log,
+            "fold",
+            consensus.ids.size,
+            view=record.name,
+            n_new=record.n_new,
+            n_shared=record.n_shared,
+            n_moved=moved,
+        )
+        added = np.full(consensus.ids.size, log[-1].entry, np.int32)
+        if state is not None:
+            added[known] = state.added
+        views = (*consensus.views[:-1], replace(record, entry=log[-1].entry))
+        return State(replace(consensus, views=views), clustering, history, added, log)
+
+    @property
+    def _past(self) -> Log:
+        """The log before the first view: of a file whose folds were all taken back."""
+        past: Log = getattr(self, "_taken_back", ())
+        return past
 
     def _check_enough(self, n: int, view: View) -> None:
         if n < self.n_clusters:
@@ -845,7 +898,8 @@ def edit(
 
     Other writers wait. The file is replaced when the block ends, and stays as it is if the block
     raises. What a fold or `extend` did can be taken back with `viewfold.undo`; samples that were
-    forgotten are gone from there as well, and so are encoders if they are not kept any more.
+    forgotten are gone from there as well, and so are encoders if they are not kept any more. The
+    log gets an entry for every change.
 
     Parameters
     ----------
@@ -872,29 +926,31 @@ def edit(
     array([0, 1, 2, 3, 4, 5])
     """
     with store.writing(path, wait):
-        begin = None if new is None or os.path.exists(path) else new._saved({})
+        begin = None if new is None or os.path.exists(path) else new._saved()
         before = begin or store.read(path)
         assert before is not None
         model = model_of(before)
         yield model
-        time = now()
-        after = model._saved({name: before.folded.get(name, time) for name in _view_names(model)})
-        if after.state is before.state and after.params == before.params:
-            return
-        gone = _gone(before, after)
-        undone = _without(store.read(path, before=True), gone) if len(gone) else before
-        if undone is not None and not model.keep_encoders:
-            undone = _private(undone)
-        store.write(path, after, before=undone)
+        after = _following(before, model)
+        if after.log != before.log:
+            undone = _to_return_to(path, before, after)
+            if undone is not None and not model.keep_encoders:
+                undone = _private(undone)
+            store.write(path, after, before=undone)
 
 
-def undo(path: str | os.PathLike[str], *, wait: float = 60) -> FoldingEstimator:
-    """Return a ``.vf`` file to the state before the last fold or `extend`.
+def undo(
+    path: str | os.PathLike[str], *, entry: int | None = None, wait: float = 60
+) -> FoldingEstimator:
+    """Return a ``.vf`` file to the state before the last change. The log stays, and says so.
 
     Parameters
     ----------
     path : path
         The file.
+    entry : int, optional
+        The entry of the log that is to be taken back, as a safeguard against taking back another.
+        Needed after a `forget`, which cannot be taken back itself.
     wait : float, default=60
         Seconds to wait for another program that writes to the file.
 
@@ -902,33 +958,100 @@ def undo(path: str | os.PathLike[str], *, wait: float = 60) -> FoldingEstimator:
     -------
     FCMVC or ViewFold
         What the file holds now.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> import viewfold
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> viewfold.ViewFold(2).fit({"labs": np.eye(6)}).save(path)
+    >>> with viewfold.edit(path) as model:
+    ...     model = model.partial_fit(np.eye(6), view="scan")
+    >>> viewfold.undo(path).log_[["what", "view", "undoes"]]
+           what  view  undoes
+    entry
+    1      fold  labs    <NA>
+    2      fold  scan    <NA>
+    3      undo  None       2
     """
-    return model_of(store.undo(path, wait=wait))
+    with store.writing(path, wait):
+        log, taken = queries.undoing(path, entry)
+        earlier = store.read(path, before=True)
+        assert earlier is not None
+        n_samples = 0 if earlier.state is None else earlier.state.consensus.ids.size
+        log = noted(log, "undo", n_samples, undoes=taken[0].entry if taken else None)
+        back = _with_log(earlier, log)
+        store.write(path, back)
+    return model_of(back)
 
 
 def model_of(saved: Saved) -> FoldingEstimator:
     """Return the model that was saved."""
     kinds: dict[str, type[FoldingEstimator]] = {"FCMVC": FCMVC, "ViewFold": ViewFold}
     try:
-        model = kinds[saved.method](**saved.params)
+        # A copy: a RandomState goes on, and what was saved must not.
+        model = kinds[saved.method](**deepcopy(dict(saved.params)))
         model._validate_params()
     except (KeyError, TypeError, ValueError):
         raise store.StateFileError(
             f"The file holds a {saved.method} with {sorted(saved.params)}, which this viewfold "
             "does not know. Install a newer one."
         ) from None
+    if saved.past:
+        model._taken_back = saved.past
     return model if saved.state is None else model._keep(saved.state)
 
 
-def _view_names(model: FoldingEstimator) -> list[str]:
-    return [record.name for record in model.views_] if hasattr(model, "_state") else []
+def _with_log(saved: Saved, log: Log) -> Saved:
+    if saved.state is None:
+        return replace(saved, past=log)
+    return replace(saved, state=replace(saved.state, log=log))
+
+
+def _following(before: Saved, model: FoldingEstimator) -> Saved:
+    """Return what a model is now, with a log that goes on from the one before."""
+    after = model._saved()
+    if after.state is not None and after.log[: len(before.log)] != before.log:
+        after = replace(after, state=after.state.after(before.log))  # `fit` begins a new one
+    if _settings(after) != _settings(before):
+        n_samples = 0 if after.state is None else after.state.consensus.ids.size
+        after = _with_log(after, noted(after.log, "params", n_samples))
+    return after
+
+
+def _settings(saved: Saved) -> dict[str, Any]:
+    """Return the parameters; a RandomState goes on by itself, which is no change of it."""
+    return {
+        name: np.random.RandomState if isinstance(value, np.random.RandomState) else value
+        for name, value in saved.params.items()
+    }
+
+
+def _to_return_to(path: str | os.PathLike[str], before: Saved, after: Saved) -> Saved | None:
+    """Return the state that undo is to return to: no sample is in it that was forgotten."""
+    gone = _gone(before, after)
+    if any(event.what != FINAL for event in after.log[len(before.log) :]):
+        return _without(before, gone)
+    if not os.path.exists(path):
+        return None
+    try:
+        return _without(store.read(path, before=True), gone)
+    except store.StateFileError as error:
+        warnings.warn(
+            f"The part of the file that undo returns to is damaged and was left out: {error}",
+            stacklevel=4,
+        )
+        return None
 
 
 def _gone(old: Saved, new: Saved) -> pd.Index:
-    """Return the samples that were forgotten."""
+    """Return the samples that were forgotten, also if they came again."""
     if old.state is None or new.state is None:
         return pd.Index([])
     ids, kept = (pd.Index(saved.state.consensus.ids) for saved in (old, new) if saved.state)
+    if any(event.what == FINAL for event in new.log[len(old.log) :]):
+        kept = kept[new.state.added <= len(old.log)]
     return ids[:0] if ids.equals(kept) else ids[kept.get_indexer(ids) < 0]
 
 
@@ -945,8 +1068,7 @@ def _without(saved: Saved | None, gone: pd.Index) -> Saved | None:
     """Return a state to return to, without samples that were forgotten."""
     if saved is None or saved.state is None:
         return saved
-    model = model_of(saved)
-    known = gone.intersection(pd.Index(model.ids_))
-    if known.size == model.ids_.size:
-        return None
-    return model.forget(known)._saved(saved.folded) if known.size else saved
+    kept = ~pd.Index(saved.state.consensus.ids).isin(gone)
+    if kept.all():
+        return saved
+    return replace(saved, state=model_of(saved)._left(saved.state, kept)) if kept.any() else None

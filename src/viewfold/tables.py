@@ -1,36 +1,39 @@
 """A model's state as tables, and back: what a ``.vf`` file holds, without the file.
 
-The tables are Arrow's: ``meta``, ``views``, ``samples`` and ``arrays``, as docs/format.md describes
-them. A digest of all of them tells whether anybody else has changed one.
+The tables are Arrow's: ``meta``, ``views``, ``samples``, ``arrays`` and ``log``, as docs/format.md
+describes them. Digests of all of them tell whether anybody else has changed one. What models are
+made of is imported where one is made: commands that read a table need none.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any, cast
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from viewfold.blocks import Array
-from viewfold.clustering import Clustering
-from viewfold.consensus import Consensus, ViewRecord
+from viewfold import digests
+from viewfold._version import __version__
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
-from viewfold.methods.parts import put_together, take_apart
-from viewfold.state import State
+from viewfold.state import Event, Log, State
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from viewfold.blocks import Array
+    from viewfold.methods.parts import Part
+
+FORMAT = 2
 """Version of the format. Files of every version up to this one can be read."""
 
 NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 """What arrays in a file may hold."""
+
+CHANGED = "its content was damaged, or changed by another program"
+
+ARRAY = ("array", 1)
+"""The tag of arrays; see `viewfold.methods.parts` for those of everything that has parts."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,19 @@ class Saved:
         Its parameters.
     state : State or None
         What it has learned; None before the first view.
-    folded : dict
-        When each view was folded into the file: its name, and the time (UTC).
+    past : tuple of Event
+        The log of a file without a state: empty, or all that was done and taken back.
     """
 
     method: str
     params: Mapping[str, Any]
     state: State | None
-    folded: Mapping[str, datetime]
+    past: Log = ()
 
-
-def now() -> datetime:
-    """Return the time in UTC, as files hold it."""
-    return datetime.now(UTC).replace(tzinfo=None)
+    @property
+    def log(self) -> Log:
+        """All that was done."""
+        return self.past if self.state is None else self.state.log
 
 
 # -- from a state to tables
@@ -66,12 +69,13 @@ def now() -> datetime:
 def to_tables(saved: Saved) -> dict[str, pa.Table]:
     """Return all tables of a state, by name."""
     samples = _no_samples() if saved.state is None else _samples(saved.state)
-    views, arrays, meta = _views(saved), _arrays(saved.state), _meta(saved)
-    digest = Digest()
-    digest.add(samples)
-    meta["digest"] = digest.seal(meta, views, arrays)
+    small = {"views": _views(saved.state), "arrays": _arrays(saved.state), "log": _log(saved.log)}
+    meta = _meta(saved)
+    meta["digests"] = {"samples": digests.of_columns(samples)}
+    meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
+    meta["digest"] = digests.of_meta(meta)
     entries = pa.table({"key": list(meta), "value": [json.dumps(v) for v in meta.values()]})
-    return {"meta": entries, "views": views, "samples": samples, "arrays": arrays}
+    return {"meta": entries, "samples": samples, **small}
 
 
 def _samples(state: State) -> pa.Table:
@@ -82,6 +86,7 @@ def _samples(state: State) -> pa.Table:
         "id": pa.array(ids, pa.int64() if kind == "int" else pa.string()),
         "label": np.ascontiguousarray(state.history[:, -1]),
         "confidence": state.clustering.confidence(consensus.embedding).astype(np.float32),
+        "added": state.added,
         "views_seen": _as_lists(consensus.seen),
         "history": _as_lists(state.history),
         "embedding": _as_lists(consensus.embedding),
@@ -93,6 +98,7 @@ def _samples(state: State) -> pa.Table:
 
 def _no_samples() -> pa.Table:
     columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
+    columns["added"] = pa.int32()
     rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
     lists = {name: pa.list_(kind, 1) for name, kind in rows.items()}
     return pa.schema({**columns, **lists}).empty_table()
@@ -101,6 +107,8 @@ def _no_samples() -> pa.Table:
 def _kind_of_ids(ids: Array) -> str:
     if ids.dtype != object:
         return "int"
+    import pandas as pd
+
     return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
 
 
@@ -109,8 +117,8 @@ def _as_lists(rows: Array) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(rows)), rows.shape[1])
 
 
-def _views(saved: Saved) -> pa.Table:
-    records = saved.state.consensus.views if saved.state else ()
+def _views(state: State | None) -> pa.Table:
+    records = () if state is None else state.consensus.views
     columns = {
         "fold": pa.int32(),
         "name": pa.string(),
@@ -122,21 +130,36 @@ def _views(saved: Saved) -> pa.Table:
         "objective": pa.list_(pa.float64()),
         "agreement": pa.float64(),
         "features": pa.list_(pa.string()),
-        "folded": pa.timestamp("us"),
+        "entry": pa.int32(),
     }
     rows = [
         {
             "fold": i + 1,
             **{f.name: getattr(record, f.name) for f in fields(record) if f.name in columns},
-            "folded": saved.folded.get(record.name) or now(),
         }
         for i, record in enumerate(records)
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
 
+def _log(log: Log) -> pa.Table:
+    counts = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten")
+    columns = {
+        "entry": pa.int32(),
+        "what": pa.string(),
+        "time": pa.timestamp("us", "UTC"),
+        "version": pa.string(),
+        "view": pa.string(),
+        **{name: pa.int64() for name in counts},
+        "undoes": pa.int32(),
+    }
+    return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
+
+
 def _arrays(state: State | None) -> pa.Table:
-    parts: dict[str, str | Array] = {}
+    from viewfold.methods.parts import take_apart
+
+    parts: dict[str, Part] = {}
     if state is not None:
         parts |= {"centers": state.clustering.centers, "projection": state.clustering.projection}
         for i, record in enumerate(state.consensus.views):
@@ -145,7 +168,9 @@ def _arrays(state: State | None) -> pa.Table:
             parts |= take_apart(turn, f"turn/{i + 1}")
     columns = {
         "name": pa.string(),
-        "kind": pa.string(),
+        "type": pa.string(),
+        "version": pa.int32(),
+        "dtype": pa.string(),
         "shape": pa.list_(pa.int64()),
         "by_column": pa.bool_(),
         "data": pa.binary(),
@@ -154,14 +179,16 @@ def _arrays(state: State | None) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
 
-def _row(part: str | Array) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"kind": part}
+def _row(part: Part) -> dict[str, Any]:
+    if isinstance(part, tuple):
+        return part._asdict()
     assert part.dtype.name in NUMBERS
     # An array laid out by columns comes back so: BLAS may round differently otherwise.
     by_column = part.flags.f_contiguous and not part.flags.c_contiguous
     return {
-        "kind": part.dtype.name,
+        "type": ARRAY[0],
+        "version": ARRAY[1],
+        "dtype": part.dtype.name,
         "shape": list(part.shape),
         "by_column": by_column,
         "data": part.tobytes("F" if by_column else "C"),
@@ -172,7 +199,7 @@ def _meta(saved: Saved) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "format": "viewfold",
         "version": FORMAT,
-        "written_by": f"viewfold {version('viewfold')}",
+        "written_by": f"viewfold {__version__}",
         "method": saved.method,
         "params": {name: _plain(value) for name, value in saved.params.items()},
     }
@@ -222,11 +249,17 @@ def read_meta(table: pa.Table) -> dict[str, Any]:
             "newer viewfold",
             NewerFormatError,
         )
+    if meta["version"] > 1 and digests.of_meta(meta) != meta["digest"]:
+        raise UnreadableError(CHANGED)
     return meta
 
 
 def from_tables(
-    meta: dict[str, Any], views: pa.Table, arrays: pa.Table, samples: Iterable[pa.RecordBatch]
+    meta: dict[str, Any],
+    views: pa.Table,
+    arrays: pa.Table,
+    samples: Iterable[pa.RecordBatch],
+    log: pa.Table | None = None,
 ) -> Saved:
     """Return the state that tables hold.
 
@@ -238,6 +271,8 @@ def from_tables(
         The tables of these names.
     samples : iterable of pyarrow.RecordBatch
         The table ``samples``, in batches of any size.
+    log : pyarrow.Table, optional
+        The table of this name; files of format 1 have none.
 
     Returns
     -------
@@ -249,18 +284,69 @@ def from_tables(
         If the tables are not as they were written. Of tables that are damaged in other ways, any
         other exception.
     """
-    digest = Digest()
+    digest = digests.Columns()
     columns = _gather(samples, meta.get("n_samples", 0), digest)
-    sealed = meta.pop("digest")
-    if digest.seal(meta, views, arrays) != sealed:
-        raise UnreadableError("its content was changed by another program")
-    folded = dict(zip(views["name"].to_pylist(), views["folded"].to_pylist(), strict=True))
+    rows, parts = views.to_pylist(), arrays.to_pylist()
+    if log is None:
+        if digests.of_format_1(meta, digest.found(), views, arrays) != meta["digest"]:
+            raise UnreadableError(CHANGED)
+        events = _from_format_1(digests.plain(views).to_pylist(), rows, parts, columns)
+    else:
+        small = {"views": views, "arrays": arrays, "log": log}
+        found = {name: digests.of_table(table) for name, table in small.items()}
+        if {"samples": digest.found(), **found} != meta["digests"]:
+            raise UnreadableError(CHANGED)
+        events = events_of(log)
     params = {name: _from_plain(value) for name, value in meta["params"].items()}
-    state = _state(meta, views, arrays, columns) if "n_samples" in meta else None
-    return Saved(meta["method"], params, state, folded)
+    if "n_samples" not in meta:
+        return Saved(meta["method"], params, None, events)
+    return Saved(meta["method"], params, _state(meta, rows, parts, columns, events))
 
 
-def _gather(batches: Iterable[pa.RecordBatch], n: int, digest: Digest) -> dict[str, Array]:
+def events_of(log: pa.Table) -> Log:
+    """Return the events of the table ``log``."""
+    return tuple(
+        Event(**{**row, "time": digests.time_of(row["time"])})
+        for row in digests.plain(log).to_pylist()
+    )
+
+
+def _from_format_1(
+    timed: list[dict[str, Any]],
+    views: list[dict[str, Any]],
+    arrays: list[dict[str, Any]],
+    samples: dict[str, Array],
+) -> Log:
+    """Bring what a file of format 1 holds up to date, in place; return the log as far as known."""
+    for row in arrays:
+        kind = row.pop("kind")
+        tag = ARRAY if row["shape"] is not None else (kind.lower(), 1)
+        row |= {"type": tag[0], "version": tag[1], "dtype": kind}
+    for row in views:
+        row["entry"] = row["fold"]
+        del row["folded"]
+    if not views:
+        return ()
+    history = samples["history"]
+    known = history >= 0
+    samples["added"] = (1 + known.argmax(axis=1)).astype(np.int32)
+    return tuple(
+        Event(
+            entry=row["fold"],
+            what="fold",
+            time=digests.time_of(row["folded"]),
+            version=None,
+            view=row["name"],
+            n_samples=int(known[:, i].sum()),
+            n_new=row["n_new"],
+            n_shared=row["n_shared"],
+            n_moved=int((known[:, i - 1] & (history[:, i - 1] != history[:, i])).sum()) if i else 0,
+        )
+        for i, row in enumerate(timed)
+    )
+
+
+def _gather(batches: Iterable[pa.RecordBatch], n: int, digest: digests.Columns) -> dict[str, Array]:
     """Return the columns of a table with n rows as arrays."""
     columns: dict[str, Array] = {}
     at = 0
@@ -281,23 +367,31 @@ def _gather(batches: Iterable[pa.RecordBatch], n: int, digest: Digest) -> dict[s
 
 
 def _state(
-    meta: dict[str, Any], views: pa.Table, arrays: pa.Table, samples: dict[str, Array]
+    meta: dict[str, Any],
+    views: list[dict[str, Any]],
+    arrays: list[dict[str, Any]],
+    samples: dict[str, Array],
+    log: Log,
 ) -> State:
+    from viewfold.clustering import Clustering
+    from viewfold.consensus import Consensus, ViewRecord
+    from viewfold.methods.parts import put_together
+
     ids, history = samples["id"], samples["history"]
     if meta["ids"] == "mixed":
         is_int = samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
-    parts = {row["name"]: _part(row) for row in arrays.to_pylist()}
+    parts = {row["name"]: _part(row) for row in arrays}
     records = []
-    for row in views.to_pylist():
-        fold, _ = row.pop("fold"), row.pop("folded")
+    for row in views:
+        fold = row.pop("fold")
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
         records.append(ViewRecord(**row, encoder=put_together(parts, f"encoder/{fold}")))
     # Earlier files know no turns: their encoders are of the present consensus.
-    turns = tuple(cast(Array | None, parts.get(f"turn/{i + 1}")) for i in range(len(records)))
+    turns = tuple(cast("Array | None", parts.get(f"turn/{i + 1}")) for i in range(len(records)))
     labels = history[:, -1].astype(np.intp)
-    centers = cast(Array, parts["centers"])  # earlier files know no groups
+    centers = cast("Array", parts["centers"])  # earlier files know no groups
     return State(
         Consensus(
             ids,
@@ -308,56 +402,22 @@ def _state(
             turns,
         ),
         Clustering(
-            labels, cast(Array, parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
+            labels, cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),
         history,
+        samples["added"],
+        log,
     )
 
 
-def _part(row: dict[str, Any]) -> str | Array:
+def _part(row: dict[str, Any]) -> Part:
+    from viewfold.methods.parts import Tag
+
     if row["shape"] is None:
-        return cast(str, row["kind"])
-    if row["kind"] not in NUMBERS:
-        raise UnreadableError(f"it holds an array of {row['kind']}")
+        return Tag(row["type"], row["version"])
+    if row["dtype"] not in NUMBERS:
+        raise UnreadableError(f"it holds an array of {row['dtype']}")
     order = "F" if row["by_column"] else "C"
     # A bytearray, so that the array is one's own to write to.
-    flat = np.frombuffer(bytearray(row["data"]), row["kind"])
+    flat = np.frombuffer(bytearray(row["data"]), row["dtype"])
     return flat.reshape(row["shape"], order=cast(Any, order))
-
-
-class Digest:
-    """What tables say, in a few bytes, however they are cut into batches."""
-
-    def __init__(self) -> None:
-        self.columns: dict[str, Any] = {}
-
-    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Take more rows of the large table in."""
-        batches = rows.to_batches() if isinstance(rows, pa.Table) else [rows]
-        for batch in batches:
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                self._add(name, column)
-
-    def _add(self, name: str, values: pa.Array) -> None:
-        if pa.types.is_fixed_size_list(values.type):
-            name, values = f"{name}[{values.type.list_size}]", values.flatten()
-        if pa.types.is_string(values.type):
-            self._add(f"length of {name}", pc.binary_length(values))
-            _, places, characters = values.buffers()
-            ends = np.frombuffer(places, np.int32)[[values.offset, values.offset + len(values)]]
-            content: Any = memoryview(characters or b"")[ends[0] : ends[1]]
-        else:
-            content = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
-            name = f"{name} {content.dtype}"
-        self.columns.setdefault(name, hashlib.sha256()).update(content)
-
-    def seal(self, meta: dict[str, Any], *small: pa.Table) -> str:
-        """Return the digest of all rows, and of the small tables beside them."""
-        large = sorted((name, digest.hexdigest()) for name, digest in self.columns.items())
-        whole = hashlib.sha256(json.dumps([meta, large], sort_keys=True).encode())
-        for table in small:
-            for row in table.to_pylist():
-                data = row.pop("data", None) or b""
-                whole.update(repr(sorted(row.items())).encode())
-                whole.update(data)
-        return whole.hexdigest()

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from viewfold import ViewFold
+from viewfold import ViewFold, edit
 from viewfold.tables import FORMAT
 
 
 def main() -> None:
-    """Fold two small views and write what a reader must find."""
+    """Fold two small views, add samples, forget one, and write what a reader must find."""
     path = Path(__file__).with_name(f"{FORMAT}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
@@ -25,16 +25,23 @@ def main() -> None:
     labs = pd.DataFrame(4 * np.eye(3, 5)[y] + rng.normal(size=(60, 5))).add_prefix("lab")
     labs.index = [f"p{i}" for i in range(60)]
     scan = rng.poisson(0.2 + 3 * np.eye(3, 80)[y]).astype(float)
-    model = ViewFold(3, random_state=0).partial_fit(labs.iloc[:50], view="labs")
-    model.partial_fit(scan[10:], ids=labs.index[10:], view="scan")
-    model.save(path)
+    with edit(path, new=ViewFold(3, random_state=0)) as model:
+        model.partial_fit(labs.iloc[:50], view="labs")
+        model.partial_fit(scan[10:], ids=labs.index[10:], view="scan")
+    with edit(path) as model:
+        model.extend(labs.iloc[:3].rename("new {}".format), view="labs")
+    with edit(path) as model:
+        model.forget(["p7"])
     expected = {
         "method": "ViewFold",
         "views": ["labs", "scan"],
+        "log": [event.what for event in model._state.log],
+        "added": model._state.added.tolist(),
         "labels": model.to_frame()["cluster"].to_dict(),
         "rows": labs.iloc[50:].to_numpy().tolist(),
         "predicted": model.predict(labs.iloc[50:], view="labs").tolist(),
     }
+    path.with_name(f".{path.name}.lock").unlink()
     path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
 
 

@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viewfold._output import replacing
+
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
 FORMATS = ("html", "md", "csv", "tex", "svg", "png", "pdf")
+_ENDINGS = tuple(f".{name}" for name in FORMATS)
 _SECTIONS = {
     "complete": ("Complete views", "All samples are in all views."),
     "incomplete": (
@@ -127,7 +130,8 @@ def write(
             texts |= {f"{key}.tex": _sheets.latex(sheet) for key, sheet in sheets.items()}
     written = []
     for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with replacing(folder / name, _ENDINGS) as draft:
+            draft.write_text(text, encoding="utf-8")
         written.append(folder / name)
     return written + _save(
         folder, drawn, [name for name in wanted if name in ("svg", "png", "pdf")]
@@ -143,7 +147,8 @@ def _save(folder: Path, drawn: dict[str, Figure], formats: list[str]) -> list[Pa
             for kind in formats:
                 path = folder / f"{_file_name(name)}.{kind}"
                 undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
-                figure.savefig(path, dpi=200, metadata=undated)
+                with replacing(path, _ENDINGS) as draft:
+                    figure.savefig(draft, format=kind, dpi=200, metadata=undated)
                 written.append(path)
     return written
 

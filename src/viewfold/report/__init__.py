@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold import __version__, plot
+from viewfold._output import PAGES, replacing
 from viewfold.plot import some
 from viewfold.report._svg import marker, svg
 
@@ -52,17 +53,8 @@ def write(
     PosixPath('report.html')
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no directory {str(path.parent)!r} to write {path.name!r} into; make it."
-        )
-    page = render(model, title=title)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(page, encoding="utf-8", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path, PAGES) as draft:
+        draft.write_text(render(model, title=title), encoding="utf-8", newline="\n")
     return path
 
 

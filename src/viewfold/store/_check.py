@@ -26,7 +26,7 @@ AXES: dict[str, dict[str, str]] = {
     "Text": {"idf": "d"},
     "Scaling": {"shift": "d", "mean": "d", "weight": "d"},
     "Landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
-    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
+    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr", "offset": "r"},
 }
 """The axes of every array in an encoder: features d, columns of the embedding r, directions q,
 landmarks m and their coordinates c, scores used l, descriptions f = l + c."""

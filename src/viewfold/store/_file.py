@@ -7,15 +7,16 @@ that readers see the state before or after, are never kept waiting, and a crash 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from viewfold.errors import StateFileError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
-from viewfold.store._lock import own_turn, writing
+from viewfold.store._lock import own_turn
 from viewfold.store._replace import replacing
 from viewfold.tables import FORMAT, Saved, from_tables, read_meta, to_tables
 
@@ -72,47 +73,30 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
     StateFileError
         If the file is damaged, foreign or of a newer version.
     """
-    target = Path(os.path.realpath(path))
-    with reading(target) as db:
-        _catalogue.check(db, target.stat().st_size, FORMAT)
+    with opened(path) as db:
         if before and not _catalogue.has_undo(db):
             return None
         return _get(db, "undo" if before else "main")
 
 
-def undo(path: str | os.PathLike[str], *, wait: float = 60) -> Saved:
-    """Return a file to the state before the last fold.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    wait : float, default=60
-        Seconds to wait for another writer.
-
-    Returns
-    -------
-    Saved
-        What the file holds now.
-    """
-    with writing(path, wait):
-        saved = read(path, before=True)
-        if saved is None:
-            raise StateFileError(
-                f"There is nothing to undo in {Path(path).name}: it holds no state before the last "
-                "fold. One step can be undone."
-            )
-        write(path, saved)
-    return saved
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file for SQL, read-only, as the database ``old``, after a look at its catalogue."""
+    with reading(path) as db:
+        _catalogue.check(db, os.stat(path).st_size, FORMAT)
+        yield db
 
 
 HISTORY = """
-SELECT id, fold, name AS view,
-       CASE WHEN fold > 1 AND history[fold - 1] >= 0 THEN history[fold - 1] END AS previous,
-       history[fold] AS label, folded
-FROM {0}.samples, {0}.views
-WHERE history[fold] >= 0 AND (fold = 1 OR history[fold] <> history[fold - 1])
+SELECT id, entry, what, view, time,
+       CASE WHEN entry > added THEN history[fold - 1] END AS previous, history[fold] AS label
+FROM (SELECT l.*, v.fold, v.entry AS folded
+      FROM {0}.log l ASOF JOIN {0}.views v ON l.entry >= v.entry)
+JOIN {0}.samples ON entry >= added
+WHERE entry = added OR (entry = folded AND history[fold] <> history[fold - 1])
 """
+"""Who came by which entry of the log, and who moved; a sample that came by an extend is in the
+column of the fold before."""
 
 
 def _layout(saved: Saved) -> str:
@@ -143,9 +127,10 @@ def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
     _check.check_views(views, empty=empty)
     _check.check_claims(table("arrays", data="octet_length(data) AS bytes").to_arrow_table())
     arrays = table("arrays").to_arrow_table()
+    log = table("log").to_arrow_table() if meta["version"] > 1 else None
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
     _check.check_meta(meta, n_samples, _catalogue.columns_of(db, schema, "samples"))
     samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
-    saved = from_tables(meta, views, arrays, samples)
+    saved = from_tables(meta, views, arrays, samples, log)
     _check.check_saved(saved)
     return saved

@@ -1,0 +1,200 @@
+"""Where results are written: beside the file that they replace, and renamed when they are complete.
+
+An error leaves what was there before, and nothing else. Nothing is ever written over a state file
+or a file that was read. Only the standard library is imported before a table is written.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from viewfold import store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+StrPath = str | os.PathLike[str]
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+"""The formats of tables, by the endings of their files."""
+
+PAGES = (".html", ".htm")
+"""Those of reports."""
+
+
+def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ()) -> Path:
+    """Return where to write, if that can be: before any work is done for it.
+
+    Parameters
+    ----------
+    path : path
+        The file to be written; links are followed.
+    endings : sequence of str
+        What its name may end with.
+    inputs : iterable of path
+        Files, folders and patterns that are read: none of their files may be replaced.
+
+    Returns
+    -------
+    Path
+        The file that the path leads to.
+    """
+    shown, target = Path(path), Path(os.path.realpath(path))
+    if shown.suffix.lower() not in endings:
+        raise ValueError(
+            f"Cannot write {shown}: its name should end with one of {', '.join(endings)}."
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {target.parent}. Make it first.")
+    if _is_state(target):
+        raise ValueError(f"{shown} is a state file, or the lock of one. Choose another name.")
+    if not target.exists():
+        return target
+    if not target.is_file():
+        raise ValueError(f"{shown} is not a file that can be replaced. Choose another name.")
+    for read in inputs:
+        for file in _files(read):
+            if os.path.samefile(file, target):
+                raise ValueError(f"{shown} is an input ({file}). Choose another name.")
+    return target
+
+
+def _is_state(path: Path) -> bool:
+    """Tell whether a path is that of a state file, whatever it is called, or of what guards it."""
+    if path.name.lower().endswith((".vf", ".vf.lock", ".vf.wal")):
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(12)[8:] == b"DUCK"
+
+
+def _files(path: StrPath) -> list[str]:
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        return [os.path.join(folder, file) for folder, _, here in os.walk(name) for file in here]
+    return [name] if os.path.exists(name) else [file for file in glob(name) if os.path.exists(file)]
+
+
+@contextmanager
+def replacing(
+    path: StrPath,
+    endings: Sequence[str],
+    inputs: Iterable[StrPath] = (),
+    private: StrPath | None = None,
+) -> Iterator[Path]:
+    """Yield a file beside the one to be written; it takes its place if the block succeeds.
+
+    Parameters
+    ----------
+    path, endings, inputs
+        See `check`.
+    private : path, optional
+        A new file may be read by those who may read this one; without it, by its owner only. A
+        file that is replaced keeps its mode.
+
+    Yields
+    ------
+    Path
+        Where to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from viewfold._output import replacing
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> with replacing(path, [".csv"]) as draft:
+    ...     _ = draft.write_text("id,cluster")
+    >>> path.read_text()
+    'id,cluster'
+    """
+    with store.replacing(check(path, endings, inputs), like=private) as draft:
+        yield draft
+
+
+# -- tables
+
+
+def write_table(
+    table: pa.Table, path: StrPath, inputs: Iterable[StrPath] = (), private: StrPath | None = None
+) -> None:
+    """Write a table in the format that the file's name tells."""
+    with replacing(path, TABLES, inputs, private) as draft:
+        _writers[Path(path).suffix.lower()](table, draft)
+
+
+def print_table(table: pa.Table) -> None:
+    """Write a table to standard output as CSV."""
+    _delimited(table, sys.stdout, ",")
+
+
+def rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows, as Python has them; ids that are numbers are numbers."""
+    for batch in table.to_batches(max_chunksize=2**16):
+        columns = dict(zip(batch.schema.names, map(_values, batch.columns), strict=True))
+        if "id_is_int" in columns:
+            marks = columns.pop("id_is_int")
+            pairs = zip(columns["id"], marks, strict=True)
+            columns["id"] = [int(i) if number else i for i, number in pairs]
+        yield from zip(*columns.values(), strict=True)
+
+
+def names(table: pa.Table) -> list[str]:
+    """Return the names of the columns of `rows`."""
+    return [name for name in table.column_names if name != "id_is_int"]
+
+
+def _values(column: pa.Array) -> list[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_float32(column.type):
+        # 0.1 and not 0.10000000149: the shortest number that is this one in single precision.
+        column = column.cast(pa.string()).cast(pa.float64())
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _delimited(table: pa.Table, file: TextIO, delimiter: str) -> None:
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(names(table))
+    writer.writerows(rows(table))
+
+
+def _csv(table: pa.Table, path: Path, delimiter: str = ",") -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        _delimited(table, file, delimiter)
+
+
+def _tsv(table: pa.Table, path: Path) -> None:
+    _csv(table, path, "\t")
+
+
+def _lines(table: pa.Table, path: Path) -> None:
+    columns = names(table)
+    with path.open("w", encoding="utf-8") as file:
+        for row in rows(table):
+            facts = dict(zip(columns, row, strict=True))
+            file.write(json.dumps(facts, default=str, ensure_ascii=False) + "\n")
+
+
+def _parquet(table: pa.Table, path: Path) -> None:
+    from pyarrow import parquet
+
+    parquet.write_table(table.select(names(table)), path)
+
+
+_writers: dict[str, Callable[[pa.Table, Path], None]] = {
+    ".csv": _csv,
+    ".tsv": _tsv,
+    ".parquet": _parquet,
+    ".jsonl": _lines,
+}

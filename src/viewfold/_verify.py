@@ -1,0 +1,125 @@
+"""Look a whole ``.vf`` file over: what is wrong with it, and what can be saved.
+
+Commands check what they read; this reads everything, the state that undo returns to included.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from viewfold import queries, store
+from viewfold.estimators import model_of
+from viewfold.state import Log
+from viewfold.store import StateFileError
+from viewfold.tables import Saved
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found in a file.
+
+    Attributes
+    ----------
+    file : str
+        The file.
+    problems : tuple of str
+        What is wrong; empty if nothing is.
+    rescue : tuple of str
+        What can be saved of a file with problems, and how.
+    """
+
+    file: str
+    problems: tuple[str, ...]
+    rescue: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify(path: str | os.PathLike[str]) -> Verdict:
+    """Read everything in a ``.vf`` file and check what the format promises.
+
+    Parameters
+    ----------
+    path : path
+        The file. It stays as it is.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> import numpy as np
+    >>> import viewfold
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> viewfold.ViewFold(2).fit(np.eye(6)).save(path)
+    >>> viewfold.verify(path).whole
+    True
+    """
+    now, wrong_now = _tried(lambda: _checked(store.read(path)))
+    earlier, wrong_earlier = _tried(lambda: _checked(store.read(path, before=True)))
+    if now and earlier and now.log[: len(earlier.log)] != earlier.log:
+        wrong_earlier = "its log is not the beginning of the log of now"
+    problems = [f"The state: {wrong_now}"] if wrong_now else []
+    problems += [f"What undo returns to: {wrong_earlier}"] if wrong_earlier else []
+    rescue: list[str] = []
+    if wrong_now:
+        rescue = _rescue(path, can_undo=earlier is not None)
+    elif wrong_earlier:
+        rescue = ["The state is whole; the next change to it leaves the damaged part out."]
+    return Verdict(os.fspath(path), tuple(problems), tuple(rescue))
+
+
+def _tried(question: Callable[[], Any]) -> tuple[Any, str]:
+    try:
+        return question(), ""
+    except StateFileError as error:
+        return None, str(error)
+
+
+def _checked(saved: Saved | None) -> Saved | None:
+    """Return what was read, if a model can be made of it and its log fits it."""
+    if saved is None:
+        return None
+    model_of(saved)
+    log = saved.log
+    if [event.entry for event in log] != list(range(1, len(log) + 1)):
+        raise StateFileError("the entries of the log are not 1, 2, 3, …")
+    if saved.state is not None:
+        came, folded = _entries(log, "fold", "extend"), _entries(log, "fold")
+        if not np.isin(saved.state.added, came).all():
+            raise StateFileError("samples came by entries that the log does not have")
+        if not {view.entry for view in saved.state.consensus.views} <= set(folded):
+            raise StateFileError("views were folded by entries that the log does not have")
+    return saved
+
+
+def _entries(log: Log, *what: str) -> list[int]:
+    return [event.entry for event in log if event.what in what]
+
+
+def _rescue(path: str | os.PathLike[str], *, can_undo: bool) -> list[str]:
+    """Find out what of a damaged file can still be read."""
+    ways = []
+    if can_undo and not _tried(lambda: queries.undoing(path))[1]:
+        ways.append(f"The state before the last change is whole: viewfold undo {path}")
+    exports = {
+        f"All there is per sample can be exported: viewfold export {path} -o samples.parquet": (
+            queries.everything
+        ),
+        f"Labels can be exported: viewfold labels {path} -o labels.csv": queries.labels,
+        f"The log can be read: viewfold history {path} -o log.csv": queries.log,
+    }
+    for said, question in exports.items():
+        if not _tried(lambda question=question: question(path))[1]:  # type: ignore[misc]
+            ways.append(said)
+    return ways or ["Nothing can be read: use a copy of the file."]

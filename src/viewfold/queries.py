@@ -1,0 +1,270 @@
+"""What is read from a ``.vf`` file without making the model: by SQL, and only what is needed.
+
+Every answer is checked: the columns and tables that it comes from are compared with their digests.
+`viewfold.verify` and `viewfold.load` compare all of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from viewfold import digests, store
+from viewfold.errors import UnreadableError
+from viewfold.state import FINAL, Log, undoable
+from viewfold.tables import CHANGED, events_of, read_meta, to_tables
+
+StrPath = str | os.PathLike[str]
+
+SMALL = ("views", "log")
+
+FOLDS = """
+SELECT l.*, v.fold, v.entry AS folded FROM log l ASOF JOIN views v ON l.entry >= v.entry
+"""
+"""The log with, for every entry, the column of `history` that holds the labels of then."""
+
+
+@contextmanager
+def opened(
+    path: StrPath, *columns: str, small: Sequence[str] = SMALL
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
+    """Open a file for questions to some columns of ``samples`` and some of the other tables.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    *columns : str
+        Columns of ``samples``.
+    small : sequence of str
+        Other tables.
+
+    Yields
+    ------
+    connection, dict
+        A database with these tables, checked, in the present format; what ``meta`` says.
+    """
+    with store.opened(path) as db:
+        meta = read_meta(db.sql("FROM old.main.meta").to_arrow_table())
+        if meta["version"] > 1:
+            check(db, meta, "main", _present(meta, columns), small)
+            db.execute("USE old.main")
+            yield db, meta
+            return
+    made = to_tables(_read(path))
+    with duckdb.connect(":memory:") as db:
+        for name, table in made.items():
+            db.register(name, table)
+        yield db, read_meta(made["meta"])
+
+
+def check(
+    db: duckdb.DuckDBPyConnection,
+    meta: dict[str, Any],
+    schema: str,
+    columns: Sequence[str],
+    small: Sequence[str],
+) -> None:
+    """Compare tables with their digests.
+
+    Raises
+    ------
+    UnreadableError
+        If one is not as it was written.
+    """
+    found: dict[str, Any] = {
+        name: digests.of_table(db.sql(f"FROM old.{schema}.{name}").to_arrow_table())
+        for name in small
+    }
+    known = meta["digests"]
+    if any(known[name] != found[name] for name in small):
+        raise UnreadableError(CHANGED)
+    if columns and "n_samples" in meta:
+        rows = db.sql(f"SELECT {', '.join(columns)} FROM old.{schema}.samples")
+        of_columns = digests.of_columns(pa.RecordBatchReader.from_stream(rows))
+        if not of_columns or not of_columns.items() <= known["samples"].items():
+            raise UnreadableError(CHANGED)
+
+
+def _present(meta: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    """Return columns, and with mixed ids the one that tells them apart."""
+    return [*columns, *(["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else [])]
+
+
+def _read(path: StrPath) -> Any:
+    saved = store.read(path)
+    assert saved is not None
+    return saved
+
+
+def _mixed(meta: dict[str, Any]) -> str:
+    return ", id_is_int" if meta.get("ids") == "mixed" else ""
+
+
+# -- questions
+
+
+def labels(path: StrPath) -> pa.Table | None:
+    """Return id, cluster, confidence and number of views of every sample; None of an empty file."""
+    with opened(path, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
+        if "n_samples" not in meta:
+            return None
+        return db.sql(
+            f"SELECT id{_mixed(meta)}, label AS cluster, confidence, "
+            "list_sum(views_seen::INTEGER[])::INTEGER AS views_seen FROM samples"
+        ).to_arrow_table()
+
+
+def status(path: StrPath) -> dict[str, Any]:
+    """Return what a file holds: method, sizes of clusters, and what each view brought."""
+    with opened(path, "label", "views_seen", "history", small=("views",)) as (db, meta):
+        params = meta["params"]
+        sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
+        rows = db.sql(
+            """
+            SELECT fold, name, v.n_samples, n_features, n_new, n_shared,
+                   count(*) FILTER (history[fold] >= 0 AND NOT views_seen[fold]),
+                   count(*) FILTER (fold > 1 AND history[fold - 1] >= 0
+                                    AND history[fold - 1] <> history[fold]),
+                   round(agreement, 3)
+            FROM views v, samples GROUP BY ALL ORDER BY fold
+            """
+        ).fetchall()
+    names = "view", "samples", "features", "new", "shared", "unseen", "moved", "agreement"
+    k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
+    return {
+        "method": meta["method"],
+        "clusters": params["n_clusters"],
+        "samples": sum(sizes.values()),
+        "cluster_sizes": [sizes.get(label, 0) for label in range(k)],
+        "private": not params["keep_encoders"],
+        "views": [dict(zip(names, row[1:], strict=True)) for row in rows],
+    }
+
+
+def log(path: StrPath) -> Log:
+    """Return the log."""
+    with opened(path, small=("log",)) as (db, _):
+        return events_of(db.sql("FROM log ORDER BY entry").to_arrow_table())
+
+
+def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
+    """Return where one sample was after every fold since it came; nothing of an unknown one."""
+    with opened(path, "id", "added", "views_seen", "history") as (db, meta):
+        # A number and a text that look the same are two samples: the text is meant.
+        which = "ORDER BY id_is_int LIMIT 1" if _mixed(meta) else ""
+        found = db.execute(
+            f"""
+            SELECT entry, what, view, epoch_us(time), what = 'extend' OR views_seen[fold],
+                   history[fold]
+            FROM ({FOLDS}), (FROM samples WHERE id::VARCHAR = ? {which})
+            WHERE entry = added OR (entry > added AND entry = folded) ORDER BY entry
+            """,
+            [_as_known(meta, sample)],
+        ).fetchall()
+    names = "entry", "what", "view", "time", "in_view", "cluster"
+    rows = [dict(zip(names, row, strict=True)) for row in found]
+    return [{**row, "time": digests.time_of(row["time"])} for row in rows]
+
+
+def _as_known(meta: dict[str, Any], sample: str) -> str:
+    """Return an id as the file writes it: numbers without zeros before them."""
+    is_number = meta.get("ids") == "int" and sample.lstrip("-").isdecimal()
+    return str(int(sample)) if is_number else sample
+
+
+def names(path: StrPath) -> list[str]:
+    """Return the names of the views."""
+    with opened(path, small=("views",)) as (db, _):
+        return [name for (name,) in db.sql("SELECT name FROM views ORDER BY fold").fetchall()]
+
+
+def movers(path: StrPath, view: str) -> pa.Table:
+    """Return who changed cluster when a view was folded: id, before, after."""
+    with opened(path, "id", "history", small=("views",)) as (db, meta):
+        return db.sql(
+            f"SELECT id{_mixed(meta)}, history[fold - 1] AS before, history[fold] AS after "
+            "FROM samples, (FROM views WHERE name = $1) "
+            "WHERE fold > 1 AND history[fold - 1] >= 0 AND history[fold - 1] <> history[fold]",
+            params=[view],
+        ).to_arrow_table()
+
+
+def everything(path: StrPath) -> pa.Table | None:
+    """Return all there is of every sample, a column for every number; None of an empty file."""
+    all_columns = "id", "label", "confidence", "added", "views_seen", "history", "embedding"
+    with opened(path, *all_columns, small=("views",)) as (db, meta):
+        if "n_samples" not in meta:
+            return None
+        views = [name for (name,) in db.sql("SELECT name FROM views ORDER BY fold").fetchall()]
+        (width,) = db.sql("SELECT len(embedding::DOUBLE[]) FROM samples LIMIT 1").fetchall()[0]
+        chosen = {"id": "id"} | ({"id_is_int": "id_is_int"} if _mixed(meta) else {})
+        chosen |= {"cluster": "label", "confidence": "confidence"}
+        chosen["views_seen"] = "list_sum(views_seen::INTEGER[])::INTEGER"
+        chosen |= {f"in_{name}": f"views_seen[{i}]" for i, name in enumerate(views, 1)}
+        chosen |= {f"cluster_after_{name}": f"history[{i}]" for i, name in enumerate(views, 1)}
+        chosen |= {f"z{i}": f"embedding[{i + 1}]" for i in range(width)}
+        # DuckDB takes names that differ in case only for one: they are put on afterwards.
+        columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))
+        table = db.sql(f"SELECT {columns} FROM samples").to_arrow_table()
+    return table.rename_columns(list(chosen))
+
+
+# -- what undo would do
+
+
+def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
+    """Return the log, and the entries that `undo` takes back.
+
+    Raises
+    ------
+    StateFileError
+        If there is nothing to take back, or something else than was asked for.
+    """
+    name = Path(path).name
+    now, earlier = logs(path)
+    last = now[-1] if now else None
+    after_forget = last is not None and last.what == FINAL
+    if earlier is None:
+        why = f"The last change, {last}, cannot be taken back" if after_forget else ""
+        raise store.StateFileError(
+            f"There is nothing to undo in {name}. "
+            + (f"{why}." if why else "One change can be taken back, the last one.")
+        )
+    taken = undoable(now, earlier)
+    said = " and ".join(map(str, taken))
+    how = f"viewfold undo {name} --entry {taken[0].entry}" if taken else ""
+    if entry is None and after_forget:
+        before = f" To take back the change before it, {said}: {how}" if taken else ""
+        raise store.StateFileError(
+            f"The last change to {name}, {last}, cannot be taken back.{before}"
+            + (f", or viewfold.undo(path, entry={taken[0].entry})." if taken else "")
+        )
+    if entry is not None and (not taken or taken[0].entry != entry):
+        can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
+        raise store.StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
+    return now, taken
+
+
+def logs(path: StrPath) -> tuple[Log, Log | None]:
+    """Return the log of now and that of the state that `undo` returns to, if there is one."""
+    with store.opened(path) as db:
+        has_undo = store.has_undo(db)
+        found = []
+        for schema in ["main", "undo"] if has_undo else ["main"]:
+            meta = read_meta(db.sql(f"FROM old.{schema}.meta").to_arrow_table())
+            if meta["version"] > 1:
+                check(db, meta, schema, (), ("log",))
+                table = db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table()
+                found.append(events_of(table))
+    if not found:
+        found = [_read(path).log]
+        before = store.read(path, before=True)
+        found += [] if before is None else [before.log]
+    return found[0], found[1] if has_undo else None
