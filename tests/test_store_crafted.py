@@ -282,7 +282,7 @@ VALUES = {
         "damaged",
     ),
     "a part of another class": (
-        "UPDATE arrays SET {tag} = 'Scaling' WHERE name = 'encoder/1'",
+        "UPDATE arrays SET {tag} = 'scaling' WHERE name = 'encoder/1'",
         "encoder of view 'labs'",
     ),
     "an encoder without directions": (
