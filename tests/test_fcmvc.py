@@ -16,7 +16,7 @@ from viewfold.blocks import Rows
 from viewfold.consensus import Consensus, align, fold
 from viewfold.methods import fcmvc
 from viewfold.methods.procrustes import inverse_sqrt, polar, whitener
-from viewfold.methods.scaling import learn_scaling
+from viewfold.methods.scaling import survey
 
 
 def problem(seed: int, n: int = 40, d: int = 8, k: int = 4, share: float = 0.7):
@@ -131,7 +131,8 @@ def test_embedding_is_orthonormal_where_view_and_memory_are_of_different_size() 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_a_constant_feature_becomes_zero_whatever_its_value(kind) -> None:
     values = np.array([0.1, 1 / 3, -0.7, 1e5 + 0.1, 0.0, 1e-300])
-    scaling = learn_scaling(Rows(kind(np.tile(values, (4999, 1)))), "zscore")
+    rows = Rows(kind(np.tile(values, (4999, 1))))
+    scaling, _ = survey(rows, scale="zscore", full=False, threads=1)
     assert np.array_equal(scaling.weight, np.zeros(6))
 
 
@@ -162,7 +163,7 @@ def test_scaling_is_the_zscore_with_divisor_n_minus_1() -> None:
     X[:, 3] = 0.1  # constant, and not exact in binary
     expected = zscore(X)
     expected[:, 3] = 0
-    scaling = learn_scaling(Rows(X), "zscore")
+    scaling, _ = survey(Rows(X), scale="zscore", full=False, threads=1)
     found = scaling.times_raw(np.eye(4))(X)
     assert np.abs(found - expected)[:, [0, 2, 3]].max() < 1e-12
     assert np.abs(found - expected)[:, 1].max() < 1e-6  # 1e6 in 16 digits leaves 1e-3 ten of them

@@ -122,10 +122,13 @@ class Rows:
         The matrix. It is never copied as a whole.
     present : ndarray of int, optional
         Which rows count, ascending; all of them if not given.
+    double : bool, default=False
+        Whether single precision is not enough, though the matrix has it.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
+    double: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -137,7 +140,7 @@ class Rows:
     def dtype(self) -> np.dtype[Any]:
         """What blocks come as: float32, where it holds every value exactly, else float64."""
         single = self.X.dtype.itemsize <= 2 or self.X.dtype == np.float32
-        return np.dtype(np.float32 if single else np.float64)
+        return np.dtype(np.float32 if single and not self.double else np.float64)
 
     @property
     def on_disk(self) -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from viewfold.blocks import Rows
 from viewfold.view import View, as_views
 
 Seed = int | np.random.Generator | None
@@ -151,7 +150,7 @@ def by_mask(views: Any, missing: ArrayLike, *, ids: Any = None) -> list[View]:
         kept = ~missing[rows, v]
         if not kept.any():
             raise ValueError(f"missing leaves no sample in view {view.name!r}.")
-        parts.append(replace(view, ids=view.ids[kept], rows=Rows(view.rows.X, rows[kept])))
+        parts.append(replace(view, ids=view.ids[kept], rows=replace(view.rows, present=rows[kept])))
     return parts
 
 

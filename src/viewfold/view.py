@@ -16,11 +16,14 @@ from typing import Any, TypeAlias
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold import io
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
+
+LARGEST, LARGEST_SINGLE = 1e140, 1e15
+"""All methods begin with sums of squares. Those of larger numbers would be infinite; those of large
+numbers in single precision are computed in double precision."""
 
 
 @dataclass(frozen=True)
@@ -166,13 +169,12 @@ def _one_of(views: dict[str, io.Source], name: str | None) -> io.Source:
 
 
 def without_absent(view: View) -> View:
-    """Look at the cells: leave out rows that are NaN throughout, refuse any other NaN or inf."""
+    """Leave out rows that are NaN throughout; refuse any other NaN, inf and what is too large."""
     if view.rows.present is not None:
         return view  # it was looked at before
-    present = _present(view)
-    if present is None:
-        return view
-    return replace(view, ids=view.ids[present], rows=Rows(view.rows.X, present))
+    rows = _usable(view)
+    ids = view.ids if rows.present is None else view.ids[rows.present]
+    return replace(view, ids=ids, rows=rows)
 
 
 def as_views(X: Any, *, ids: Any = None) -> list[View]:
@@ -332,6 +334,13 @@ def _matrix(X: Any, label: str) -> Matrix:
     elif X.ndim != 2:
         raise ValueError(f"{label}: Expected 2D array, got a {X.ndim}D sparse array.")
     else:
+        # Compiled code trusts indices: a wrong one would write to memory that is not ours.
+        if X.format in ("csr", "csc", "bsr"):
+            try:
+                X = type(X)(X)  # the arrays are shared, but a check may trim them
+                X.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"{label} is not a valid sparse array: {error}.") from error
         X = sparse.csr_array(X)
     if np.issubdtype(X.dtype, np.complexfloating):
         raise ValueError(f"{label}: Complex data not supported. Pass real features.")
@@ -394,49 +403,66 @@ def _ids(ids: Any, n: int, label: str) -> Array:
     return known
 
 
-def _present(view: View) -> NDArray[np.intp] | None:
-    """Return the rows that are not NaN throughout, None if all of them are there."""
+def _usable(view: View) -> Rows:
+    """Return the rows that are not NaN throughout, in double precision if they ask for it."""
     X = view.rows.X
     if X.dtype.kind != "f":
-        return None
+        return view.rows
+    most = min(LARGEST, float(np.finfo(view.rows.dtype).max))
     if sparse.issparse(X):
-        bad = np.flatnonzero(~np.isfinite(X.data))
+        size = np.abs(X.data.astype(view.rows.dtype, copy=False))
+        bad = np.flatnonzero(~(size <= most))
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise _not_finite(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
-        return None
+            raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
+        return replace(view.rows, double=bool((size > LARGEST_SINGLE).any()))
     absent: list[Array] = []
+    large: list[bool] = []
 
     def look(where: slice, block: Matrix) -> None:
-        finite = np.isfinite(block)
-        if finite.all():
+        size = np.abs(block)
+        if block.dtype == np.float32 and (size > LARGEST_SINGLE).any():
+            large.append(True)
+        fine = size <= most
+        if fine.all():
             return
         gone = np.isnan(block).all(axis=1)
-        cells = np.argwhere(~finite & ~gone[:, None])
+        cells = np.argwhere(~fine & ~gone[:, None])
         if cells.size:
             row, column = (int(i) for i in cells[0])
-            raise _not_finite(view, where.start + row, column, block[row, column])
+            raise _unusable(view, where.start + row, column, block[row, column])
         absent.append(where.start + np.flatnonzero(gone))
 
     with blas_on_one_thread() as threads:
         for_each(view.rows, look, threads)
+    rows = replace(view.rows, double=bool(large))
     if not absent:
-        return None
+        return rows
     present = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(absent), assume_unique=True)
     if not present.size:
         raise ValueError(
             f"{_called(view.name, view.file)} is empty: all its rows are NaN. Leave the view out."
         )
-    return present
+    return replace(rows, present=present)
 
 
-def _not_finite(view: View, row: int, column: int, value: Any) -> ValueError:
+def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:
     which = repr(view.features[column]) if view.features else column
-    shown = "NaN" if np.isnan(value) else "inf"
+    if np.isfinite(value):
+        shown = f"{value:.3g}"
+        said = (
+            f"Numbers beyond {LARGEST:.0e} cannot be squared. If it marks a missing value, impute "
+            "or drop it; otherwise divide the column by a large number."
+        )
+    else:
+        shown = "NaN" if np.isnan(value) else "inf"
+        said = (
+            "Impute or drop it; a sample that this view lacks altogether is a row with NaN in "
+            "every column."
+        )
     return ValueError(
         f"{_called(view.name, view.file)} contains {shown} in row {row} (id {view.ids[row]!r}), "
-        f"column {which}. Impute or drop it; a sample that this view lacks altogether is a row "
-        "with NaN in every column."
+        f"column {which}. {said}"
     )
 
 

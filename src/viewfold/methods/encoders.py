@@ -31,7 +31,9 @@ from viewfold.methods.scaling import (
     dense,
     idf,
     is_sparse,
+    says_nothing,
     survey,
+    tell_faint,
 )
 from viewfold.view import View
 
@@ -183,10 +185,7 @@ def learn(
     width = n_components if kind == "linear" else max(n_components, GRAPH_DIRECTIONS)
     scaling, directions, spectrum = _main_directions(view, width, scale, seed, threads)
     if not spectrum.size:
-        raise ValueError(
-            f"View {view.name!r} has no feature that varies between its samples (n_samples={n}): "
-            "it says nothing about them. Leave it out."
-        )
+        raise says_nothing(view)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
     encoder = Encoder(scaling, directions, linear, None, np.empty(0), np.eye(0))
@@ -317,6 +316,7 @@ def _main_directions(
         scaling, products = look(rows, full=True)
         assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
+        tell_faint(view, products)
     else:
         scaling, values, directions = _of_wide(view, most, seed, partial(look, full=False))
     return scaling, directions, np.sqrt(values)
@@ -332,7 +332,8 @@ def _of_wide(
     """
     rows, n = view.rows, view.shape[0]
     if n <= 10 * most:
-        scaling, _ = look(rows)
+        scaling, products = look(rows)
+        tell_faint(view, products)
         return scaling, *_from_rows(scaling.read(rows.read(slice(0, n))), scaling, most)
     some = Rows(rows.take(draw(view.ids, 10 * most, seed=seed, purpose="directions")))
     scaling, _ = look(some)
@@ -340,6 +341,7 @@ def _of_wide(
     # Blocks come before features are standardised, so that has to be done to the other factor.
     raw = scaling.weight[:, None] * basis
     scaling, products = look(rows, lambda _, X: X @ raw.astype(X.dtype))
+    tell_faint(view, products)
     weight = scaling.weight[:, None]
     basis = np.divide(raw, weight, out=np.zeros_like(raw), where=weight > 0)
     inner, turn = top_eigenvectors(basis.T @ products.cross, basis.shape[1])

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 from viewfold.consensus import Alignment, Consensus, Folded
@@ -27,9 +28,11 @@ from viewfold.methods.scaling import (
     carry_over,
     dense,
     gram_times,
-    learn_scaling,
+    names_of,
     partners,
+    says_nothing,
     survey,
+    tell_faint,
 )
 from viewfold.view import View
 
@@ -85,7 +88,7 @@ def fold(
         )
     with blas_on_one_thread() as threads:
         if consensus is None:
-            return _first(view.rows, n_clusters, scale, threads)
+            return _first(view, n_clusters, scale, threads)
         Zp, k_before = consensus.embedding, consensus.embedding.shape[1]
         k = max(n_clusters, k_before)
         if k > k_before:
@@ -105,6 +108,9 @@ def fold(
             full=solver == "gram",
             threads=threads,
         )
+        tell_faint(view, products)
+        if not products.energy:
+            raise says_nothing(view)
         if products.gram is None:
             gram_of_view: Callable[[Array], Array] = partial(
                 gram_times, view.rows, scaling, threads=threads
@@ -288,9 +294,9 @@ def _embed(
     return out
 
 
-def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
+def _first(view: View, n_clusters: int, scale: Scale, threads: int) -> Folded:
     """Z = polar(X H₀): of the first view, the paper takes the first k features."""
-    n, d = rows.shape
+    rows, (n, d) = view.rows, view.shape
     used = min(d, n_clusters)
     Z = np.zeros((n, n_clusters), rows.dtype)
     A = Z[:, :used]
@@ -298,8 +304,11 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     def take(where: slice, block: Matrix) -> None:
         A[where] = dense(block)
 
-    for_each(Rows(rows.X[:, :used], rows.present), take, threads)
-    scaling = learn_scaling(Rows(A), scale, threads)
+    for_each(replace(rows, X=rows.X[:, :used]), take, threads)
+    scaling, products = survey(Rows(A), scale=scale, full=False, threads=threads)
+    tell_faint(view, products)
+    same = scaling.weight == 0 if scale else (A[:1] == A).all(axis=0)
+    _tell_constant(view, np.asarray(same))
 
     def standardise(where: slice, block: Matrix) -> None:
         A[where] = (scaling.read(block) - scaling.mean) * scaling.weight
@@ -312,3 +321,20 @@ def _first(rows: Rows, n_clusters: int, scale: Scale, threads: int) -> Folded:
     kept = limited(T, lambda: np.linalg.pinv(T), n)
     encoder = scaling.times_raw(kept).padded(d, n_clusters)
     return Folded(Z, encoder, None, 1, ())
+
+
+def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
+    """Say it if the features through which the first view enters are constant."""
+    if not constant.any():
+        return
+    (n, d), used = view.shape, constant.size
+    said = (
+        f"View {view.name!r} (n_samples={n}) is the first: it enters through its first {used} "
+        f"features only. Constant among them: {names_of(view, np.pad(constant, (0, d - used)))}."
+    )
+    if constant.all():
+        raise ValueError(
+            f"{said} Nothing would be left of the view: put features that vary first, or begin "
+            "with another view."
+        )
+    warnings.warn(f"{said} Put features that vary first.", stacklevel=2)

@@ -7,17 +7,23 @@ stays sparse, and the mean and the products of a fold come from the same walk ov
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold.blocks import Array, Matrix, Rows, for_each, reduce
 from viewfold.consensus import FEWEST, Alignment
+from viewfold.view import View
 
 Scale = Literal["zscore"] | None
+
+FAINT = {"float32": 1e-60, "float64": 1e-280}
+"""A feature whose squares add up to less is as good as constant: its z-score would overflow."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +71,12 @@ class Text:
                 tf = np.where(block.data > 0, 1 + np.log(block.data), block.data)
             scaled = (tf * self.idf[block.indices]).astype(block.dtype)
             block = sparse.csr_array((scaled, block.indices, block.indptr), shape=block.shape)
-        length = np.sqrt(np.asarray((block * block).sum(axis=1)).ravel())
+        squares = (block.astype(np.float64) ** 2).sum(axis=1)  # of small weights, too
+        length = np.sqrt(np.asarray(squares).ravel())
         factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
         if is_sparse(block):
-            return sparse.csr_array(sparse.diags_array(factor) @ block)
-        return block * factor[:, None]
+            return sparse.csr_array(sparse.diags_array(factor) @ block, dtype=block.dtype)
+        return (block * factor[:, None]).astype(block.dtype, copy=False)
 
     def kept(self, n: int) -> Text:
         """Return what may be kept of n samples: whether ten or fewer have a word is not told."""
@@ -146,12 +153,15 @@ class Products:
         XᵀZs.
     shared : ndarray of shape (k, k)
         ZsᵀZs.
+    faint : ndarray of bool, shape (d,)
+        Features that count as constant because they are too small to be squared.
     """
 
     energy: float
     gram: Array | None
     cross: Array
     shared: Array
+    faint: NDArray[np.bool_]
 
 
 def choose_shift(rows: Rows) -> Array | None:
@@ -183,14 +193,6 @@ def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Sca
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
     return Scaling(shift, mean, weight)
-
-
-def learn_scaling(rows: Rows, scale: Scale, threads: int = 1) -> Scaling:
-    """Learn how to standardise a view, in one walk (none if there is nothing to learn)."""
-    if scale is None:
-        d = rows.shape[1]
-        return Scaling(None, np.zeros(d), np.ones(d))
-    return survey(rows, scale=scale, full=False, threads=threads)[0]
 
 
 def survey(
@@ -227,14 +229,16 @@ def survey(
     def sums(where: slice, block: Matrix) -> tuple[Array, ...]:
         X = start.read(block)
         Zs = np.empty((X.shape[0], 0)) if partner is None else partner(where, X)
-        second = dense(X.T @ X) if full else column_sums(X * X)
-        return column_sums(X), second, dense(X.T @ Zs.astype(X.dtype)), Zs.sum(axis=0), Zs.T @ Zs
+        second, faint = _squares(X, full)
+        cross = dense(X.T @ Zs.astype(X.dtype))
+        return column_sums(X), second, cross, Zs.sum(axis=0), Zs.T @ Zs, faint
 
-    total, second, cross, total_z, shared = reduce(rows, sums, threads)
+    total, second, cross, total_z, shared, faint = reduce(rows, sums, threads)
     squares = np.diagonal(second) if full else second
     scaling = start
     if scale == "zscore":
         scaling = zscore(rows, shift, total, squares)
+        scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -242,7 +246,60 @@ def survey(
         second *= weight[:, None]
         second *= weight
     cross = weight[:, None] * (cross - np.outer(mean, total_z))
-    return scaling, Products(energy, second if full else None, cross, shared)
+    lost = (faint > 0) & (scale == "zscore" or not energy)
+    return scaling, Products(energy, second if full else None, cross, shared, lost)
+
+
+def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
+    """Return XᵀX or its diagonal, and which features are too small for that.
+
+    What single precision would lose is computed in double precision.
+    """
+    second = dense(X.T @ X) if full else column_sums(X * X)
+    kind = np.finfo(X.dtype)
+    small = np.flatnonzero((np.diagonal(second) if full else second) < kind.tiny / kind.eps)
+    faint = np.zeros(X.shape[1], bool)
+    some = dense(X[:, small]).astype(np.float64)
+    if some.any():
+        second = second.astype(np.float64)
+        squares = (some**2).sum(axis=0)
+        if full:
+            second[:, small] = dense(X.T @ some)
+            second[small] = second[:, small].T
+        else:
+            second[small] = squares
+        faint[small] = some.any(axis=0) & (squares < FAINT[X.dtype.name])
+    return second, faint
+
+
+def says_nothing(view: View) -> ValueError:
+    """Return the error for a view whose samples are all alike."""
+    return ValueError(
+        f"View {view.name!r} has no feature that varies between its samples "
+        f"(n_samples={view.shape[0]}): it says nothing about them. Leave it out."
+    )
+
+
+def tell_faint(view: View, products: Products) -> None:
+    """Warn of features that are too small to be squared; refuse a view that has no others."""
+    if not products.faint.any():
+        return
+    which = np.pad(products.faint, (0, view.shape[1] - products.faint.size))
+    said = (
+        f"View {view.name!r}: the values in {names_of(view, which)} are too small to be squared. "
+        "Multiply them by a large number"
+    )
+    if not products.energy:
+        raise ValueError(f"{said}.")
+    warnings.warn(f"{said}; they count as constant now.", stacklevel=2)
+
+
+def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
+    """Name some features, by number if they have no names."""
+    at = np.flatnonzero(which)
+    shown = [repr(view.features[i]) if view.features else str(i) for i in at[:most]]
+    more = f", … ({at.size} in all)" if at.size > most else ""
+    return f"column{'s' * (at.size > 1)} {', '.join(shown)}{more}"
 
 
 def gram_times(rows: Rows, scaling: Scaling, H: Array, threads: int) -> Array:
