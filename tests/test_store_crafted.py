@@ -59,7 +59,8 @@ def forge(monkeypatch: pytest.MonkeyPatch) -> None:
 def again(table: str, change: str, more: str = "") -> str:
     """Make a table anew, with some columns changed."""
     return (
-        f"DROP VIEW labels_history; CREATE TABLE t AS SELECT * REPLACE ({change}) {more} FROM {table};"
+        f"DROP VIEW labels_history; CREATE TABLE t AS "
+        f"SELECT * REPLACE ({change}) {more} FROM {table}; "
         f"DROP TABLE {table}; ALTER TABLE t RENAME TO {table}"
     )
 
@@ -239,7 +240,8 @@ VALUES = {
         "n_clusters",
     ),
     "a random state of too few words": (
-        'UPDATE meta SET value = \'{{"random_state": {{"RandomState": ["MT19937", [1], 1, 0, 0.0]}}}}\' '
+        'UPDATE meta SET value = \'{{"random_state": {{"RandomState": '
+        '["MT19937", [1], 1, 0, 0.0]}}}}\' '
         "WHERE key = 'params'",
         "damaged",
     ),
@@ -266,7 +268,8 @@ VALUES = {
     "two arrays of one name": ("INSERT INTO arrays FROM arrays", "one name"),
     "no centres": ("DELETE FROM arrays WHERE name = 'centers'", "damaged"),
     "centres that are no numbers": (
-        "UPDATE arrays SET data = from_hex(repeat('FF', octet_length(data))) WHERE name = 'centers'",
+        "UPDATE arrays SET data = from_hex(repeat('FF', octet_length(data))) "
+        "WHERE name = 'centers'",
         "do not fit",
     ),
     "centres of other directions": (

@@ -11,6 +11,8 @@ import contextlib
 import errno
 import os
 import stat
+import struct
+import sys
 import threading
 import time
 from collections import deque
@@ -85,9 +87,11 @@ _turns: dict[tuple[Path, int], Turn] = {}
 
 
 def _forget() -> None:
-    """Begin anew in a process that was forked: locks are not inherited."""
+    """Begin anew in a process that was forked: turns are not inherited."""
     global _threads
     _threads = threading.Condition()
+    for turn in _turns.values():
+        os.close(turn.handle)  # or the lock would last as long as this process, too
     _waiting.clear()
     _turns.clear()
 
@@ -133,13 +137,13 @@ def writing(path: str | os.PathLike[str], wait: float = 60) -> Iterator[Turn]:
                 f"{target.name} is being written by another program, which was not done after "
                 f"{wait:g} s. Try again when it is."
             )
+        _turns[me] = turn
         try:
-            _turns[me] = turn
             clear(target)
             yield turn
         finally:
-            _turns.pop(me, None)
-            os.close(turn.handle)
+            if _turns.pop(me, None):  # not in a process that was forked meanwhile
+                os.close(turn.handle)
 
 
 @contextmanager
@@ -271,11 +275,22 @@ except ImportError:  # Windows
         msvcrt.locking(handle, msvcrt.LK_UNLCK, length)  # type: ignore[attr-defined]
 
 else:
+    # Locks that belong to the open file where there are any: those that belong to the process are
+    # gone as soon as any code in it opens the lock file and closes it again.
+    OPEN_FILE = sys.platform == "linux" and sys.maxsize > 2**32 and hasattr(fcntl, "F_OFD_SETLK")
+
+    def _set(handle: int, kind: int, start: int, length: int) -> None:
+        if OPEN_FILE:
+            asked = struct.pack("hhqqi4x", kind, os.SEEK_SET, start, length, 0)
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, asked)
+        else:
+            act = fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB
+            fcntl.lockf(handle, act, length, start)
 
     def _try(handle: int, start: int, length: int) -> bool:
         """Lock some bytes of a file, unless another process has locked one of them."""
         try:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+            _set(handle, fcntl.F_WRLCK, start, length)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EAGAIN):
                 return False
@@ -283,4 +298,4 @@ else:
         return True
 
     def _release(handle: int, start: int, length: int) -> None:
-        fcntl.lockf(handle, fcntl.LOCK_UN, length, start)
+        _set(handle, fcntl.F_UNLCK, start, length)
