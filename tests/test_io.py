@@ -259,7 +259,7 @@ def test_single_precision_stays_single(tmp_path: Path) -> None:
         (["7.0", "8", "9"], ["7.0", "8", "9"]),
         (["-0", "8", "9"], ["-0", "8", "9"]),
         (["99999999999999999999", "8", "9"], ["99999999999999999999", "8", "9"]),
-        (["NA", "true", "ü\n2"], ["NA", "true", "ü\n2"]),
+        (["no", "true", "ü\n2"], ["no", "true", "ü\n2"]),
     ],
 )
 def test_ids_are_ints_if_all_are_written_so(written, ids, tmp_path: Path) -> None:
@@ -525,7 +525,9 @@ BAD = {
     "open quote": ("a.csv", b'id,x\n"ann,1\n' + b"b,2\n" * 3_000_000, "id", "a quote is opened"),
     "same names": ("a.csv", b"x,x\n1,2\n", None, "2 columns are called 'x'"),
     "unnamed": ("a.csv", b",x\n0,2\n", None, "column 0 has no name (pandas writes its index so)"),
-    "missing id": ("a.csv", b"id,x\nann,1\n,2\n", "id", "row 1: there is no id"),
+    "missing id": ("a.csv", b"id,x\nann,1\n,2\n", "id", "line 3: there is no id"),
+    "N/A": ("a.csv", b'\nid,x\n7,1\n\n"8\n9",1\nN/A,2\n', "id", "line 7: the id 'N/A' says"),
+    "json null": ("a.jsonl", b'{"id":7,"x":1}\n{"id":" null","x":1}', "id", "line 2: the id ' null'"),
     "json id": ("a.jsonl", b'{"id":"a","x":1}\n{"x":2}', "id", "line 2: there is no id"),
     "float id": ("a.jsonl", b'{"id":1.5,"x":1}', "id", "line 1: the id 1.5 is a float"),
     "json": ("a.jsonl", b'{"x":1}\n{"x":\n', None, "line 2: not JSON"),

@@ -97,7 +97,9 @@ def test_everything_a_model_can_hold_comes_back(data: Data, tmp_path: Path) -> N
         ViewFold(4, keep_encoders=False).fit(data.views),
         ViewFold(4, scale=None).fit([frame, data.views["scan"], counts]),
         ViewFold(np.int64(4), encoder="landmarks").fit({"né\n'": counts}),
-        ViewFold(4).fit(data.views["labs"], ids=[*range(80), *(str(i) for i in range(80))]),
+        ViewFold(4).fit(
+            data.views["labs"], ids=[*range(80), *map(str, range(80))], similar_ids="new"
+        ),
         FCMVC(4, random_state=np.random.RandomState(3), tol=1e-3).fit(data.views),
     ):
         model.save(tmp_path / "model.vf")

@@ -48,10 +48,38 @@ class Method(StrEnum):
     fcmvc = "fcmvc"
 
 
+class Similar(StrEnum):
+    """What to do with ids that are almost the same."""
+
+    refuse = "refuse"
+    match = "match"
+    new = "new"
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
     typer.Option("--id", help="The column that holds the sample ids.", metavar="COLUMN"),
+]
+NoId = Annotated[
+    bool,
+    typer.Option("--no-id", help="No column holds ids: samples are known by their row number."),
+]
+SimilarIds = Annotated[
+    Similar,
+    typer.Option(
+        "--similar-ids",
+        help="Ids that differ only in case, space, leading zeros or accents as written: refuse "
+        "them, match them with the known ones, or take them for new samples.",
+    ),
+]
+MinShared = Annotated[
+    str | None,
+    typer.Option(
+        "--min-shared",
+        help="Refuse a view of which fewer samples are known, for instance 100 or 50%.",
+        metavar="N|P%",
+    ),
 ]
 ViewName = Annotated[
     str | None,
@@ -115,6 +143,9 @@ def add(
     state: State,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The view: a file, folder or glob.")],
     id_column: Id = None,
+    no_id: NoId = False,
+    similar_ids: SimilarIds = Similar.refuse,
+    min_shared: MinShared = None,
     view: ViewName = None,
     clusters: Clusters = None,
     method: Kind = Method.viewfold,
@@ -131,13 +162,14 @@ def add(
     from viewfold.estimators import edit
 
     started = perf_counter()
+    least = None if min_shared is None else _share(min_shared)
     new = None
     if not state.exists():
         if clusters is None:
             raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
         new = _new_model(clusters, method, seed, private)
     with progress(f"reading {file}") as step:
-        views = _read(file, id_column, view)
+        views = _read(file, _ids(id_column, no_id), view)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
             if clusters not in (None, model.n_clusters):
@@ -151,7 +183,7 @@ def add(
             folds = []
             for one in views:
                 step(f"folding {one.name}")
-                model.partial_fit(one)
+                model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
                 folds.append(_fold_summary(model))
             step(f"writing {state}")
     for fold in folds:
@@ -211,6 +243,7 @@ def predict(
     state: State,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
     id_column: Id = None,
+    no_id: NoId = False,
     view: ViewName = None,
     output: Output = None,
     as_json: Json = False,
@@ -219,7 +252,7 @@ def predict(
     _check_output(output, state, file)
     model = _load(state)
     with progress(f"reading {file}"):
-        (rows,) = _read(file, id_column, _known(model, view))
+        (rows,) = _read(file, _ids(id_column, no_id), _known(model, view))
         frame = model.predict_frame(rows, view=rows.name)
     _deliver(_as_table(frame), output, as_json, state, file)
 
@@ -229,6 +262,7 @@ def extend(
     state: State,
     file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
     id_column: Id = None,
+    similar_ids: SimilarIds = Similar.refuse,
     view: ViewName = None,
     wait: Wait = 60,
     as_json: Json = False,
@@ -238,7 +272,7 @@ def extend(
 
     with progress(f"reading {file}"), edit(state, wait=wait) as model:
         (rows,) = _read(file, id_column, _known(model, view))
-        model.extend(rows, view=rows.name)
+        model.extend(rows, view=rows.name, similar_ids=similar_ids.value)
     tell(
         as_json,
         {"file": str(state), "view": rows.name, "new": len(rows.ids), "samples": model.ids_.size},
@@ -473,7 +507,25 @@ def _folded(state: Path, model: FoldingEstimator) -> FoldingEstimator:
     return model
 
 
-def _read(file: str, id_column: str | None, name: str | None) -> list[View]:
+def _ids(column: str | None, none: bool) -> str | bool | None:
+    """Return what is said about ids: their column, that there are none (False), or nothing."""
+    if none and column is not None:
+        raise ValueError("--id names a column of ids, --no-id says that there is none. Choose one.")
+    return False if none else column
+
+
+def _share(text: str) -> float:
+    """Return a number of samples, or a part of them for a percentage."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / 100 if text.strip().endswith("%") else int(number)
+    except ValueError:
+        raise ValueError(
+            f"--min-shared {text!r} is no number. Give one such as 100, or 50%."
+        ) from None
+
+
+def _read(file: str, id_column: str | bool | None, name: str | None) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from dataclasses import replace
 

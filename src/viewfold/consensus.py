@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from viewfold.blocks import Array, Matrix
+from viewfold.ids import Similar, check_kind, settle
 from viewfold.view import View
 
 FEWEST = 10
@@ -433,6 +434,65 @@ def _middle(consensus: Consensus, rows: Array) -> Array:
     return np.asarray(rows.mean(axis=0, dtype=np.float64))
 
 
+def admit(
+    consensus: Consensus | None,
+    view: View,
+    similar_ids: Similar = "refuse",
+    min_shared: float | None = None,
+) -> View:
+    """Look at who is in a view before it is folded or its samples are added.
+
+    Parameters
+    ----------
+    consensus : Consensus or None
+        The state so far; None before the first view.
+    view : View
+        The view.
+    similar_ids : {"refuse", "match", "new"}
+        What to do with new ids that are almost known; see `viewfold.ids.settle`.
+    min_shared : int or float, optional
+        How many samples of the view have to be known: so many, or this part of them.
+
+    Returns
+    -------
+    View
+        With ids as they are to be known.
+    """
+    if view.length is None and (consensus is None or consensus.length is None):
+        known = None if consensus is None else consensus.ids
+        ids = settle(known, view.ids, similar_ids, f"View {view.name!r}", view.rows.present)
+        view = view if ids is view.ids else replace(view, ids=ids)
+    if min_shared is not None:
+        _check_shared(consensus, view, min_shared)
+    return view
+
+
+def _check_shared(consensus: Consensus | None, view: View, least: float) -> None:
+    part = isinstance(least, float)
+    if least < 0 or (part and least > 1) or isinstance(least, bool):
+        raise ValueError(f"min_shared must be a whole number or a part from 0 to 1, got {least!r}.")
+    shared = 0
+    if consensus is not None:
+        shared = int((pd.Index(consensus.ids).get_indexer(pd.Index(view.ids)) >= 0).sum())
+    if shared < (least * view.ids.size if part else least):
+        asked = f"{100 * least:g} % of them" if part else f"{least:,}"
+        raise ValueError(
+            f"View {view.name!r}: {shared:,} of its {view.ids.size:,} samples are known, fewer "
+            f"than asked for ({asked}). Are the ids those of the other views? Nothing was changed."
+        )
+
+
+def _known_column(consensus: Consensus, view: View) -> str:
+    """Name the column that holds known ids, if there is one."""
+    if view.features is None or consensus.ids.dtype == object:
+        return ""
+    top = view.rows.X[:100]
+    for j, name in enumerate(view.features):
+        if np.isin(top[:, j], consensus.ids).all() and np.unique(top[:, j]).size == len(top):
+            return f" Column {name!r} holds ids that are known: pass ids={name!r} (--id {name})."
+    return ""
+
+
 def _check_fits(consensus: Consensus | None, view: View) -> None:
     """Refuse a view whose name is taken, or whose samples cannot be told from its row numbers."""
     if consensus is None:
@@ -447,6 +507,7 @@ def _check_fits(consensus: Consensus | None, view: View) -> None:
         raise ValueError(
             f"View {view.name!r} has no ids, but the samples folded so far do. "
             "Pass ids= with one id per row, or a DataFrame whose index holds them."
+            + _known_column(consensus, view)
         )
     if consensus.length is not None and view.length not in (None, consensus.length):
         raise ValueError(
@@ -458,8 +519,10 @@ def _check_fits(consensus: Consensus | None, view: View) -> None:
 
 
 def _check_kind_of_ids(consensus: Consensus, view: View) -> None:
+    """Refuse ids of another kind than the known ones: they are fixed by the first view."""
     if consensus.length is not None and view.ids.dtype == object:
         raise ValueError(
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
             "known by row number. Pass ids from the first view on, or row numbers here."
         )
+    check_kind(consensus.ids, view.ids, f"View {view.name!r}")

@@ -34,12 +34,14 @@ from viewfold.consensus import (
     Consensus,
     Method,
     ViewRecord,
+    admit,
     draw,
     extend,
     fold,
     keep,
     without_encoders,
 )
+from viewfold.ids import Similar
 from viewfold.methods import balanced, encoders, fcmvc
 from viewfold.methods.scaling import Scale
 from viewfold.state import FINAL, Event, Log, State, noted
@@ -48,6 +50,7 @@ from viewfold.view import (
     View,
     as_view,
     as_views,
+    is_view_like,
     named_views,
     open_view,
     own_name,
@@ -82,7 +85,9 @@ class FoldingEstimator(
         """Return how clusters are read from the consensus."""
         return {}
 
-    def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
         Parameters
@@ -90,22 +95,35 @@ class FoldingEstimator(
         X : view, list of views, dict of views or MuData
             One 2-D array-like is one view; see `as_view` for what a view can be.
         y : Ignored
-            Here for scikit-learn's sake.
-        ids : array-like, list or dict, optional
-            The sample ids of the view, or those of each view.
+            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+        ids : array-like, str, False, list or dict, optional
+            The sample ids of the view, or those of each view; see `as_views`.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with ids that differ only in case, space around them, leading zeros or the
+            composition of their letters: refuse them, take them for the same sample, or for
+            different ones.
 
         Returns
         -------
         self
         """
         self._validate_params()
+        _check_y(y, "fit")
         state = None
         for view in as_views(X, ids=ids):
-            state = self._next(state, view)
+            consensus = None if state is None else state.consensus
+            state = self._next(state, admit(consensus, view, similar_ids))
         return self._keep(state)
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, ids: Any = None, view: str | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ids: Any = None,
+        view: str | None = None,
+        similar_ids: Similar = "refuse",
+        min_shared: float | None = None,
     ) -> Self:
         """Fold one more view. It is not needed any more afterwards.
 
@@ -114,40 +132,72 @@ class FoldingEstimator(
         X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
             The view; see `as_view`.
         y : Ignored
-            Here for scikit-learn's sake.
-        ids : array-like or str, optional
-            The sample ids, or the name of the DataFrame column that holds them.
+            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+        ids : array-like, str or False, optional
+            The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
             What to call the view; ``"view0"``, ``"view1"``, … if not given.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with new ids that are almost known; see `fit`.
+        min_shared : int or float, optional
+            Refuse the view if fewer of its samples are known: so many, or this part of them.
 
         Returns
         -------
         self
         """
         self._validate_params()
+        _check_y(y, "partial_fit")
         state = getattr(self, "_state", None)
-        name = view or own_name(X) or f"view{0 if state is None else len(state.consensus.views)}"
-        return self._keep(self._next(state, as_view(X, ids=ids, name=name)))
+        name = view if view is not None else own_name(X)
+        name = name or f"view{0 if state is None else len(state.consensus.views)}"
+        came = as_view(X, ids=ids, name=name)
+        consensus = None if state is None else state.consensus
+        return self._keep(self._next(state, admit(consensus, came, similar_ids, min_shared)))
 
-    def fit_predict(self, X: Any, y: Any = None, *, ids: Any = None) -> NDArray[np.intp]:
-        """Fit and return `labels_`, the cluster of each sample of `ids_`."""
-        return self.fit(X, ids=ids).labels_
+    def fit_predict(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> NDArray[np.intp]:
+        """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
-    def fit_transform(self, X: Any, y: Any = None, *, ids: Any = None) -> Array:
-        """Fit and embed each sample of `ids_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            Of one view, what `transform` gives: encoders keep no single sample, so it is near to
-            `embedding_` and not the same. Of several views, `embedding_`.
+        A row that is NaN in every view is no sample: its label is −1, and a warning says so.
         """
+        _check_y(y, "fit_predict")
         views = as_views(X, ids=ids)
-        self.fit(views)
+        self.fit(views, similar_ids=similar_ids)
+        return self._by_row(X, views, self.labels_, -1)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> Array:
+        """Fit and return the embedding of each row, or `embedding_` if several views have ids.
+
+        Of one view it is what `transform` gives: encoders keep no single sample, so it is near to
+        `embedding_` and not the same. A row that is NaN in every view is no sample: it stays NaN,
+        and a warning says so.
+        """
+        _check_y(y, "fit_transform")
+        views = as_views(X, ids=ids)
+        self.fit(views, similar_ids=similar_ids)
         record = self.views_[0]
-        if len(self.views_) > 1 or record.encoder is None:
-            return self.embedding_
-        return self._embed(views[0], record)
+        alone = len(self.views_) == 1 and record.encoder is not None
+        found = self._embed(views[0], record) if alone else self.embedding_
+        return self._by_row(X, views, found, np.nan)
+
+    def _by_row(self, X: Any, views: list[View], found: Array, gap: float) -> Array:
+        """Return a value for each row that came, if rows are what the caller knows samples by."""
+        n, at = views[0].length, self.ids_
+        if len(views) == 1 and not isinstance(X, View) and views[0].rows.present is not None:
+            n, at = views[0].rows.X.shape[0], views[0].rows.present
+        if n is None or at.size >= n or at.max() >= n:
+            return found
+        warnings.warn(
+            f"{n - at.size} of {n} rows are NaN in every view: they are no samples, and get {gap}.",
+            stacklevel=3,
+        )
+        out = np.full((n, *found.shape[1:]), gap, found.dtype)
+        out[at] = found
+        return out
 
     def transform(self, X: Any, *, view: str | int | None = None) -> Array:
         """Embed rows of a known view, as if their samples had been in that view alone.
@@ -248,7 +298,14 @@ class FoldingEstimator(
             index=pd.Index(rows.ids, name="id"),
         )
 
-    def extend(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Self:
+    def extend(
+        self,
+        X: Any,
+        *,
+        ids: Any = None,
+        view: str | int | None = None,
+        similar_ids: Similar = "refuse",
+    ) -> Self:
         """Add new samples of a known view to the consensus. Nobody else moves.
 
         Parameters
@@ -259,6 +316,8 @@ class FoldingEstimator(
             Their ids, none of them known; not needed if X is a DataFrame with an index.
         view : str or int, optional
             Name or number of the view; needed if there is more than one.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with ids that are almost known; see `fit`.
 
         Returns
         -------
@@ -266,9 +325,9 @@ class FoldingEstimator(
         """
         check_is_fitted(self)
         record = self._known_view(view)
-        new = self._view_of(X, record, ids=ids)
-        rows = self._embed(new, record)
         old = self._state
+        new = admit(old.consensus, self._view_of(X, record, ids=ids), similar_ids)
+        rows = self._embed(new, record)
         consensus = extend(old.consensus, new, rows.astype(old.consensus.embedding.dtype))
         where = pd.Index(consensus.ids).get_indexer(pd.Index(new.ids))
         earlier = np.ones(consensus.ids.size, bool)
@@ -615,6 +674,28 @@ class FoldingEstimator(
             )
         if view.features and record.features and view.features != record.features:
             raise ValueError(_other_names(record.name, [], []))
+
+
+def _check_y(y: Any, method: str) -> None:
+    """Refuse what was meant as something else than a target: y is ignored."""
+    if y is None:
+        return
+    if isinstance(y, str):
+        raise TypeError(
+            f"{method} ignores its second argument, y, but got {y!r}. To name the view, pass "
+            f"view={y!r} to partial_fit, or {{{y!r}: X}} to fit."
+        )
+    if is_view_like(y):
+        raise TypeError(
+            f"{method} ignores its second argument, y, but got what looks like a view. Pass "
+            "several views to fit as a list, or one after the other to partial_fit."
+        )
+    values = np.asarray(y).ravel()
+    if values.dtype.kind in "OU" and values.size > 1 and pd.Index(values).is_unique:
+        raise TypeError(
+            f"{method} ignores its second argument, y, but got texts that are all different, like "
+            f"{values[0]!r}. Pass ids as ids=…."
+        )
 
 
 def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:

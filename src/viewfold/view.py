@@ -19,7 +19,9 @@ import pandas as pd
 from scipy import sparse
 
 from viewfold import io
+from viewfold.arrays import as_matrix
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
+from viewfold.ids import as_ids, is_called_id, look_like_ids
 
 LARGEST, LARGEST_SINGLE = 1e140, 1e15
 """All methods begin with sums of squares. Those of larger numbers would be infinite; those of large
@@ -79,9 +81,10 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
         never as a whole), the path of a file (see `viewfold.io.read`; tables and ``.npy`` files
         may be larger than memory), or an iterator of row batches, each of them one of the above.
         Rows that are entirely NaN are absent samples.
-    ids : array-like or str, optional
+    ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
-        are known by their row number.
+        are known by their row number, unless a column looks as if it held ids, which is an error.
+        False says that none does, and that an index is no ids either.
     name : str, optional
         What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
         of several views, the name of the one to take.
@@ -100,14 +103,21 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     array([0, 2])
     """
     view = open_view(X, ids=ids, name=name)
-    # A walk over all cells is worth saving: a View has been through here before.
-    return view if isinstance(X, View) else without_absent(view)
+    if isinstance(
+        X, View
+    ):  # a walk over all cells is worth saving: it has been through here before
+        return view
+    if ids is None:
+        _check_no_id_column(view)
+    return without_absent(view)
 
 
 def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     """Do what `as_view` does, short of looking at the cells."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"The name of a view is a text, got {name!r} ({type(name).__name__}).")
     if isinstance(X, View):
-        if ids is not None:
+        if ids is not None and ids is not False:
             raise ValueError(f"{_called(name or X.name)} is a View and has its ids already.")
         return replace(X, name=name or X.name)
     if _is_path(X):
@@ -116,7 +126,8 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     file = X.file if isinstance(X, io.Source) else None
     label = _called(name, file)
     take_apart = _of_object if file is None else _of_file
-    ids, matrix, features = take_apart(X, ids, label)
+    found, matrix, features = take_apart(X, None if ids is False else ids, label)
+    ids = None if ids is False else found
     n, d = matrix.shape
     if n == 0 or d == 0:
         raise ValueError(
@@ -124,8 +135,21 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
             f"(shape={matrix.shape}) while a minimum of 1 is required. Leave the view out."
         )
     length = n if ids is None else None
-    ids = np.arange(n) if ids is None else _ids(ids, n, label)
+    ids = np.arange(n) if ids is None else as_ids(ids, n, label)
     return View(ids, Rows(matrix), name, features, length, file)
+
+
+def _check_no_id_column(view: View) -> None:
+    """Refuse a column of ids that would be taken for a feature: by its name, and by its values."""
+    if view.length is None or view.features is None or sparse.issparse(view.rows.X):
+        return
+    for j, name in enumerate(view.features):
+        if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
+            raise ValueError(
+                f"{_called(view.name, view.file)}: column {name!r} looks like ids: whole numbers "
+                f"that are all different. Pass ids={name!r} (--id {name}) if it holds them, or "
+                "ids=False (--no-id) if it is a feature and samples are known by their row number."
+            )
 
 
 Parts: TypeAlias = tuple[Any, Matrix, tuple[str, ...] | None]  # ids or None, matrix, column names
@@ -136,7 +160,7 @@ def _of_object(X: Any, ids: Any, label: str) -> Parts:
     if _is_anndata(X):
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
-        return X.obs_names if ids is None else ids, _matrix(X.X, label), _names(X.var_names)
+        return X.obs_names if ids is None else ids, as_matrix(X.X, label), _names(X.var_names)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         found, matrix, features = _spool((_columns(batch, column, label) for batch in X), label)
@@ -186,9 +210,9 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
         Anything `as_view` takes, a list or a dict (its keys are the names) of such things, a
         MuData (each modality is a view), or the path of a file of several views (``.npz``,
         ``.mat``, ``.h5mu``).
-    ids : array-like, str, list or dict, optional
+    ids : array-like, str, False, list or dict, optional
         For one view, its ids; for several, the name of the column that all of them have, or a
-        list or dict with the ids of each.
+        list or dict with the ids of each. False: samples are known by their row number.
 
     Returns
     -------
@@ -231,7 +255,7 @@ def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
         if unknown:
             raise ValueError(f"ids are given for {unknown}, but the views are {names}.")
         return [given.get(name) for name in names]
-    if ids is None or isinstance(ids, str):
+    if ids is None or ids is False or isinstance(ids, str):
         return [ids] * len(names)
     if not isinstance(ids, Sequence) or len(ids) != len(names):
         raise ValueError(
@@ -279,6 +303,21 @@ def _is_one_view(X: Any) -> bool:
     )
 
 
+def is_view_like(X: Any) -> bool:
+    """Whether this could be meant as a view, or as several, rather than as a target."""
+    if isinstance(X, Mapping) or (hasattr(X, "mod") and isinstance(X.mod, Mapping)):
+        return True
+    if isinstance(X, list | tuple):
+        return (
+            bool(X)
+            and not isinstance(X[0], str)
+            and (_is_one_view(X[0]) or isinstance(X[0], list | tuple | np.ndarray))
+        )
+    if isinstance(X, np.ndarray):
+        return X.ndim > 2 or (X.ndim == 2 and X.shape[1] > 1)
+    return sparse.issparse(X) or _is_one_view(X)
+
+
 def _names(columns: Any) -> tuple[str, ...] | None:
     """Column names, if all of them are strings."""
     names = list(columns)
@@ -293,7 +332,7 @@ def _columns(X: Any, ids: Any, label: str) -> Parts:
                 f"ids={ids!r} names a column, but there is none: {label} is not a table. Pass one "
                 "id per row instead."
             )
-        return ids, _matrix(X, label), None
+        return ids, as_matrix(X, label), None
     frame = nw.from_native(X, eager_only=True)
     if isinstance(ids, str):
         ids, frame = _id_column(frame, ids, label), frame.drop(ids)
@@ -312,95 +351,12 @@ def _columns(X: Any, ids: Any, label: str) -> Parts:
         )
     single = all(kind == nw.Float32 for kind in schema.values())
     as_float = frame.select(nw.all().cast(nw.Float32 if single else nw.Float64))
-    return ids, _matrix(as_float.to_numpy(), label), _names(frame.columns)
+    return ids, as_matrix(as_float.to_numpy(), label), _names(frame.columns)
 
 
 def _is_default(index: Any) -> bool:
     """Whether nobody set this index: pandas numbers rows from 0 by itself."""
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-
-
-def _matrix(X: Any, label: str) -> Matrix:
-    """Return a 2-D array of real numbers or a CSR array; cells are not looked at yet."""
-    if not sparse.issparse(X):
-        if not isinstance(X, np.ndarray):
-            X = np.asarray(X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"{label}: Expected 2D array, got {X.ndim}D array instead (shape {X.shape})"
-                ". Reshape your data: one row per sample, one column per feature"
-                + (", for instance X.reshape(-1, 1) for a single feature." if X.ndim == 1 else ".")
-            )
-    elif X.ndim != 2:
-        raise ValueError(f"{label}: Expected 2D array, got a {X.ndim}D sparse array.")
-    else:
-        # Compiled code trusts indices: a wrong one would write to memory that is not ours.
-        if X.format in ("csr", "csc", "bsr"):
-            try:
-                X = type(X)(X)  # the arrays are shared, but a check may trim them
-                X.check_format(full_check=True)
-            except ValueError as error:
-                raise ValueError(f"{label} is not a valid sparse array: {error}.") from error
-        X = sparse.csr_array(X)
-    if np.issubdtype(X.dtype, np.complexfloating):
-        raise ValueError(f"{label}: Complex data not supported. Pass real features.")
-    if X.dtype == object or X.dtype.kind in "USTV":
-        X = _numbers(X, label)
-    if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
-        raise ValueError(f"{label} holds {X.dtype}; expected real numbers.")
-    return X
-
-
-def _numbers(X: Array, label: str) -> Array:
-    """Objects that are numbers after all, as float64."""
-    try:
-        return X.astype(np.float64)
-    except (TypeError, ValueError):
-        row, column = next(cell for cell in np.ndindex(*X.shape) if not _is_number(X[cell]))
-        value = X[row, column]
-        error = ValueError if isinstance(value, str) else TypeError
-        raise error(
-            f"{label}, row {row}, column {column}: a cell must be a number (an argument "
-            f"must be a string that reads as one, or a number), found {value!r} "
-            f"({type(value).__name__}). Drop or encode columns that are not numbers."
-        ) from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _ids(ids: Any, n: int, label: str) -> Array:
-    """One int or str per row, each once."""
-    if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
-        ids = ids.to_list() if hasattr(ids, "to_list") else list(ids)  # keeps 1 apart from "1"
-    index = pd.Index(ids, tupleize_cols=False)
-    if len(index) != n:
-        raise ValueError(
-            f"{label} has {n} rows but {len(index)} ids were given. Give one id per row."
-        )
-    if index.inferred_type == "integer":
-        known: Array = index.to_numpy(dtype=np.int64)
-    else:
-        known = index.to_numpy(dtype=object)
-        for row, value in enumerate(known):
-            if isinstance(value, bool) or not isinstance(value, int | str):
-                raise ValueError(
-                    f"{label}, row {row}: the id {value!r} is a {type(value).__name__}. "
-                    "Ids are ints or strings; convert them, and drop rows without an id."
-                )
-    if not index.is_unique:
-        twice = index[index.duplicated()].tolist()[0]
-        where = np.flatnonzero(known == twice)
-        raise ValueError(
-            f"{label} has duplicate ids: {twice!r} stands in rows {_some(where.tolist())}. "
-            "Keep one row per sample."
-        )
-    return known
 
 
 def _usable(view: View) -> Rows:

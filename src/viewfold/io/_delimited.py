@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -192,12 +193,29 @@ def _batches(
                 known, rows = arrow_batch(file, batch, features, dtype, None, row)
                 if ids is not None:
                     texts = batch.column(batch.schema.get_field_index(ids))
-                    check_present(file, texts, row)
+                    check_present(file, texts, row, partial(_line_of, file, layout))
                     known = ids_of_text(texts)
                 row += batch.num_rows
                 yield known, rows
         except pa.ArrowInvalid as error:
             raise _explained(file, layout, str(error)) from error
+
+
+def _line_of(file: str, layout: _Layout, row: int) -> str:
+    """Return the line in which a row begins: rows may have several lines, or blank ones between."""
+    with Unpacked(file) as stream:
+        text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8-sig", newline="")
+        for _ in range(layout.skip):
+            text.readline(_LONGEST_LINE)
+        rows = csv.reader(text, delimiter=layout.delimiter)
+        begin = 0
+        for cells in rows:
+            if cells or len(layout.names) == 1:
+                if row == 0:
+                    break
+                row -= 1
+            begin = rows.line_num
+    return f"line {layout.skip + begin + 1}"
 
 
 def _reader(stream: Any, layout: _Layout) -> Any:

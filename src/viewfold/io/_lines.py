@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from viewfold.ids import MISSING
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
 from viewfold.io._source import Batch, FileError, reading
-from viewfold.io._tables import Table, batch_rows, check_names, check_numbers, ids_of_text
+from viewfold.io._tables import (
+    Table,
+    batch_rows,
+    check_names,
+    check_numbers,
+    ids_of_text,
+    no_id,
+)
 
 
 def open_table(file: str, ids: str | None) -> Table:
@@ -82,8 +90,8 @@ def _batch(known: list[str], rows: list[list[Any]], ids: str | None) -> Batch:
 
 
 def _id(file: str, line: int, value: Any) -> str:
-    if value is None or value == "":
-        raise FileError(f"{file}, line {line}: there is no id. Fill it in or drop the line.")
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        raise no_id(file, f"line {line}", value)
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise FileError(
             f"{file}, line {line}: the id {value!r} is a {type(value).__name__}. Ids are ints or "

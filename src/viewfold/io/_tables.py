@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewfold.ids import MISSING
 from viewfold.io._source import Array, Batch, FileError, as_object, some
 
 BATCH_BYTES = 16 * 2**20
@@ -64,10 +65,12 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     first, found = next(iter(others.items()))
     if len(others) > 1:
         what, advice = f"columns {some(others)} hold no numbers", "Drop or encode them"
-        advice += "." if ids is not None else ", and name the one that holds the ids with ids=…."
+        option = ", and name the one that holds the ids with ids=… (--id …)."
+        advice += "." if ids is not None else option
     else:
         what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
-        advice += "." if ids is not None else f", or pass ids={first!r} if it holds the ids."
+        option = f", or pass ids={first!r} (--id {first}) if it holds the ids."
+        advice += "." if ids is not None else option
     raise FileError(f"{file}: {what} ({found}). {advice}")
 
 
@@ -120,14 +123,23 @@ def ids_of_text(texts: Any) -> Array:
     return as_object(texts.to_pylist())
 
 
-def check_present(file: str, column: Any, row: int) -> None:
+def check_present(
+    file: str, column: Any, row: int, place: Callable[[int], str] = "row {}".format
+) -> None:
     """Refuse rows without an id; the column's first row is number `row`."""
     gone = column.is_null()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        gone = pc.or_kleene(gone, pc.equal(column, ""))
+        bare = pc.utf8_lower(pc.utf8_trim_whitespace(column))
+        gone = pc.or_kleene(gone, pc.is_in(bare, value_set=pa.array(sorted(MISSING), bare.type)))
     at = pc.index(gone, True).as_py()
     if at >= 0:
-        raise FileError(f"{file}, row {row + at}: there is no id. Fill it in or drop the row.")
+        raise no_id(file, place(row + at), column[at].as_py())
+
+
+def no_id(file: str, place: str, written: Any) -> FileError:
+    """Return the error about a row without an id, or with a word that stands for none."""
+    found = f"the id {written!r} says that there is none" if written else "there is no id"
+    return FileError(f"{file}, {place}: {found}. Fill it in or drop the row.")
 
 
 def batch_rows(n_columns: int) -> int:
@@ -138,6 +150,9 @@ def batch_rows(n_columns: int) -> int:
 def _arrow_ids(file: str, column: Any, row: int) -> Array:
     check_present(file, column, row)
     if pa.types.is_integer(column.type):
+        top = pc.max(column).as_py()
+        if top is not None and top >= 2**63:
+            raise FileError(f"{file}: the id {top} has more than 63 bits. Write such ids as texts.")
         # A copy, as a view would keep Arrow's memory from being used again.
         return np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
     return as_object(column.to_pylist())

@@ -1,0 +1,287 @@
+"""Who is who: an id is a whole number or a text, and two that are almost the same are a mistake.
+
+A trailing space, ``007`` for ``7`` or a capital letter would make a second sample of one person,
+and nobody would notice. What is almost a known id is refused, unless the user says what is meant.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Ids: TypeAlias = NDArray[Any]
+Similar: TypeAlias = Literal["refuse", "match", "new"]
+
+MISSING = frozenset(
+    ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
+)
+"""What programs write where there is no value; compare in lower case, without space around."""
+
+_LONGEST_MISSING = 12
+_INVISIBLE = "\ufeff\u200b\u200c\u200d"
+_NUMBER = r"^\+?(-?)0*([0-9]+?)(?:\.0+)?$"
+_SUFFIX = r"(?:id|no|nr|num|number|code|key)"
+_WHO = r"(?:patient|sample|subject|person|participant|donor|case|record|customer|client|user|cell)"
+_ID_NAMES = re.compile(
+    rf"(?:id|ids|uid|uuid|guid|mrn|barcode|[pscgtnef]id|index|level_0|unnamed:? ?0|"
+    rf"__index_level_\d+__|row|(?:.*[_\W])?id|id[_\W].*|(?:row|{_WHO}|.*[_\W]{_WHO})[_\W]?{_SUFFIX})",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r".*[a-z](?:Id|ID)")
+_WHO_ALONE = re.compile(_WHO, re.IGNORECASE)
+
+
+def as_ids(ids: Any, n: int, label: str) -> Ids:
+    """Return one int or str per row, each once, or an error that begins with the label."""
+    if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
+        ids = ids.to_list() if hasattr(ids, "to_list") else list(ids)  # keeps 1 apart from "1"
+    index = pd.Index(ids, tupleize_cols=False)
+    if len(index) != n:
+        raise ValueError(
+            f"{label} has {n} rows but {len(index)} ids were given. Give one id per row."
+        )
+    _check_each(index, label)
+    whole = index.inferred_type == "integer"
+    known: Ids = index.to_numpy(dtype=np.int64 if whole else object)
+    if not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        where = np.flatnonzero(known == twice).tolist()
+        shown = ", ".join(map(str, where[:5])) + (f", … ({len(where)} in all)" * (len(where) > 5))
+        raise ValueError(
+            f"{label} has duplicate ids: {twice!r} stands in rows {shown}. Keep one row per sample."
+        )
+    return known
+
+
+def _check_each(index: pd.Index, label: str) -> None:
+    if index.dtype.kind == "i":
+        return
+    texts = index.inferred_type == "string"
+    for row, value in enumerate(index.tolist()):
+        if texts and len(value) > _LONGEST_MISSING:
+            continue  # this is cheap, and nearly all ids of a large view are so long
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError(
+                f"{label}, row {row}: the id {value!r} is a {type(value).__name__}. "
+                "Ids are ints or strings; convert them, and drop rows without an id."
+            )
+        if isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(
+                    f"{label}, row {row}: the id {value} has more than 64 bits with its sign. Pass "
+                    "such ids as texts."
+                )
+        elif value.strip().lower() in MISSING:
+            raise ValueError(
+                f"{label}, row {row}: the id {value!r} says that there is none. Fill it in or drop "
+                "the row."
+            )
+
+
+def normal_forms(ids: Ids) -> Any:
+    """Return what is left of each id without space around, case, composition and leading zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.ids import normal_forms
+    >>> normal_forms(np.array([" P1", "p1", "007", "7.0", 7], object)).to_pylist()
+    ['p1', 'p1', '7', '7', '7']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if ids.dtype != object:
+        return pa.array(ids).cast(pa.string())
+    texts = pa.array(ids if kind_of(ids) == "texts" else [str(name) for name in ids], pa.string())
+    simple = pc.string_is_ascii(texts)
+    if not pc.all(simple).as_py():
+        texts = pa.array([_plain(text) for text in texts.to_pylist()], pa.string())
+    texts = pc.ascii_lower(pc.ascii_trim_whitespace(texts))
+    if not pc.any(pc.match_substring_regex(texts, _NUMBER)).as_py():
+        return texts
+    return pc.replace_substring_regex(texts, pattern=_NUMBER, replacement=r"\1\2")
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text.strip().strip(_INVISIBLE).strip().casefold())
+
+
+def kind_of(ids: Ids) -> Literal["whole numbers", "texts", "both"]:
+    """Return what ids are; there are few that are both, but they may be."""
+    if ids.dtype != object:
+        return "whole numbers"
+    found = pd.api.types.infer_dtype(ids, skipna=False)
+    return "texts" if found == "string" else "whole numbers" if found == "integer" else "both"
+
+
+def settle(
+    known: Ids | None, ids: Ids, similar: Similar, label: str, rows: NDArray[np.intp] | None = None
+) -> Ids:
+    """Return the ids of a view as they are to be known.
+
+    Parameters
+    ----------
+    known : ndarray or None
+        The samples that there are; None if the view is the first.
+    ids : ndarray
+        Those of the view.
+    similar : {"refuse", "match", "new"}
+        What to do with new ids that are almost known, or almost the same as another new one:
+        refuse them, take them for the known samples, or take them for new samples.
+    label : str
+        How errors call the view.
+    rows : ndarray of int, optional
+        How errors number its rows; from 0 without gaps if not given.
+
+    Returns
+    -------
+    ndarray
+        As given, but for ids that are matched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.ids import settle
+    >>> known, ids = np.array(["p1", "p2"], object), np.array(["P1 ", "p3"], object)
+    >>> settle(known, ids, "match", "The view")
+    array(['p1', 'p3'], dtype=object)
+    """
+    if similar not in ("refuse", "match", "new"):
+        raise ValueError(f"similar_ids must be 'refuse', 'match' or 'new', got {similar!r}.")
+    if ids.dtype != object and (known is None or known.dtype != object):
+        return ids  # whole numbers are the same or not
+    known = ids[:0] if known is None else known
+    new = np.flatnonzero(pd.Index(known).get_indexer(pd.Index(ids)) < 0)
+    if not new.size:
+        return ids
+    if similar != "new":
+        rows = np.arange(ids.size) if rows is None else rows
+        return _spelled(ids, new, known, similar, label, rows)
+    return ids
+
+
+def _spelled(
+    ids: Ids, new: NDArray[np.intp], known: Ids, similar: Similar, label: str, rows: Any
+) -> Ids:
+    """Return ids with the known spelling where they are almost known; refuse them, or doubles."""
+    import pyarrow.compute as pc
+
+    theirs, ours = normal_forms(ids[new]), normal_forms(known)
+    known_too = pc.any(pc.is_in(theirs, value_set=ours)).as_py()
+    if not known_too and pc.count_distinct(theirs).as_py() == new.size and similar == "refuse":
+        return ids
+    # In the order of the union; what comes first is what others are almost.
+    forms = pd.Series(np.concatenate([ours.to_pandas(), theirs.to_pandas()]))
+    first = pd.Series(np.arange(forms.size)).groupby(forms).transform("first").to_numpy()
+    place = first[known.size :]
+    again = np.flatnonzero(place != known.size + np.arange(new.size))
+    doubles = again[place[again] >= known.size]
+    if again.size and similar == "refuse":
+        raise _almost(ids, new, known, again, place, label, rows)
+    if doubles.size:
+        raise _same(new[[place[doubles[0]] - known.size, doubles[0]]], ids, label, rows)
+    _check_single(first[: known.size], place[again], ids[new[again]], known, label)
+    out = ids.astype(object)
+    out[new[again]] = known[place[again]]
+    out[np.setdiff1d(new, new[again])] = [
+        _of_kind(kind_of(known), name) for name in np.delete(ids[new], again).tolist()
+    ]
+    twice = np.flatnonzero(pd.Index(out).duplicated(keep=False))
+    if twice.size:
+        raise _same(np.flatnonzero(out == out[twice[0]]), ids, label, rows)
+    return as_ids(out, out.size, label)
+
+
+def _of_kind(kind: str, name: Any) -> Any:
+    """Return a new id as the known ones are written, if it is a number."""
+    if kind == "texts":
+        return str(name)
+    found = re.fullmatch(_NUMBER, name.strip()) if isinstance(name, str) else None
+    return int(found[1] + found[2]) if found and kind == "whole numbers" else name
+
+
+def _check_single(first: Any, place: Any, ids: Ids, known: Ids, label: str) -> None:
+    """Refuse to choose between two known ids that are almost the same."""
+    several = np.unique(first[pd.Series(first).duplicated()])
+    unclear = np.flatnonzero(np.isin(place, several))
+    if unclear.size:
+        a, b = known[np.flatnonzero(first == place[unclear[0]])[:2]].tolist()
+        raise ValueError(
+            f"{label}: {ids.tolist()[unclear[0]]!r} may be {a!r} or {b!r}, which are both known. "
+            "Write it as one of them."
+        )
+
+
+def _almost(
+    ids: Ids, new: Any, known: Ids, again: Any, place: Any, label: str, rows: Any
+) -> ValueError:
+    shown = []
+    for i in again[:3].tolist():
+        within = int(place[i]) - known.size
+        other = known.tolist()[place[i]] if within < 0 else ids.tolist()[new[within]]
+        where = "" if within < 0 else f" in row {rows[new[within]]}"
+        shown.append(f"{ids.tolist()[new[i]]!r} in row {rows[new[i]]} is almost {other!r}{where}")
+    if len(again) > 3:
+        shown.append(f"… ({len(again):,} in all)")
+    others = "; if they are others, similar_ids='new' (--similar-ids new)"
+    return ValueError(
+        f"{label}: {', '.join(shown)}. If they are the same samples, correct them or pass "
+        f"similar_ids='match' (--similar-ids match)"
+        f"{others if kind_of(ids) == kind_of(known) or not known.size else ''}."
+    )
+
+
+def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
+    (a, b), (i, j) = ids[which[:2]].tolist(), rows[which[:2]].tolist()
+    return ValueError(
+        f"{label}: {a!r} in row {i} and {b!r} in row {j} are the same sample, if similar ids are "
+        "matched. Keep one of them."
+    )
+
+
+def check_kind(known: Ids, ids: Ids, label: str) -> None:
+    """Refuse texts among whole numbers and the other way round: ids keep the kind they have."""
+    ours, theirs = kind_of(known), kind_of(ids)
+    if ours in ("both", theirs):
+        return
+    other = str if ours == "whole numbers" else int
+    wrong = next(name for name in ids.tolist() if isinstance(name, other))
+    raise ValueError(
+        f"{label} has ids that are {'texts' if other is str else 'whole numbers'} ({wrong!r}), but "
+        f"the samples folded so far have {ours} ({known.tolist()[0]!r}). Give every view ids of "
+        "the same kind; similar_ids='match' (--similar-ids match) converts numbers."
+    )
+
+
+def is_called_id(name: str, first: bool) -> bool:
+    """Whether a column is called as ids are; some names tell so in the first column only.
+
+    Examples
+    --------
+    >>> from viewfold.ids import is_called_id
+    >>> [is_called_id(name, False) for name in ("patient_id", "sampleID", "acid", "patients")]
+    [True, True, False, False]
+    """
+    name = name.strip()
+    if _ID_NAMES.fullmatch(name) or _CAMEL.fullmatch(name):
+        return True
+    return first and _WHO_ALONE.fullmatch(name) is not None
+
+
+def look_like_ids(values: Any) -> bool:
+    """Whether the values of a column are whole numbers, and (nearly) all of them different."""
+    held = np.asarray(values)
+    held = held[np.isfinite(held)] if held.dtype.kind == "f" else held
+    if held.size < 2 or held.dtype.kind == "b":
+        return False
+    # Ids of seventeen digits lose the last one when they are read as numbers.
+    enough = 0.95 * held.size
+    return bool((held == np.rint(held)).all() and np.unique(held).size >= enough)
