@@ -58,7 +58,8 @@ def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, S
     Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
     What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
     most 500 times the file if it is more than 256 MB. The environment variable
-    ``VIEWFOLD_MEMORY`` (``20G``, for instance) takes the place of both limits.
+    ``VIEWFOLD_MEMORY`` (``20G``, for instance) takes the place of both limits of memory, and
+    allows that much disk.
 
     Parameters
     ----------
