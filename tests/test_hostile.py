@@ -176,7 +176,7 @@ BOMBS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "nothing.arrow": (lambda p: arrow(p, pa.nulls(10**9)), "would take 8 GB of disk"),
     "zeros.csv.bz2": (
         lambda p: p.write_bytes(bz2.compress((b"0" * 31 + b"\n") * (MEGA // 32)) * 400),
-        "MB of disk, but the file has",
+        "MB of text, but the file has",
     ),
     "columns.csv.zst": (lambda p: write_zst(p, b"," * MEGA, 40), "would take 41.9 GB of memory"),
 }
@@ -247,6 +247,15 @@ def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
         io.read(tmp_path / "a.npz")
     monkeypatch.setattr(_budget, "free_memory", lambda: 100 * MEGA)
     assert io.read(tmp_path / "a.npz")["a"].rows.shape == (3 * MEGA, 1)
+    pyarrow.parquet.write_table(pa.table({"x": np.zeros(3 * MEGA)}), tmp_path / "a.parquet")
+    monkeypatch.setattr(_budget, "free_disk", lambda: 20 * MEGA)
+    with pytest.raises(io.FileError, match=r"25.2 MB of disk, but 21 MB are free.*TMPDIR"):
+        io.read(tmp_path / "a.parquet")
+    with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
+        file.write(b"1.000000000000\n" * (2 * MEGA))  # as text it is larger than what is kept
+    assert as_views(tmp_path / "a.csv.gz")[0].shape == (2 * MEGA, 1)
+    monkeypatch.setenv("VIEWFOLD_MEMORY", "10M")  # of memory; text is not kept in it
+    assert as_views(tmp_path / "a.csv.gz")[0].shape == (2 * MEGA, 1)
 
 
 # ---- what leads out of a file -------------------------------------------------------------------

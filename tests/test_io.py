@@ -513,10 +513,10 @@ BAD = {
     "only ids": ("a.csv", b"id\nann\n", "id", "no column but the ids"),
     "text": ("a.csv", b"who,x\nann,1\n", None,
              "column 'who' holds no numbers (line 2 holds 'ann'). Drop or encode it, or pass "
-             "ids='who' if it holds the ids"),
+             "ids='who' (--id who) if it holds the ids"),
     "text besides ids": ("a.csv", b"id,x,c\n1,1,Rome\n", "id", "column 'c' holds no numbers"),
     "texts": ("a.csv", b"a,b,x\nu,v,1\n", None, "columns 'a', 'b' hold no numbers"),
-    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "pass ids='who' if it holds the ids"),
+    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "pass ids='who' (--id who) if"),
     "bad cell": ("a.csv", b"id,x\nann,1\nbob,?\n", "id", "a.csv, line 3, column 'x': '?' is not a"),
     "late cell": ("a.csv", b"x,y\n" + b"1,2\n" * 999 + b"1,oops\n", None,
                   "line 1001, column 'y': 'oops' is not a number"),
@@ -527,7 +527,8 @@ BAD = {
     "unnamed": ("a.csv", b",x\n0,2\n", None, "column 0 has no name (pandas writes its index so)"),
     "missing id": ("a.csv", b"id,x\nann,1\n,2\n", "id", "line 3: there is no id"),
     "N/A": ("a.csv", b'\nid,x\n7,1\n\n"8\n9",1\nN/A,2\n', "id", "line 7: the id 'N/A' says"),
-    "json null": ("a.jsonl", b'{"id":7,"x":1}\n{"id":" null","x":1}', "id", "line 2: the id ' null'"),
+    "json null": ("a.jsonl", b'{"id":7,"x":1}\n{"id":" null","x":1}', "id",
+                  "line 2: the id ' null' says"),
     "json id": ("a.jsonl", b'{"id":"a","x":1}\n{"x":2}', "id", "line 2: there is no id"),
     "float id": ("a.jsonl", b'{"id":1.5,"x":1}', "id", "line 1: the id 1.5 is a float"),
     "json": ("a.jsonl", b'{"x":1}\n{"x":\n', None, "line 2: not JSON"),
@@ -580,7 +581,7 @@ def test_bad_tables_of_other_kinds_are_named(tmp_path: Path) -> None:
 
     path = tmp_path / "a.parquet"
     write_parquet(path)
-    refused(path, "pass ids='id' if it holds the ids")
+    refused(path, "pass ids='id' (--id id) if it holds the ids")
     refused(path, "no column 'who'", "who")
     path.write_bytes(path.read_bytes()[:-20])
     refused(path, "cannot be read as Parquet")

@@ -352,7 +352,8 @@ def test_readers_are_not_kept_waiting_and_see_whole_states(path: Path) -> None:
     seen = set()
     with duckdb.connect(path, read_only=True) as reader:
         with viewfold.edit(path) as model:
-            model.partial_fit(np.random.default_rng(0).normal(size=(160, 4)), ids=range(160))
+            ids = [f"s{i}" for i in range(160)]
+            model.partial_fit(np.random.default_rng(0).normal(size=(160, 4)), ids=ids)
             seen.add(len(viewfold.load(shutil.copy(path, path.with_name("copy.vf"))).views_))
         assert reader.sql("SELECT count(*) FROM views").fetchall() == [(3,)]
     assert seen == {3}

@@ -71,7 +71,7 @@ def _array(X: Any, label: str) -> Array:
 
 
 def _way_from(X: Any) -> str:
-    ways = ("compute", "collect", "toPandas", "to_pandas", "to_frame", "filled")
+    ways = ("to_pandas", "toPandas", "compute", "collect", "to_frame", "filled")
     way = next((way for way in ways if callable(getattr(X, way, None))), None)
     return "" if way is None else f", for instance with .{way}({'np.nan' * (way == 'filled')})"
 

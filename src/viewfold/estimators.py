@@ -149,8 +149,9 @@ class FoldingEstimator(
         self._validate_params()
         _check_y(y, "partial_fit")
         state = getattr(self, "_state", None)
-        name = view if view is not None else own_name(X)
-        name = name or f"view{0 if state is None else len(state.consensus.views)}"
+        name = own_name(X) if view is None else view
+        if name in (None, ""):
+            name = f"view{0 if state is None else len(state.consensus.views)}"
         came = as_view(X, ids=ids, name=name)
         consensus = None if state is None else state.consensus
         return self._keep(self._next(state, admit(consensus, came, similar_ids, min_shared)))
@@ -694,7 +695,7 @@ def _check_y(y: Any, method: str) -> None:
     if values.dtype.kind in "OU" and values.size > 1 and pd.Index(values).is_unique:
         raise TypeError(
             f"{method} ignores its second argument, y, but got texts that are all different, like "
-            f"{values[0]!r}. Pass ids as ids=…."
+            f"{values.tolist()[0]!r}. Pass ids as ids=…."
         )
 
 

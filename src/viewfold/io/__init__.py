@@ -51,8 +51,15 @@ def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, S
 
     Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
     rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
-    files is one table. ``.npz``, ``.mat`` and ``.h5mu`` may hold several views; their classes
-    (``y``, ``gt``, ``label``, …) are no view.
+    files is one table. ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all matrices of
+    numbers, whatever they are called; a warning says what else there is. (`read_set` tells the
+    classes of a benchmark file from its views.)
+
+    Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
+    What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
+    most 500 times the file if it is more than 256 MB. The environment variable
+    ``VIEWFOLD_MEMORY`` (``20G``, for instance) takes the place of both limits of memory, and
+    allows that much disk.
 
     Parameters
     ----------

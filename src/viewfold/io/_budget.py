@@ -34,34 +34,48 @@ class Budget:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._held = self._spooled = 0
+        self._taken = {"memory": 0, "disk": 0, "text": 0}
+        self._free: dict[str, int | None] = {}
 
     def hold(self, size: int, what: str) -> None:
         """Ask for memory, before it is taken; what was asked for earlier counts as taken."""
-        self._held += size
-        self._check(self._held, what, "memory", free_memory)
+        allowed = _allowed()
+        if allowed is None:
+            self._take(size, what, "memory", free_memory)
+            return
+        self._taken["memory"] += size
+        if self._taken["memory"] > allowed:
+            raise self._refusal(what, "memory", f"{SETTING} allows {_shown(allowed)}")
 
     def spool(self, size: int, what: str) -> None:
         """Ask for room in a temporary file."""
-        self._spooled += size
-        self._check(self._spooled, what, "disk", free_disk)
+        self._take(size, what, "disk", free_disk)
 
-    def _check(self, size: int, what: str, where: str, free: Callable[[], int | None]) -> None:
-        allowed = _allowed()
-        if allowed is not None:
-            if size > allowed:
-                raise self._refusal(size, what, where, f"{SETTING} allows {_shown(allowed)}")
+    def unpack(self, size: int, what: str) -> None:
+        """Ask to go on with text that is read piece by piece, and not kept."""
+        self._take(size, what, "text", lambda: None)
+
+    def _take(self, size: int, what: str, where: str, free: Callable[[], int | None]) -> None:
+        self._taken[where] += size
+        if self._taken[where] <= HARMLESS // 16:
             return
         own = os.path.getsize(self.file)
-        if size > max(HARMLESS, RATIO * own):
-            raise self._refusal(size, what, where, f"the file has {_shown(own)}")
-        if size > HARMLESS // 16 and (left := free()) is not None and size > left:
-            raise self._refusal(size, what, where, f"{_shown(left)} are free")
+        if self._taken[where] > max(HARMLESS, RATIO * own, _allowed() or 0):
+            raise self._refusal(what, where, f"the file has {_shown(own)}")
+        if where not in self._free:  # as it was before anything was taken
+            self._free[where] = free()
+        left = self._free[where]
+        if left is not None and self._taken[where] > left:
+            raise self._refusal(what, where, f"{_shown(left)} are free")
 
-    def _refusal(self, size: int, what: str, where: str, why: str) -> FileError:
+    def _refusal(self, what: str, where: str, why: str) -> FileError:
+        size = self._taken[where]
+        remedy = f"allow that much: {SETTING}={_rounded_up(size)}"
+        if where == "disk" and "free" in why:
+            remedy = "make room, or let TMPDIR name a folder on another disk"
         return FileError(
             f"{self.file}: {what} would take {_shown(size)} of {where}, but {why}. Is the file "
-            f"what it should be? If it is, allow that much: {SETTING}={_rounded_up(size)}."
+            f"what it should be? If it is, {remedy}."
         )
 
 
@@ -91,7 +105,7 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes."""
         piece = self._stream.read(len(buffer))
-        self._budget.spool(len(piece), "what is unpacked")
+        self._budget.unpack(len(piece), "what is unpacked")
         if self._longest is not None:
             self._measure(piece, self._longest)
         buffer[: len(piece)] = piece

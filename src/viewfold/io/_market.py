@@ -22,7 +22,7 @@ from viewfold.io._sparse import as_csr
 def read_views(file: str, ids: str | None) -> dict[str, Source]:
     """Read the matrix of a file; its rows are known by their number."""
     with reading(file, "a Matrix Market file"), Unpacked(file, LONGEST_LINE) as raw:
-        text = io.BufferedReader(raw)
+        text = io.BufferedReader(raw, 2**20)
         banner = text.readline(1000).decode("ascii").lower().split()
         if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
             raise FileError(f"{file}: the first line is not that of a Matrix Market matrix.")
