@@ -282,8 +282,8 @@ class FoldingEstimator(
     def forget(self, ids: Any) -> Self:
         """Remove samples for good.
 
-        Their rows and labels are gone, and where they can be told from the rows of others, too:
-        the columns of `embedding_` are made orthogonal again, and clusters get the centres of the
+        Their rows and labels are gone, and so is what the rows of others tell about them: the
+        columns of `embedding_` are made orthogonal again, and clusters get the centres of the
         samples that are left. No other sample changes its cluster. What encoders learned from ten
         or more samples at once stays (see docs/privacy.md).
 
