@@ -20,8 +20,9 @@ import viewfold
 from privacy import best_guess, by_subtraction, held, membership, off_span, standardised
 from privacy import to_landmarks as distance
 from viewfold import FCMVC, ViewFold
-from viewfold.consensus import FEWEST
+from viewfold.consensus import FEWEST, align
 from viewfold.datasets import load_digits_views
+from viewfold.methods import balanced
 from viewfold.methods.aggregates import groups_of_ten
 from viewfold.missing import at_random, by_mask
 
@@ -86,15 +87,15 @@ def test_the_embedding_does_not_tell_a_row_that_is_missing(kind: Any, n: int, vi
 
 
 def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
-    X = people(30)[:30]
+    X = next(iter(load_digits_views().views.values()))[:30].astype(np.float64)
     model = ViewFold(3, random_state=0).fit({"labs": X})
     error, energy = 0.0, 0.0
-    for i in range(10):
+    for i in range(6):
         deepcopy(model).forget([i]).save(tmp_path / "model.vf")
         row = standardised(X[i], held(tmp_path / "model.vf"), 1)
         error += ((by_subtraction(tmp_path / "model.vf", 1) - row) ** 2).sum()
         energy += (row**2).sum()
-    assert error > 0.75 * energy
+    assert error > 0.9 * energy
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
@@ -145,13 +146,10 @@ def test_the_centre_of_a_cluster_is_forgotten_with_its_last_sample(kind: Any) ->
     model.forget(others)
     labels = dict(zip(model.ids_, model.labels_, strict=True))
     assert (model.labels_ == 2).sum() == 1
-    row = model._state.clustering.projection.T @ (model.embedding_[model.ids_ == last][0])
-    direction = row / np.linalg.norm(row)
-    assert model.cluster_centers_[2] @ direction > 0.9 * np.linalg.norm(model.cluster_centers_[2])
     model.forget([last])
     assert model.labels_.tolist() == [labels[i] for i in model.ids_]
     centers = model.cluster_centers_
-    assert abs(centers[2] @ direction) < 0.9 * np.linalg.norm(centers[2])
+    assert np.linalg.norm(centers[2]) > 100 * np.linalg.norm(centers[[0, 1, 3]], axis=1).max()
     assert 2 not in model.predict(X)
     assert np.isfinite(model.to_frame()["confidence"]).all()
     model.partial_fit(X[:, :9], view="scan")
@@ -199,16 +197,13 @@ def test_fewer_than_ten_samples_leave_no_encoder(kind: Any) -> None:
 
 
 def test_encoders_hold_nothing_that_fewer_than_ten_shared_samples_foretell() -> None:
-    X = people(60)[:60]
-
-    def second(change: float) -> Any:
-        scan = X[:, ::2] ** 2
-        scan[30:33] += change * scan[33:36]  # three of the samples that both have
-        model = ViewFold(3, random_state=0).partial_fit(X[:33], ids=range(33), view="labs")
-        return model.partial_fit(scan[30:], ids=range(30, 60), view="scan").views_[0].encoder.output
-
-    apart = np.linalg.matrix_rank(second(0.0) - second(1e-6), tol=1e-3)
-    assert apart == 0
+    X = people(400)[:400]
+    for n_shared in (3, 9, 10, 100):
+        view = viewfold.as_view(X[:, ::2] ** 2, ids=np.arange(400) + 400 - n_shared, name="scan")
+        known = ViewFold(3, random_state=0).partial_fit(X, ids=range(400))._state.consensus
+        found = balanced.fold(known, view, align(known, view), n_components=9)
+        # A part of an orthogonal matrix shortens every row; what others foretell makes it longer.
+        assert (np.linalg.norm(found.turn, 2) > 1 + 1e-9) == (n_shared >= FEWEST)
 
 
 def test_a_fold_gives_the_same_bits_whatever_is_kept() -> None:
@@ -233,6 +228,12 @@ def test_predictions_are_the_same_after_forgetting_somebody(kind: Any, data: Dat
     Z = model.embedding_
     products = Z.T @ Z
     assert np.allclose(products, np.diag(np.diagonal(products)), atol=1e-9 * products.max())
+
+
+def test_to_forget_nobody_changes_nothing(data: Data) -> None:
+    model = folded(ViewFold(4, random_state=0), data.parts())
+    before = model._state
+    assert model.forget([])._state is before
 
 
 # -- private

@@ -306,6 +306,8 @@ class FoldingEstimator(
         kept[at] = False
         if not kept.any():
             raise ValueError("These are all samples there are. Throw the model away instead.")
+        if kept.all():
+            return self
         consensus, clustering = self._left(old, kept)
         return self._keep(State(consensus, clustering, old.history[kept]))
 
