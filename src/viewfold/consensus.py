@@ -30,8 +30,8 @@ class Encoder(Protocol):
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
 
-    def then(self, turn: Array, middle: Array | float = 0.0) -> Encoder:
-        """Return this encoder followed by x → (x − middle) @ turn."""
+    def then(self, turn: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the embedding."""
 
 
 @dataclass(frozen=True)
@@ -403,35 +403,36 @@ def keep(consensus: Consensus, kept: NDArray[np.bool_], basis: Basis) -> Consens
     -------
     Consensus
     """
-    rows = consensus.embedding[kept]
-    middle = _middle(consensus, rows)
-    rows = rows - middle.astype(rows.dtype)
+    rows = _lengthened(consensus.embedding[kept], consensus.embedding)
     turn = basis(rows)
     return replace(
         consensus,
         ids=consensus.ids[kept],
         embedding=rows @ turn.astype(rows.dtype),
         seen=consensus.seen[kept],
-        views=tuple(_turned(consensus, record, turn, middle) for record in consensus.views),
+        views=tuple(_turned(consensus, record, turn) for record in consensus.views),
         turns=(None,) * len(consensus.views),
     )
 
 
-def _turned(consensus: Consensus, record: ViewRecord, turn: Array, middle: Array) -> ViewRecord:
+def _turned(consensus: Consensus, record: ViewRecord, turn: Array) -> ViewRecord:
     encoder = consensus.encoder(record.name)
-    return replace(record, encoder=encoder and encoder.then(turn, middle))
+    return replace(record, encoder=encoder and encoder.then(turn))
 
 
-def _middle(consensus: Consensus, rows: Array) -> Array:
-    """Return the mean of the rows that are left, where it would tell who is gone; else zero.
+def _lengthened(rows: Array, before: Array) -> Array:
+    """Return rows in other lengths, if the sum of a few that are gone could be told; else as is.
 
-    It does if all rows together had nearly mean zero: nearer than independent rows come to it.
+    It can if all rows together had nearly mean zero: nearer than independent rows come to it. Then
+    lengths change, by little, until those that are left have mean zero. Clusters see directions.
     """
-    total = consensus.embedding.sum(axis=0, dtype=np.float64)
-    energy = np.vdot(consensus.embedding, consensus.embedding)
-    if total @ total > energy or consensus.groups is not None:
-        return np.zeros_like(total)  # groups that nothing ties together stay at right angles
-    return np.asarray(rows.mean(axis=0, dtype=np.float64))
+    total = before.sum(axis=0, dtype=np.float64)
+    if len(before) - len(rows) >= FEWEST or total @ total > np.vdot(before, before):
+        return rows
+    wide = rows.astype(np.float64)
+    toward = np.linalg.pinv(wide.T @ wide, hermitian=True) @ wide.sum(axis=0)
+    factor = np.clip(1 - wide @ toward, 0.5, 1.5)
+    return np.asarray(rows * factor[:, None].astype(rows.dtype))
 
 
 def admit(

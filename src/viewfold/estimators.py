@@ -346,8 +346,8 @@ class FoldingEstimator(
     def forget(self, ids: Any) -> Self:
         """Remove samples for good.
 
-        Their rows and labels are gone, and where they can be told from the rows of others, too:
-        the columns of `embedding_` are made orthogonal again, and clusters get the centres of the
+        Their rows and labels are gone, and so is what the rows of others tell about them: the
+        columns of `embedding_` are made orthogonal again, and clusters get the centres of the
         samples that are left. No other sample changes its cluster. What encoders learned from ten
         or more samples at once stays (see docs/privacy.md).
 
@@ -370,6 +370,8 @@ class FoldingEstimator(
         kept[at] = False
         if not kept.any():
             raise ValueError("These are all samples there are. Throw the model away instead.")
+        if kept.all():
+            return self
         n_kept = int(np.count_nonzero(kept))
         log = noted(old.log, FINAL, n_kept, n_forgotten=kept.size - n_kept)
         return self._keep(replace(self._left(old, kept), log=log))

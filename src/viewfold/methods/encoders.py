@@ -108,8 +108,6 @@ class Encoder:
         What balances the two descriptions.
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
-    offset : ndarray of shape (n_components,) or None
-        What is added there, after samples were forgotten.
     """
 
     scaling: Scaling
@@ -118,18 +116,14 @@ class Encoder:
     landmarks: Landmarks | None
     factor: Array
     output: Array
-    offset: Array | None = None
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of raw rows."""
-        rows = np.asarray(self.features(self.scores(block)) @ self.output.astype(block.dtype))
-        return rows if self.offset is None else rows + self.offset.astype(block.dtype)
+        return np.asarray(self.features(self.scores(block)) @ self.output.astype(block.dtype))
 
-    def then(self, turn: Array, middle: Array | float = 0.0) -> Encoder:
-        """Return this encoder followed by x → (x − middle) @ turn."""
-        offset = (0.0 if self.offset is None else self.offset) - np.asarray(middle)
-        moved = offset @ turn if offset.any() else None
-        return replace(self, output=self.output @ turn, offset=moved)
+    def then(self, turn: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the consensus."""
+        return replace(self, output=self.output @ turn)
 
     def scores(self, block: Matrix) -> Array:
         """Project a block of raw rows on the main directions."""

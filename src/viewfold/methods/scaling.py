@@ -39,9 +39,9 @@ class Affine:
         out += self.offset.astype(block.dtype, copy=False)
         return out
 
-    def then(self, turn: Array, middle: Array | float = 0.0) -> Affine:
-        """Return this map followed by x → (x − middle) @ turn."""
-        return Affine(self.weights @ turn, (self.offset - middle) @ turn)
+    def then(self, turn: Array) -> Affine:
+        """Return this map followed by a linear one."""
+        return Affine(self.weights @ turn, self.offset @ turn)
 
     def padded(self, n_features: int, n_components: int) -> Affine:
         """Return this map for more features and components, none of which it uses."""

@@ -22,11 +22,11 @@ WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
 
 AXES: dict[str, dict[str, str]] = {
-    "Affine": {"weights": "dr", "offset": "r"},
+    "Affine": {"weights": "dr"},
     "Text": {"idf": "d"},
     "Scaling": {"shift": "d", "mean": "d", "weight": "d"},
     "Landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
-    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr", "offset": "r"},
+    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
 }
 """The axes of every array in an encoder: features d, columns of the embedding r, directions q,
 landmarks m and their coordinates c, scores used l, descriptions f = l + c."""

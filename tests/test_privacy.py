@@ -1,0 +1,300 @@
+"""What a file must not tell: the attacks of benchmarks/privacy.py, and a few more, find nobody."""
+
+import hashlib
+import json
+import struct
+import warnings
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from conftest import Data
+from scipy import sparse
+from test_cli import Run, run  # noqa: F401
+from test_contracts import folded
+
+import viewfold
+from privacy import best_guess, by_subtraction, held, membership, off_span, standardised
+from privacy import to_landmarks as distance
+from viewfold import FCMVC, ViewFold
+from viewfold.consensus import FEWEST, align
+from viewfold.datasets import load_digits_views
+from viewfold.methods import balanced
+from viewfold.methods.aggregates import groups_of_ten
+from viewfold.missing import at_random, by_mask
+
+FRESH = 200
+SIZES = [30, 60, 400, 1797]
+
+
+def people(n: int, d: int = 40) -> np.ndarray:
+    """Rows of three clusters, the last of them of people who are never folded."""
+    rng = np.random.default_rng(n)
+    n += FRESH
+    latent = 3 * rng.normal(size=(3, 8))[rng.integers(3, size=n)] + rng.normal(size=(n, 8))
+    return latent @ rng.normal(size=(8, d)) + rng.normal(size=(n, d)) + 50
+
+
+def written(model: Any, X: np.ndarray, path: Path, gone: int) -> Path:
+    """Fold X and another view in two steps, so that there is something to undo; forget some."""
+    ids = [f"p{i}" for i in range(len(X))]
+    with viewfold.edit(path, new=model) as one:
+        one.partial_fit(X, ids=ids, view="labs")
+    with viewfold.edit(path) as one:
+        one.partial_fit(X[:, ::2] ** 2, ids=ids, view="scan")
+    with viewfold.edit(path) as one:
+        one.forget(ids[:gone])
+    return path
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_no_landmark_is_a_sample_that_was_forgotten(n: int, tmp_path: Path) -> None:
+    X = people(n)
+    path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
+    for schema in ("main", "undo"):
+        file = held(path, schema)
+        forgotten, fresh = (distance(rows, file, 1) for rows in (X[: n // 3], X[n:]))
+        assert forgotten.min() > 0.5 * fresh.min()  # a tenth of a mean is the row itself
+        assert np.median(forgotten) > 0.85 * np.median(fresh)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_the_kept_directions_do_not_span_those_who_were_folded(n: int, tmp_path: Path) -> None:
+    X = people(n)
+    path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
+    file = held(path)
+    assert file["encoder/1/directions"].shape[1] <= n // FEWEST
+    forgotten, fresh = (off_span(rows, file, 1) for rows in (X[: n // 3], X[n:]))
+    if n < 400:  # then 40 directions are all there are
+        assert forgotten.min() > 0.5 * np.median(fresh)
+    assert membership(forgotten, fresh) < 0.8
+
+
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+@pytest.mark.parametrize("n", SIZES[:3])
+@pytest.mark.parametrize("views", [1, 3])
+def test_the_embedding_does_not_tell_a_row_that_is_missing(kind: Any, n: int, views: int) -> None:
+    X = people(n)[:n]
+    model = kind(6, random_state=0)
+    for i in range(views):
+        model.partial_fit(X[:, i : i + 20], ids=[f"p{j}" for j in range(n)], view=f"view{i}")
+    guesses = [best_guess(deepcopy(model), i) for i in range(20)]
+    assert np.mean(guesses) < 0.5
+    assert max(guesses) < 0.99
+
+
+def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
+    X = next(iter(load_digits_views().views.values()))[:30].astype(np.float64)
+    model = ViewFold(3, random_state=0).fit({"labs": X})
+    error, energy = 0.0, 0.0
+    for i in range(6):
+        deepcopy(model).forget([i]).save(tmp_path / "model.vf")
+        row = standardised(X[i], held(tmp_path / "model.vf"), 1)
+        error += ((by_subtraction(tmp_path / "model.vf", 1) - row) ** 2).sum()
+        energy += (row**2).sum()
+    assert error > 0.9 * energy
+
+
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+@pytest.mark.parametrize("n", SIZES)
+def test_no_number_of_a_forgotten_sample_is_in_the_file(kind: Any, n: int, tmp_path: Path) -> None:
+    X, gone = people(n)[:n], n // 3
+    path = tmp_path / "model.vf"
+    before = folded(kind(3, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
+    rows = [X[:gone], before.embedding_[:gone]]
+    written(kind(3, random_state=0), X, path, gone)
+    rows += [standardised(X[:gone], held(path), 1)] if kind is ViewFold else []
+    content = path.read_bytes()
+    numbers = np.concatenate([one.ravel() for one in rows])
+    for sample in numbers[:: max(numbers.size // 500, 1)]:
+        assert struct.pack("d", sample) not in content
+    for schema in ("main", "undo"):
+        found = np.concatenate([array.ravel() for array in held(path, schema).values()])
+        assert not np.isin(numbers, found).any()
+        for one in rows:  # nor anything near a row, among arrays that have room for one
+            for array in held(path, schema).values():
+                for table in (array, array.T):
+                    if table.ndim == 2 and table.shape[1] == one.shape[1] and len(table):
+                        apart = np.linalg.norm(one[:, None] - table, axis=2).min(axis=1)
+                        assert (apart > 1e-6 * np.linalg.norm(one, axis=1)).all()
+    assert b"p0\0" not in content
+
+
+def test_landmarks_are_means_of_ten_samples() -> None:
+    for n in (10, 19, 20, 30, 95, 400, 2500):
+        rng = np.random.default_rng(n)
+        cells = rng.integers(min(n, 400), size=n)
+        rows = rng.normal(size=(n, 5))
+        total, size = np.zeros((400, 5)), np.bincount(cells, minlength=400)
+        np.add.at(total, cells, rows)
+        group = groups_of_ten(total, size)
+        members = np.bincount(group, size)
+        assert members.min() >= FEWEST
+        assert len(members) >= n // (2 * FEWEST)
+        view = ViewFold(2, random_state=0).fit(np.vstack([rows, rows[:3] + 1])).views_[0]
+        assert len(view.encoder.landmarks.points) <= (n + 3) // FEWEST
+
+
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+def test_the_centre_of_a_cluster_is_forgotten_with_its_last_sample(kind: Any) -> None:
+    X = people(60)[:60]
+    model = kind(4, random_state=0).fit({"labs": X})
+    *others, last = np.flatnonzero(model.labels_ == 2)
+    model.forget(others)
+    labels = dict(zip(model.ids_, model.labels_, strict=True))
+    assert (model.labels_ == 2).sum() == 1
+    model.forget([last])
+    assert model.labels_.tolist() == [labels[i] for i in model.ids_]
+    centers = model.cluster_centers_
+    assert np.linalg.norm(centers[2]) > 100 * np.linalg.norm(centers[[0, 1, 3]], axis=1).max()
+    assert 2 not in model.predict(X)
+    assert np.isfinite(model.to_frame()["confidence"]).all()
+    model.partial_fit(X[:, :9], view="scan")
+    assert model.ids_.size == 60
+
+
+def test_clusters_depend_on_the_samples_that_are_left_only(data: Data) -> None:
+    gone = ["s3", "s50", "s100"]
+    one = folded(ViewFold(4, random_state=0), data.parts()).forget(gone)
+    rows = one.embedding_.copy()
+    # Whoever has the rows and labels that are left can make projection and centres himself.
+    again = viewfold.clustering.settle(rows, one.labels_, 4, sharpen=True)
+    assert np.array_equal(again.centers, one._state.clustering.centers)
+    assert np.array_equal(again.projection, one._state.clustering.projection)
+
+
+def test_a_rare_word_is_not_told_from_one_that_ten_documents_have() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.05, size=(200, 300))
+    counts[:, :12] = 0
+    for i in range(12):
+        counts[rng.choice(200, i, replace=False), i] = 1
+    idf = ViewFold(2).fit(sparse.csr_array(counts)).views_[0].encoder.scaling.text.idf
+    assert (idf[:11] == idf[0]).all()
+    assert idf[11] < idf[0]
+
+
+def test_the_mean_of_the_first_block_is_not_kept() -> None:
+    X = people(60)[:60] + 1e7
+    with viewfold.blocks.block_bytes(2 * 40 * 8):
+        scaling = ViewFold(3).fit(X).views_[0].encoder.scaling
+    assert np.allclose(scaling.shift, X.mean(axis=0), rtol=1e-12)
+    assert not scaling.mean.any()
+
+
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+def test_fewer_than_ten_samples_leave_no_encoder(kind: Any) -> None:
+    X = people(30)
+    model = kind(2, random_state=0).partial_fit(X[:30], ids=range(30), view="labs")
+    model.partial_fit(X[:9, :7], ids=range(9), view="scan")
+    assert [view.encoder is None for view in model.views_] == [False, True]
+    with pytest.raises(ValueError, match="fewer than ten samples"):
+        model.predict(X[:5, :7], view="scan")
+    assert model.predict(X[30:], view="labs").shape == (FRESH,)
+
+
+def test_encoders_hold_nothing_that_fewer_than_ten_shared_samples_foretell() -> None:
+    X = people(400)[:400]
+    for n_shared in (3, 9, 10, 100):
+        view = viewfold.as_view(X[:, ::2] ** 2, ids=np.arange(400) + 400 - n_shared, name="scan")
+        known = ViewFold(3, random_state=0).partial_fit(X, ids=range(400))._state.consensus
+        found = balanced.fold(known, view, align(known, view), n_components=9)
+        # A part of an orthogonal matrix shortens every row; what others foretell makes it longer.
+        assert (np.linalg.norm(found.turn, 2) > 1 + 1e-9) == (n_shared >= FEWEST)
+
+
+def test_a_fold_gives_the_same_bits_whatever_is_kept() -> None:
+    digits = load_digits_views()
+    gone = at_random(1797, 6, ratio=0.3, random_state=0)
+    found = []
+    for keep in (True, False):
+        model = ViewFold(10, random_state=0, keep_encoders=keep)
+        for view in by_mask(digits.views, gone):
+            model.partial_fit(view)
+        found.append(hashlib.sha256(model.embedding_.tobytes()).hexdigest())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+def test_predictions_are_the_same_after_forgetting_somebody(kind: Any, data: Data) -> None:
+    model = folded(kind(4, random_state=0), data.parts())
+    before = {name: model.predict(X, view=name) for name, X in data.views.items()}
+    model.forget(["s3"])
+    for name, X in data.views.items():
+        assert np.mean(model.predict(X, view=name) == before[name]) > 0.98
+    Z = model.embedding_
+    products = Z.T @ Z
+    assert np.allclose(products, np.diag(np.diagonal(products)), atol=1e-9 * products.max())
+
+
+def test_to_forget_nobody_changes_nothing(data: Data) -> None:
+    model = folded(ViewFold(4, random_state=0), data.parts())
+    before = model._state
+    assert model.forget([])._state is before
+
+
+# -- private
+
+
+def test_private_removes_the_encoders_of_earlier_views(data: Data, tmp_path: Path) -> None:
+    path, parts = tmp_path / "model.vf", data.parts()
+    names = list(parts)
+    folded(ViewFold(4, random_state=0), {name: parts[name] for name in names[:2]}).save(path)
+    assert any(name.startswith("encoder") for name in held(path))
+    with viewfold.edit(path) as model:
+        model.set_params(keep_encoders=False)
+        X, ids = parts[names[2]]
+        model.partial_fit(X, ids=ids, view=names[2])
+        assert all(view.encoder is None for view in model.views_)
+    for schema in ("main", "undo"):
+        assert sorted(held(path, schema)) == ["centers", "embedding", "projection"]
+    back = viewfold.undo(path)
+    assert not back.keep_encoders
+    with pytest.raises(ValueError, match="has no encoder"):
+        back.predict(parts[names[0]][0], view=names[0])
+
+
+def test_a_model_that_is_to_keep_no_encoders_writes_none(data: Data, tmp_path: Path) -> None:
+    model = folded(ViewFold(4, random_state=0), data.parts()).set_params(keep_encoders=False)
+    model.save(tmp_path / "model.vf")
+    assert sorted(held(tmp_path / "model.vf")) == ["centers", "embedding", "projection"]
+    file = tmp_path / "other.vf"
+    folded(ViewFold(4, random_state=0), data.parts()).save(file)
+    with viewfold.edit(file) as one:
+        one.set_params(keep_encoders=False)
+    assert sorted(held(file)) == ["centers", "embedding", "projection"]
+
+
+def test_status_and_add_say_per_view_whether_an_encoder_is_kept(
+    run: Run,  # noqa: F811
+    data: Data,
+    tmp_path: Path,
+) -> None:
+    for name, (X, ids) in data.parts().items():
+        rows = "\n".join(f"{i},{','.join(map(str, row))}" for i, row in zip(ids, X, strict=True))
+        header = ",".join(["id", *(f"{name}{j}" for j in range(X.shape[1]))])
+        (tmp_path / f"{name}.csv").write_text(f"{header}\n{rows}\n")
+    assert run("add q.vf labs.csv --id id --clusters 4")[0] == 0
+
+    def kept() -> tuple[bool, list[bool]]:
+        status = json.loads(run("status q.vf --json")[1])
+        return status["private"], [view["encoder"] for view in status["views"]]
+
+    assert kept() == (False, [True])
+    answer = json.loads(run("add q.vf scan.csv --id id --private --json")[1])
+    assert (answer["private"], answer["encoders_removed"]) == (True, ["labs"])
+    assert kept() == (True, [False, False])
+    code, _, said = run("add q.vf text.csv --id id")
+    assert code == 0
+    assert "removed" not in said
+    assert kept() == (True, [False, False, False])
+    with duckdb.connect(tmp_path / "q.vf", read_only=True) as db:
+        for schema in ("main", "undo"):
+            arrays = f"SELECT count(*) FROM {schema}.arrays WHERE name LIKE 'encoder%'"
+            assert db.sql(arrays).fetchall() == [(0,)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "no encoder" in run("predict q.vf labs.csv --id id --view labs")[2]
