@@ -397,6 +397,18 @@ def test_figures_are_saved_one_by_one(small: Path) -> None:
     assert paths[1].read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_file_is_complete_or_as_it_was(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("svg", "csv", "html"):
+        show.write(small, [kind])
+        before = {path.name: path.read_bytes() for path in small.iterdir()}
+        with monkeypatch.context() as patch:
+            patch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+            patch.setattr(show, "_inline", lambda *_: "another page")
+            with pytest.raises(OSError, match="full"):
+                show.write(small, [kind])
+        assert {path.name: path.read_bytes() for path in small.iterdir()} == before
+
+
 def test_a_method_looks_the_same_in_all_figures_and_like_no_other(
     drawn: dict[str, Figure],
 ) -> None:

@@ -326,7 +326,9 @@ def undo(
     if not yes:
         if not sys.stdin.isatty():
             raise ValueError(f"This would take back {said}. Say --yes if it should.")
-        typer.confirm(f"Take back {said}?", abort=True, err=True)
+        if not _agreed(f"Take back {said}?"):
+            _say("Nothing was changed.")
+            raise typer.Exit(1)
     from viewfold.estimators import undo as take_back
 
     # What was named is what is taken back, whatever another writer did in the meantime.
@@ -608,6 +610,13 @@ def _check_output(output: Path | None, *inputs: Path | str) -> None:
     """Refuse a place to write to before any work is done."""
     if output is not None:
         _output.check(output, _output.TABLES, inputs)
+
+
+def _agreed(question: str) -> bool:
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:  # no answer is no
+        return False
 
 
 def _some(state: Path, table: pa.Table | None) -> pa.Table:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def of_columns(rows: pa.Table | Iterable[pa.RecordBatch]) -> dict[str, str]:
@@ -56,14 +55,27 @@ class Columns:
         if pa.types.is_fixed_size_list(values.type):
             name, values = f"{name}[{values.type.list_size}]", values.flatten()
         if pa.types.is_string(values.type):
-            self._add(f"length of {name}", pc.binary_length(values))
             _, places, characters = values.buffers()
-            ends = np.frombuffer(places, np.int32)[[values.offset, values.offset + len(values)]]
-            content: Any = memoryview(characters or b"")[ends[0] : ends[1]]
+            ends = np.frombuffer(places, np.int32, len(values) + 1, 4 * values.offset)
+            self._update(f"length of {name} int32", np.diff(ends))
+            self._update(name, memoryview(characters or b"")[ends[0] : ends[-1]])
         else:
-            content = np.ascontiguousarray(values.to_numpy(zero_copy_only=False))
-            name = f"{name} {content.dtype}"
+            numbers = _numbers(values)
+            self._update(f"{name} {numbers.dtype}", numbers)
+
+    def _update(self, name: str, content: Any) -> None:
         self._columns.setdefault(name, hashlib.sha256()).update(content)
+
+
+def _numbers(values: pa.Array) -> Any:
+    """Return a column's numbers where they are; `to_numpy` would import pandas first."""
+    if values.null_count:
+        raise ValueError("numbers are missing")
+    if pa.types.is_boolean(values.type):
+        return _numbers(values.cast(pa.uint8())).view(bool)
+    kind = np.dtype({"float": "float32", "double": "float64"}.get(name := str(values.type), name))
+    start = values.offset * kind.itemsize
+    return np.frombuffer(values.buffers()[1], kind, len(values), start)
 
 
 def of_table(table: pa.Table) -> str:

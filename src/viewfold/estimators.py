@@ -457,14 +457,13 @@ class FoldingEstimator(
         >>> import numpy as np
         >>> from viewfold import ViewFold
         >>> model = ViewFold(2).fit({"labs": np.eye(6)}).forget([3])
-        >>> model.log_[["what", "view", "n_samples", "n_new", "n_forgotten"]]
-                 what  view  n_samples  n_new  n_forgotten
-        entry
-        1        fold  labs          6      6         <NA>
-        2      forget  None          5   <NA>            1
+        >>> model.log_[["what", "view", "n_samples", "n_forgotten"]].to_numpy().tolist()
+        [['fold', 'labs', 6, <NA>], ['forget', None, 5, 1]]
         """
         names = [field.name for field in fields(Event)]
-        frame = pd.DataFrame([asdict(event) for event in self._fitted.log], columns=names)
+        emptied = bool(self._past) and not hasattr(self, "_state")
+        log = self._past if emptied else self._fitted.log
+        frame = pd.DataFrame([asdict(event) for event in log], columns=names)
         counts = [name for name in names if name.startswith("n_")]
         return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
 
@@ -1052,12 +1051,8 @@ def undo(
     >>> viewfold.ViewFold(2).fit({"labs": np.eye(6)}).save(path)
     >>> with viewfold.edit(path) as model:
     ...     model = model.partial_fit(np.eye(6), view="scan")
-    >>> viewfold.undo(path).log_[["what", "view", "undoes"]]
-           what  view  undoes
-    entry
-    1      fold  labs    <NA>
-    2      fold  scan    <NA>
-    3      undo  None       2
+    >>> viewfold.undo(path).log_[["what", "view", "undoes"]].to_numpy().tolist()
+    [['fold', 'labs', <NA>], ['fold', 'scan', <NA>], ['undo', None, 2]]
     """
     with store.writing(path, wait):
         log, taken = queries.undoing(path, entry)

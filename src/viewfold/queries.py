@@ -136,6 +136,7 @@ def status(path: StrPath) -> dict[str, Any]:
             FROM views v, samples GROUP BY ALL ORDER BY fold
             """
         ).fetchall()
+        kept = {name for (name,) in db.sql("SELECT name FROM arrays").fetchall()}
     names = "view", "samples", "features", "new", "shared", "unseen", "moved", "agreement"
     k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
     return {
@@ -144,7 +145,10 @@ def status(path: StrPath) -> dict[str, Any]:
         "samples": sum(sizes.values()),
         "cluster_sizes": [sizes.get(label, 0) for label in range(k)],
         "private": not params["keep_encoders"],
-        "views": [dict(zip(names, row[1:], strict=True)) for row in rows],
+        "views": [
+            {**dict(zip(names, row[1:], strict=True)), "encoder": f"encoder/{row[0]}" in kept}
+            for row in rows
+        ],
     }
 
 
