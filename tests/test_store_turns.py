@@ -20,6 +20,9 @@ from viewfold import ViewFold, store
 from viewfold.errors import BusyError
 from viewfold.store import _lock, replacing
 
+LOOKS = pytest.mark.skipif(
+    not getattr(_lock, "OPEN_FILE", False), reason="looking at the lock file would release it"
+)
 RIGHTS = pytest.mark.skipif(
     os.name == "nt" or os.geteuid() != 0, reason="only root can be several users"
 )
@@ -39,6 +42,26 @@ def run(script: str, *args: Any, **options: Any) -> subprocess.Popen[str]:
         text=True,
         **options,
     )
+
+
+def until_queued(path: Path, many: int) -> None:
+    """Wait until so many writers hold or wait for a lock: each has locked a byte of it."""
+    until = time.monotonic() + 60
+    handle = os.open(path.parent / f".{path.name}.lock", os.O_RDWR)
+    try:
+        while time.monotonic() < until:
+            held = 0
+            for place in range(_lock.FIRST + 1, _lock.FIRST + 40):
+                free = _lock._try(handle, place, 1)
+                held += not free
+                if free:
+                    _lock._release(handle, place, 1)
+            if held >= many:
+                return
+            time.sleep(0.005)
+        raise AssertionError(f"{held} of {many} are there")
+    finally:
+        os.close(handle)
 
 
 def names(model: Any) -> set[str]:
@@ -152,10 +175,6 @@ def test_a_forked_process_does_not_think_that_the_lock_is_its_own(path: Path) ->
 
 # -- fair turns
 
-LOOKS = pytest.mark.skipif(
-    not getattr(_lock, "OPEN_FILE", False), reason="looking at the lock file would release it"
-)
-
 
 @LOOKS
 def test_writers_are_served_in_the_order_in_which_they_came(path: Path) -> None:
@@ -171,19 +190,15 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path) -> None:
     """
     log = path.with_name("log")
     log.touch()
-    counter = path.with_name(".a.vf.lock")
     others = [run(script, path, log, name) for name in "abcdef"]
     with store.writing(path):
-        for other in others:
+        for i, other in enumerate(others):
             assert other.stdin is not None
             assert other.stdout is not None
             other.stdout.readline()
-            drawn = counter.read_bytes()
             other.stdin.write("\n")
             other.stdin.flush()
-            until = time.monotonic() + 60
-            while counter.read_bytes() == drawn and time.monotonic() < until:
-                time.sleep(0.005)  # until it has drawn its number
+            until_queued(path, i + 2)
         assert log.read_text() == ""
     assert [other.wait() for other in others] == [0] * 6
     assert log.read_text() == "abcdef"
@@ -212,17 +227,11 @@ def test_nobody_starves(path: Path) -> None:
         assert other.stdout is not None
         other.stdout.readline()
     with store.writing(path):  # nobody has a head start
-        drawn = int.from_bytes(path.with_name(".a.vf.lock").read_bytes(), "little")
         for other in others:
             assert other.stdin is not None
             other.stdin.write("\n")
             other.stdin.flush()
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            now = int.from_bytes(path.with_name(".a.vf.lock").read_bytes(), "little")
-            if now == drawn + 4:
-                break
-            time.sleep(0.005)
+        until_queued(path, 5)
     assert [other.wait() for other in others] == [0] * 4
     assert Counter(log.read_text()) == dict.fromkeys("abcd", 10)
 

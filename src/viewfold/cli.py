@@ -660,9 +660,9 @@ def main() -> None:
     replaced.clear()
     try:
         code = app(standalone_mode=False)
-    except Exception as error:
-        code = _fail(error)
-    except KeyboardInterrupt as error:
+        if code == errors.INTERRUPTED[1]:  # typer keeps Ctrl-C to itself
+            code = _fail(KeyboardInterrupt())
+    except (Exception, KeyboardInterrupt) as error:
         code = _fail(error)
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -672,7 +672,7 @@ def _fail(error: BaseException) -> int:
     code, exit_code = errors.code_of(error)
     message = _line(error) or type(error).__name__
     shown = f"viewfold: {message}"
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":  # typer's, of it
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         code, exit_code = errors.INTERRUPTED
         message = "interrupted; nothing was changed." if not replaced else "interrupted."
         shown = f"viewfold: {message}"

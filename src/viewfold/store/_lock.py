@@ -1,8 +1,8 @@
 """Writers of one file take turns, first come, first served.
 
-A writer draws a number from the lock file beside the state and locks the byte of that number; it is
-its turn when nobody holds a lower one. The system lets go of the bytes of a process that ends. Who
-has a turn and lost the lock file, or finds the state changed by another, must not write.
+A writer takes the next number and locks that byte of a lock file beside the state; it is its turn
+when nobody holds a lower one. The system lets go of the bytes of a process that ends. Who lost the
+lock file, or finds that the state is not the one that was there at the start, must not write.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from viewfold.store._replace import clear
 POLL = 0.02
 """Seconds between two looks at whose turn it is."""
 
-FIRST = 4096
-"""Place of the byte that belongs to number 0; the next number is kept at the start of the file."""
+FIRST, LAST = 1, 2**30
+"""Place of the byte that belongs to number 0, and the highest number. The file stays empty."""
 
 Identity = tuple[int, ...] | None
 
@@ -230,21 +230,33 @@ def _same(lock: Path, handle: int) -> bool:
 
 
 def _queue(handle: int, until: float) -> bool:
-    """Draw a number and wait until all lower ones are done; False if that took too long."""
-    if not _wait(handle, 0, 1, until):  # numbers are drawn one at a time
+    """Take a number and wait until all lower ones are done; False if that took too long."""
+    if not _wait(handle, 0, 1, until):  # numbers are taken one at a time
         return False
-    number = int.from_bytes(_at(handle, 0, 8), "little") % 2**30 + 1
-    while not _try(handle, FIRST + number, 1):
-        number += 1
-    os.lseek(handle, 0, os.SEEK_SET)
-    os.write(handle, number.to_bytes(8, "little"))
+    number = _next(handle)
+    _try(handle, FIRST + number, 1)
     _release(handle, 0, 1)
     return _wait(handle, FIRST, number, until)
 
 
-def _at(handle: int, place: int, size: int) -> bytes:
-    os.lseek(handle, place, os.SEEK_SET)
-    return os.read(handle, size)
+def _next(handle: int) -> int:
+    """Return the lowest number from which on all are free: whoever waits has a lower one."""
+    taken, free = 0, 1
+    step = 1
+    while not _free_from(handle, free):
+        taken, step = free, 2 * step
+        free += step
+    while free - taken > 1:
+        middle = (taken + free) // 2
+        taken, free = (taken, middle) if _free_from(handle, middle) else (middle, free)
+    return free
+
+
+def _free_from(handle: int, number: int) -> bool:
+    if not _try(handle, FIRST + number, LAST - number):
+        return False
+    _release(handle, FIRST + number, LAST - number)
+    return True
 
 
 def _wait(handle: int, start: int, length: int, until: float) -> bool:

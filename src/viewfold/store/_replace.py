@@ -175,8 +175,11 @@ def _lock(folder: str | Path) -> int | None:
 
 def _remove(folder: Path) -> None:
     """Remove a folder; what fails once is tried again, and then left to the next writer."""
-    for _ in range(2):
-        with contextlib.suppress(OSError):
-            shutil.rmtree(folder)
-        if not folder.exists():
-            return
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise

@@ -1,0 +1,168 @@
+"""Every call of a write that can fail does so once, in turn: the state is before or after, whole.
+
+In the style of SQLite's ioerr.test: the first call fails, then the second, and so on, until one run
+has none left. Nothing may be left beside the file, and the next writer is not in anybody's way.
+"""
+
+import errno
+import io
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import viewfold
+from viewfold import ViewFold
+from viewfold.errors import ViewfoldError
+from viewfold.store import _database, _lock, _replace
+
+SYSTEM: list[tuple[Any, str]] = [
+    (io, "open"),
+    (os, "open"),
+    (os, "close"),
+    (os, "fsync"),
+    (os, "replace"),
+    (os, "mkdir"),
+    (os, "chmod"),
+    (os, "chown"),
+    (os, "listdir"),
+    (os, "unlink"),
+    (os, "rmdir"),
+    (shutil, "rmtree"),
+    (_replace, "_lock"),
+    (_lock, "_try"),
+    (_lock, "_release"),
+]
+DATABASE = ("execute", "sql", "register", "unregister", "close")
+
+
+class Faults:
+    """Counts calls; that of a given number fails."""
+
+    def __init__(self, at: int, error: Callable[[], BaseException]) -> None:
+        self.at, self.error = at, error
+        self.names: list[str] = []
+
+    def wrap(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def tried(*args: Any, **options: Any) -> Any:
+            self.names.append(name)
+            if len(self.names) == self.at:
+                if name.endswith("close"):
+                    call(*args, **options)  # a file that fails to close is closed all the same
+                raise self.error()
+            return call(*args, **options)
+
+        return tried
+
+
+class Database:
+    """A connection to DuckDB whose calls are counted."""
+
+    def __init__(self, db: Any, faults: Faults) -> None:
+        self.db, self.faults = db, faults
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.db, name)
+        return self.faults.wrap(f"duckdb {name}", found) if name in DATABASE else found
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+@contextmanager
+def failing(faults: Faults) -> Iterator[None]:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        for module, name in SYSTEM:
+            whole = f"{module.__name__}.{name}"
+            patch.setattr(module, name, faults.wrap(whole, getattr(module, name)))
+
+        def connect(*args: Any, **options: Any) -> Database:
+            open_one = faults.wrap("duckdb connect", duckdb_connect)
+            return Database(stack.enter_context(open_one(*args, **options)), faults)
+
+        duckdb_connect = duckdb.connect
+        patch.setattr(_database.duckdb, "connect", connect)
+        yield
+
+
+def params(path: Path) -> Any:
+    """What tells the states of these tests apart, after everything in them was checked."""
+    return viewfold.load(path).get_params() | {"views": len(viewfold.load(path).views_)}
+
+
+def save(path: Path) -> None:
+    ViewFold(3).fit(np.eye(6)).save(path)
+
+
+def edit(path: Path) -> None:
+    with viewfold.edit(path) as model:
+        model.set_params(n_init=7)
+
+
+def undo(path: Path) -> None:
+    viewfold.undo(path)
+
+
+def broken() -> OSError:
+    return OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("good") / "a.vf"
+    ViewFold(2).fit(np.eye(6)).save(path)
+    with viewfold.edit(path) as model:
+        model.set_params(n_init=5)
+    return path
+
+
+def run_all(good: Path, folder: Path, act: Callable[[Path], None], error: Any) -> list[str]:
+    """Let every call of an action fail, one run for each; return which there are."""
+    before = params(good)
+    act(Path(shutil.copy(good, folder / "after.vf")))
+    after = params(folder / "after.vf")
+    assert before != after
+    path = folder / "a.vf"
+    for at in range(1, 1000):
+        for left in folder.iterdir():
+            left.unlink()
+        shutil.copy(good, path)
+        faults = Faults(at, error)
+        failed = False
+        with failing(faults):
+            try:
+                act(path)
+            except (OSError, ViewfoldError, KeyboardInterrupt):
+                failed = True
+        where = f"{act.__name__}, call {at}: {faults.names[-1]}"
+        found = params(path)
+        assert found in ((before, after) if failed else (after,)), where
+        assert {p.name for p in folder.iterdir()} <= {"a.vf", ".a.vf.lock"}, where
+        if len(faults.names) < at:
+            return faults.names
+        if found == before:
+            act(path)  # nothing is in the way of the next one
+            assert params(path) == after, where
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize("act", [save, edit, undo])
+def test_whatever_fails_the_state_is_before_or_after(
+    good: Path, tmp_path: Path, act: Callable[[Path], None]
+) -> None:
+    names = run_all(good, tmp_path, act, broken)
+    wanted = {"os.open", "os.fsync", "os.replace", "os.mkdir", "shutil.rmtree", "duckdb execute"}
+    assert wanted <= set(names)
+
+
+def test_ctrl_c_at_any_call_leaves_the_state_before_or_after(good: Path, tmp_path: Path) -> None:
+    run_all(good, tmp_path, save, KeyboardInterrupt)
