@@ -322,7 +322,8 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
         return Regression(np.zeros_like(AY), R, np.zeros_like(energy), 0.0)
     values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
     values = np.maximum(values, 0)
-    penalty = PENALTIES[:, None] * max(values.mean(), np.finfo(float).tiny)
+    # If all rows of A are zero, nothing is foretold, whatever the penalty.
+    penalty = PENALTIES[:, None] * (values.mean() if values.mean() > 1e-100 else 1.0)
     inverse = 1 / (values + penalty)
     C = Q.T @ AY @ R
     residual = energy - 2 * inverse @ C**2 + (inverse**2 * values) @ C**2

@@ -1,0 +1,19 @@
+"""Whatever is called, in whatever order: no crash, only errors that say what is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def test_public_methods_in_any_order_with_changing_parameters() -> None:
+    script = Path(__file__).with_name("any_order.py")
+    command = [sys.executable, "-X", "faulthandler", "-m", "pytest"]
+    ran = subprocess.run(
+        [*command, "-p", "no:cacheprovider", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert ran.returncode >= 0, f"the process crashed:\n{ran.stderr[-3000:]}"
+    assert ran.returncode == 0, ran.stdout[-3000:]
