@@ -219,9 +219,7 @@ def settle(
     groups: NDArray[np.intp] | None = None,
     sharpen: bool = False,
 ) -> Clustering:
-    """Return clusters whose samples are known, as for `cluster`: these are all they are made of.
-
-    Nothing is near the centre of a cluster without samples.
+    """Return clusters made of their samples alone, as for `cluster`; nothing is near an empty one.
 
     Examples
     --------
@@ -244,11 +242,11 @@ def settle(
         return Clustering(labels, projection, _side_by_side([one.centers[0] for one in found]))
     rows = unit_rows(embedding).astype(np.float64)
     used, where = np.unique(labels, return_inverse=True)
-    projection, center = np.eye(rows.shape[1]), means(rows, where, used.size)
+    center, directions = means(rows, where, used.size), None
     if sharpen and 1 < used.size < len(rows):
         with blas_on_one_thread():
             directions = _discriminant(rows, where, used.size)
-        projection = projection if directions is None else directions
+    projection = np.eye(rows.shape[1]) if directions is None else directions
     center = center @ projection
     centers = np.full((n_clusters, center.shape[1]), 1e3 * (1 + np.abs(center).max()))
     centers[used] = center
