@@ -202,7 +202,7 @@ def test_undo_after_a_forget_takes_nothing_else_back_unasked(path: Path, run: Ru
     with pytest.raises(StateFileError, match=r"entry 3 \(forget, 1 sample.*entry 2 \(fold of scan"):
         viewfold.undo(path)
     code, _, said = run(f"undo {path} --yes")
-    assert code == 1
+    assert code == StateFileError.exit_code
     assert "--entry 2" in said
     with pytest.raises(StateFileError, match=r"Entry 1 .* cannot"):
         viewfold.undo(path, entry=1)

@@ -52,7 +52,7 @@ def models(data: Data) -> dict[str, Any]:
     return {
         "text": ViewFold(4).fit(views, ids={name: [f"s{i}" for i in range(160)] for name in views}),
         "numbers": ViewFold(4).fit(views),
-        "mixed": ViewFold(4).fit(data.views["labs"], ids=mixed),
+        "mixed": ViewFold(4).fit(data.views["labs"], ids=mixed, similar_ids="new"),
         "single": FCMVC(4).fit(single),
         "case": ViewFold(4, keep_encoders=False).fit(names),
         "more clusters than have samples": ViewFold(4).fit(views).set_params(n_clusters=6),

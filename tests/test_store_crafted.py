@@ -90,7 +90,6 @@ CATALOGUE = {
     "a table more": "CREATE TABLE secrets AS SELECT 1 AS x",
     "a schema more": "CREATE SCHEMA attic",
     "a table in another schema": "CREATE SCHEMA attic; CREATE TABLE attic.t AS SELECT 1 AS x",
-    "half an undo": "CREATE SCHEMA undo; CREATE TABLE undo.meta AS FROM main.meta",
     "a default that computes": "ALTER TABLE meta ALTER value SET DEFAULT random()::VARCHAR",
     "a generated column": declared(
         "views", "fold INTEGER, name VARCHAR GENERATED ALWAYS AS (repeat('x', fold))"
@@ -350,7 +349,9 @@ def test_good_files_of_every_kind_pass_the_checks(data: Data, tmp_path: Path) ->
         ViewFold(4),
         ViewFold(4, encoder="linear").fit({"counts": counts, **data.views}),
         ViewFold(1).fit(data.views),
-        ViewFold(4, keep_encoders=False, n_components=1).fit(data.views["labs"], ids=mixed),
+        ViewFold(4, keep_encoders=False, n_components=1).fit(
+            data.views["labs"], ids=mixed, similar_ids="new"
+        ),
         FCMVC(4, random_state=np.random.RandomState(3)).fit(data.views),
     ):
         model.save(tmp_path / "model.vf")
@@ -490,6 +491,19 @@ def test_the_state_before_is_checked_as_well(path: Path, monkeypatch: pytest.Mon
     craft(path, "CREATE MACRO undo.helper(x) AS x")
     with pytest.raises(DamagedFileError, match="macro"):
         viewfold.load(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE TABLE undo.meta AS FROM main.meta", "CREATE TABLE undo.more AS SELECT 1 AS x"],
+)
+def test_half_a_state_to_return_to_does_not_harm_the_state_of_now(
+    path: Path, statement: str
+) -> None:
+    craft(path, "CREATE SCHEMA undo", statement)
+    assert len(viewfold.load(path).views_) == 3
+    with pytest.raises(DamagedFileError, match="tables of format"):
+        viewfold.undo(path)
 
 
 def test_everything_wrong_is_found_not_only_the_first(path: Path) -> None:

@@ -406,7 +406,7 @@ def verify(
         for line in (*found.problems, *found.rescue):
             _say(line)
     if not found.whole:
-        raise typer.Exit(1)
+        raise typer.Exit(errors.DamagedFileError.exit_code)
 
 
 @app.command(epilog="Example: viewfold report patients.vf -o report.html")

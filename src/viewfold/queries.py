@@ -259,7 +259,7 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
 def logs(path: StrPath) -> tuple[Log, Log | None]:
     """Return the log of now and that of the state that `undo` returns to, if there is one."""
     with store.opened(path) as db:
-        has_undo = store.has_undo(db)
+        has_undo = store.has_undo(db, path)
         found = []
         for schema in ["main", "undo"] if has_undo else ["main"]:
             meta = read_meta(db.sql(f"FROM old.{schema}.meta").to_arrow_table())

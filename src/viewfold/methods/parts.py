@@ -39,6 +39,11 @@ written."""
 _tags = {kind: tag for tag, kind in KINDS.items()}
 
 
+def tag_of(thing: Any) -> Tag | None:
+    """Return what a file calls the class of a thing; None if a file cannot hold it."""
+    return _tags.get(type(thing))
+
+
 def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
     """Yield the arrays of an encoder with their names, and the tag of every part that has parts.
 

@@ -115,19 +115,28 @@ def check(db: duckdb.DuckDBPyConnection, size: int, newest: int = max(FORMATS)) 
             kind == "view" and schema in SCHEMAS and name in OWN_VIEWS
         ):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
-    tables = FORMATS[version]
-    for schema in sorted(SCHEMAS):
-        here = {t: columns for (s, t), columns in found.items() if s == schema}
-        if (here or schema == "main") and here.keys() != tables.keys():
-            odd = sorted(here.keys() ^ tables.keys())
-            raise UnreadableError(f"it does not have the tables of format {version} ({odd[0]!r})")
-        for name, columns in here.items():
-            if not _fit(columns, tables[name]):
-                raise UnreadableError(f"its table {name!r} does not have the documented columns")
-            _check_size(db, f"{schema}.{name}", size)
-    if has_undo(db) and meta_of(db, "undo").get("version") != version:
-        raise UnreadableError("the state to return to has another format")
+    check_schema(db, "main", version, size)
     return version
+
+
+def check_schema(db: duckdb.DuckDBPyConnection, schema: str, version: int, size: int) -> None:
+    """Refuse a schema that does not hold just the tables of a version of the format.
+
+    The state to return to is checked when it is asked for: if only that is damaged, the state of
+    now can be used.
+    """
+    tables = FORMATS[version]
+    found = db.sql(_TABLES).fetchall()
+    here = {t: _columns(s, t, sql) for s, t, sql in found if s == schema}
+    if here.keys() != tables.keys():
+        odd = sorted(here.keys() ^ tables.keys())
+        raise UnreadableError(f"it does not have the tables of format {version} ({odd[0]!r})")
+    for name, columns in here.items():
+        if not _fit(columns, tables[name]):
+            raise UnreadableError(f"its table {name!r} does not have the documented columns")
+        _check_size(db, f"{schema}.{name}", size)
+    if schema != "main" and meta_of(db, schema).get("version") != version:
+        raise UnreadableError("the state to return to has another format")
 
 
 def has_undo(db: duckdb.DuckDBPyConnection) -> bool:

@@ -7,12 +7,11 @@ that are finite, shapes that fit each other. Nothing is imported that clusters o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from math import prod
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,11 +21,11 @@ WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
 
 AXES: dict[str, dict[str, str]] = {
-    "Affine": {"weights": "dr"},
-    "Text": {"idf": "d"},
-    "Scaling": {"shift": "d", "mean": "d", "weight": "d"},
-    "Landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
-    "Encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
+    "affine": {"weights": "dr", "offset": "r"},
+    "text": {"idf": "d"},
+    "scaling": {"shift": "d", "mean": "d", "weight": "d"},
+    "landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
+    "encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
 }
 """The axes of every array in an encoder: features d, columns of the embedding r, directions q,
 landmarks m and their coordinates c, scores used l, descriptions f = l + c."""
@@ -176,7 +175,7 @@ def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
     if not n:
         yield "it has views, but no samples"
         return
-    if not pd.Index(ids).is_unique:
+    if not _differ(ids):
         yield "two samples have one id"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
@@ -192,6 +191,12 @@ def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
     n_clusters = clustering.centers.shape[-2] if clustering.centers.ndim > 1 else 0
     if history[:, -1].min() < 0 or history[:, -1].max() >= n_clusters:
         yield f"a label is not among its {n_clusters} clusters"
+
+
+def _differ(ids: Any) -> bool:
+    import pandas as pd  # commands that read a few columns do without
+
+    return bool(pd.Index(ids).is_unique)
 
 
 def _finite(array: Any) -> bool:
@@ -217,10 +222,13 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; learn the lengths of axes on the way."""
     if part is None:
         return
-    kind = type(part).__name__
-    if not is_dataclass(part) or kind not in AXES:
-        yield f"there is a {kind}"
+    from viewfold.methods.parts import tag_of
+
+    tag = tag_of(part)
+    if tag is None or tag.type not in AXES:
+        yield f"there is a {type(part).__name__}"
         return
+    kind = tag.type
     for field in fields(part):
         value = getattr(part, field.name)
         letters = AXES[kind].get(field.name)
@@ -236,7 +244,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
             yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
         elif letters and not _finite(array):
             yield f"{kind}.{field.name} is not finite"
-    if kind == "Encoder" and (
+    if kind == "encoder" and (
         axes["f"] != axes["l"] + axes.get("c", 0) or axes["l"] > axes["q"] or not axes.get("m", 1)
     ):
         yield "descriptions do not fit each other"

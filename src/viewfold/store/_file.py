@@ -74,9 +74,9 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
         If the file is damaged, foreign or of a newer version.
     """
     with opened(path) as db:
-        if before and not _catalogue.has_undo(db):
-            return None
-        return _get(db, "undo" if before else "main")
+        if not before:
+            return _get(db, "main")
+        return _get(db, "undo") if has_undo(db, path) else None
 
 
 @contextmanager
@@ -85,6 +85,15 @@ def opened(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]:
     with reading(path) as db:
         _catalogue.check(db, os.stat(path).st_size, FORMAT)
         yield db
+
+
+def has_undo(db: duckdb.DuckDBPyConnection, path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file that was opened holds a state to return to, one that can be read."""
+    if not _catalogue.has_undo(db):
+        return False
+    version = _catalogue.meta_of(db, "main")["version"]
+    _catalogue.check_schema(db, "undo", version, os.stat(path).st_size)
+    return True
 
 
 HISTORY = """
