@@ -133,11 +133,8 @@ def add(
         views = _read(file, id_column, view)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
-            if clusters not in (None, model.n_clusters):
-                raise ValueError(
-                    f"{state} has {model.n_clusters} clusters, which cannot be changed to "
-                    f"{clusters}. Leave --clusters out, or begin another file."
-                )
+            if clusters is not None:
+                model.set_params(n_clusters=clusters)
             if private:
                 model.set_params(keep_encoders=False)
             folds = []

@@ -115,13 +115,10 @@ class Consensus:
     def encoder(self, name: str) -> Encoder | None:
         """Return what embeds rows of a view into this consensus, None if it was not kept."""
         which = [record.name for record in self.views].index(name)
-        found, later = self.views[which].encoder, self.turns[which + 1 :]
-        if found is None or not later:
-            return found
-        turn = later[-1]
-        for before in later[-2::-1]:
-            turn = turn if before is None else before if turn is None else before @ turn
-        return found if turn is None else found.then(turn)
+        turn = None
+        for before in reversed(self.turns[which + 1 :]):
+            turn = _then(before, turn)
+        return _turned(self.views[which], turn).encoder
 
 
 def draw(ids: Array, most: int, *, seed: int | tuple[int, ...], purpose: str) -> NDArray[np.intp]:
@@ -410,3 +407,16 @@ def _check_kind_of_ids(consensus: Consensus, view: View) -> None:
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
             "known by row number. Pass ids from the first view on, or row numbers here."
         )
+
+
+def _turned(record: ViewRecord, turn: Array | None) -> ViewRecord:
+    if record.encoder is None or turn is None:
+        return record
+    return replace(record, encoder=record.encoder.then(turn))
+
+
+def _then(first: Array | None, second: Array | None) -> Array | None:
+    """Return the product of two maps, either of which may be none."""
+    if first is None or second is None:
+        return second if first is None else first
+    return np.asarray(first @ second)
