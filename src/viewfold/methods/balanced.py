@@ -110,7 +110,7 @@ def _join(
     of_both = linalg.block_diag(trust_B, trust_F)
     of_old = np.hstack([trust_B, B_to_F @ trust_F])
     of_new = np.hstack([F_to_B @ trust_B, trust_F])
-    weight = weights_of_groups(consensus, found)
+    weight = weights_of_groups(consensus, found, F)
     if weight is not None:
         sums = Overlap.of(B, F, found, threads, weight)
     both = (
@@ -227,11 +227,11 @@ class Doubt:
         )
 
 
-def weights_of_groups(consensus: Consensus, found: Alignment) -> Array | None:
+def weights_of_groups(consensus: Consensus, found: Alignment, F: Array) -> Array | None:
     """Return a weight for each sample that gives the same to all groups, None for a single group.
 
-    Groups that nothing ties together share the columns of the consensus. By the number of samples,
-    a large one would leave nothing to a small one.
+    Groups that nothing ties together share the columns of the consensus. As they are, one with many
+    samples, or with many views, would leave nothing to the others.
     """
     group = np.zeros(found.ids.size, np.intp)
     before = consensus.groups
@@ -241,8 +241,13 @@ def weights_of_groups(consensus: Consensus, found: Alignment) -> Array | None:
         group[found.previous[np.isin(before, tied)]] = 0
     elif not found.n_shared:
         group[found.previous] = 1
-    size = np.bincount(group)
-    return None if np.count_nonzero(size) == 1 else 1 / size[group]
+    if not group.any() or group.all():
+        return None
+    energy = np.zeros(group.size)
+    energy[found.previous] += np.einsum("ij,ij->i", consensus.embedding, consensus.embedding)
+    energy[found.rows] += np.einsum("ij,ij->i", F, F)
+    total = np.bincount(group, energy)
+    return np.divide(1, total, out=np.zeros_like(total), where=total > 0)[group]
 
 
 def confirmed(foretelling: Regression) -> Array:
