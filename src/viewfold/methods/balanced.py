@@ -104,7 +104,7 @@ def _join(
     if doubt.view:
         trust_F *= DOUBTED
     if doubt.consensus:
-        trust_B = confirmed(ridge(own_F, common.T, own_B, sums.n))
+        trust_B = confirmed(ridge(own_F, common.T, own_B, sums.n), own_B)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(trust_B, trust_F)
@@ -250,10 +250,17 @@ def weights_of_groups(consensus: Consensus, found: Alignment, F: Array) -> Array
     return np.divide(1, total, out=np.zeros_like(total), where=total > 0)[group]
 
 
-def confirmed(foretelling: Regression) -> Array:
-    """Return what rows are multiplied with to damp the directions that nothing foretells."""
+def confirmed(foretelling: Regression, own: Array) -> Array:
+    """Return what rows are multiplied with to damp the directions that nothing foretells.
+
+    Directions in which none of the shared samples lies (`own` are their products) stay as they are:
+    they are those of samples about which the view says nothing.
+    """
+    basis = foretelling.basis
+    energy = np.einsum("ij,ij->j", basis, own @ basis)
     factor = np.clip(foretelling.foretold / AGREES, DOUBTED, 1)
-    return np.asarray((foretelling.basis * factor) @ foretelling.basis.T)
+    factor[energy <= 1e-9 * energy.max()] = 1
+    return np.asarray((basis * factor) @ basis.T)
 
 
 @dataclass(frozen=True)
