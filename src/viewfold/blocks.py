@@ -12,7 +12,7 @@ import mmap
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -51,41 +51,58 @@ def block_bytes(size: int) -> Iterator[None]:
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+def _blas(per_thread: bool) -> list[Any]:
+    """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [library for library in found if (_layer(library) == "openmp") == per_thread]
 
 
-class _OneThread:
-    """Keep BLAS on one thread as long as anybody in this process wants it so.
+def _layer(library: Any) -> str | None:
+    return library.threading_layer if library.internal_api == "openblas" else None
 
-    The setting belongs to the process. Whoever saved and restored it for himself would restore
-    what another thread had set, so users are counted: the first sets, the last restores.
+
+@contextmanager
+def _limited(libraries: list[Any]) -> Iterator[int]:
+    """Keep libraries on one thread and tell how many they would have used."""
+    # From 3.8 on, threadpoolctl obeys the thread only that was the first to set a limit.
+    setters = [getattr(lib, "_real_set_num_threads", lib.set_num_threads) for lib in libraries]
+    before = [library.num_threads for library in libraries]
+    try:
+        for limit in setters:
+            limit(1)
+        yield max(before, default=1)
+    finally:
+        for limit, threads in zip(setters, before, strict=True):
+            limit(threads)
+
+
+class _ForAll:
+    """The limit of the whole process: it lasts as long as anybody wants it.
+
+    Whoever saved and restored it for himself would restore what another thread had set, so users
+    are counted: the first one sets it, the last one restores it.
     """
 
     def __init__(self) -> None:
-        self.lock = Lock()
-        self.users = 0
-        self.threads = 1
-        self.limit: Any = None
+        self.lock, self.users, self.threads = Lock(), 0, 1
+        self.limit = ExitStack()
 
-    def enter(self) -> int:
+    @contextmanager
+    def held(self) -> Iterator[int]:
         with self.lock:
             if not self.users:
-                controller = _blas()
-                found = (library["num_threads"] for library in controller.info())
-                self.threads = max(found, default=1)
-                self.limit = controller.limit(limits=1)
+                self.threads = self.limit.enter_context(_limited(_blas(per_thread=False)))
             self.users += 1
-            return self.threads
+        try:
+            yield self.threads
+        finally:
+            with self.lock:
+                self.users -= 1
+                if not self.users:
+                    self.limit.close()
 
-    def leave(self) -> None:
-        with self.lock:
-            self.users -= 1
-            if not self.users:
-                self.limit.restore_original_limits()
 
-
-_one_thread = _OneThread()
+_for_all = _ForAll()
 
 
 @contextmanager
@@ -97,17 +114,14 @@ def blas_on_one_thread() -> Iterator[int]:
     so that the number of threads does not change a single bit of the result. Uses may be nested,
     and may overlap in several threads.
     """
-    threads = _one_thread.enter()
-    try:
-        yield threads
-    finally:
-        _one_thread.leave()
+    with _for_all.held() as shared, _limited(_blas(per_thread=True)) as own:
+        yield max(shared, own)
 
 
 @contextmanager
 def all_on_one_thread() -> Iterator[None]:
     """Keep OpenMP on one thread, too: for scikit-learn, on small data and where bits count."""
-    # Each thread has a limit of its own for OpenMP, so nobody else's can be restored by mistake.
+    # Each thread has a limit of its own for OpenMP: nobody restores what another thread had set.
     with blas_on_one_thread(), threadpool_limits(1, user_api="openmp"):
         yield
 

@@ -172,11 +172,8 @@ def add(
         views = _read(file, _ids(id_column, no_id), view)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
-            if clusters not in (None, model.n_clusters):
-                raise ValueError(
-                    f"{state} has {model.n_clusters} clusters, which cannot be changed to "
-                    f"{clusters}. Leave --clusters out, or begin another file."
-                )
+            if clusters is not None:
+                model.set_params(n_clusters=clusters)
             had = _with_encoder(model)
             if private:
                 model.set_params(keep_encoders=False)

@@ -122,13 +122,10 @@ class Consensus:
     def encoder(self, name: str) -> Encoder | None:
         """Return what embeds rows of a view into this consensus, None if it was not kept."""
         which = [record.name for record in self.views].index(name)
-        found, later = self.views[which].encoder, self.turns[which + 1 :]
-        if found is None or not later:
-            return found
-        turn = later[-1]
-        for before in later[-2::-1]:
-            turn = turn if before is None else before if turn is None else before @ turn
-        return found if turn is None else found.then(turn)
+        turn = None
+        for before in reversed(self.turns[which + 1 :]):
+            turn = _then(before, turn)
+        return _turned(self.views[which], turn).encoder
 
 
 def draw(ids: Array, most: int, *, seed: int | tuple[int, ...], purpose: str) -> NDArray[np.intp]:
@@ -410,14 +407,19 @@ def keep(consensus: Consensus, kept: NDArray[np.bool_], basis: Basis) -> Consens
         ids=consensus.ids[kept],
         embedding=rows @ turn.astype(rows.dtype),
         seen=consensus.seen[kept],
-        views=tuple(_turned(consensus, record, turn) for record in consensus.views),
+        views=_brought_up(consensus, turn),
         turns=(None,) * len(consensus.views),
     )
 
 
-def _turned(consensus: Consensus, record: ViewRecord, turn: Array) -> ViewRecord:
-    encoder = consensus.encoder(record.name)
-    return replace(record, encoder=encoder and encoder.then(turn))
+def _brought_up(consensus: Consensus, turn: Array) -> tuple[ViewRecord, ...]:
+    """Return the records with encoders into this consensus, followed by one more map."""
+    records, total = [], turn
+    turns = consensus.turns or (None,) * len(consensus.views)
+    for record, before in zip(reversed(consensus.views), reversed(turns), strict=True):
+        records.append(_turned(record, total))
+        total = total if before is None else np.asarray(before @ total)
+    return tuple(reversed(records))
 
 
 def _lengthened(rows: Array, before: Array) -> Array:
@@ -527,3 +529,16 @@ def _check_kind_of_ids(consensus: Consensus, view: View) -> None:
             "known by row number. Pass ids from the first view on, or row numbers here."
         )
     check_kind(consensus.ids, view.ids, f"View {view.name!r}")
+
+
+def _turned(record: ViewRecord, turn: Array | None) -> ViewRecord:
+    if record.encoder is None or turn is None:
+        return record
+    return replace(record, encoder=record.encoder.then(turn))
+
+
+def _then(first: Array | None, second: Array | None) -> Array | None:
+    """Return the product of two maps, either of which may be none."""
+    if first is None or second is None:
+        return second if first is None else first
+    return np.asarray(first @ second)

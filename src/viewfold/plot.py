@@ -539,8 +539,10 @@ def _states(model: FoldingEstimator) -> tuple[list[int | str], NDArray[np.intp]]
     The names are the numbers of the largest clusters, then "others", then "not seen yet".
     """
     history = model.history_.to_numpy()
-    n_clusters = len(model.cluster_centers_)
-    largest = np.sort(np.argsort(-sizes_of(model), kind="stable")[:FLOWING])
+    # There may have been more clusters at an earlier fold.
+    n_clusters = max(len(model.cluster_centers_), int(history.max()) + 1)
+    sizes = np.bincount(model.labels_, minlength=n_clusters)
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:FLOWING])
     names: list[int | str] = [int(c) for c in largest]
     if len(largest) < n_clusters:
         names.append(f"{n_clusters - len(largest)} others")

@@ -115,13 +115,13 @@ def _join(
     if doubt.view:
         trust_F *= DOUBTED
     if doubt.consensus:
-        trust_B = confirmed(ridge(own_F, common.T, own_B, sums.n))
+        trust_B = confirmed(ridge(own_F, common.T, own_B, sums.n), own_B)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(trust_B, trust_F)
     of_old = np.hstack([trust_B, B_to_F @ trust_F])
     of_new = np.hstack([F_to_B @ trust_B, trust_F])
-    weight = weights_of_groups(consensus, found)
+    weight = weights_of_groups(consensus, found, F)
     if weight is not None:
         sums = Overlap.of(B, F, found, threads, weight)
     both = (
@@ -240,11 +240,11 @@ class Doubt:
         )
 
 
-def weights_of_groups(consensus: Consensus, found: Alignment) -> Array | None:
+def weights_of_groups(consensus: Consensus, found: Alignment, F: Array) -> Array | None:
     """Return a weight for each sample that gives the same to all groups, None for a single group.
 
-    Groups that nothing ties together share the columns of the consensus. By the number of samples,
-    a large one would leave nothing to a small one.
+    Groups that nothing ties together share the columns of the consensus. As they are, one with many
+    samples, or with many views, would leave nothing to the others.
     """
     group = np.zeros(found.ids.size, np.intp)
     before = consensus.groups
@@ -254,14 +254,26 @@ def weights_of_groups(consensus: Consensus, found: Alignment) -> Array | None:
         group[found.previous[np.isin(before, tied)]] = 0
     elif not found.n_shared:
         group[found.previous] = 1
-    size = np.bincount(group)
-    return None if np.count_nonzero(size) == 1 else 1 / size[group]
+    if not group.any() or group.all():
+        return None
+    energy = np.zeros(group.size)
+    energy[found.previous] += np.einsum("ij,ij->i", consensus.embedding, consensus.embedding)
+    energy[found.rows] += np.einsum("ij,ij->i", F, F)
+    total = np.bincount(group, energy)
+    return np.divide(1, total, out=np.zeros_like(total), where=total > 0)[group]
 
 
-def confirmed(foretelling: Regression) -> Array:
-    """Return what rows are multiplied with to damp the directions that nothing foretells."""
+def confirmed(foretelling: Regression, own: Array) -> Array:
+    """Return what rows are multiplied with to damp the directions that nothing foretells.
+
+    Directions in which none of the shared samples lies (`own` are their products) stay as they are:
+    they are those of samples about which the view says nothing.
+    """
+    basis = foretelling.basis
+    energy = np.einsum("ij,ij->j", basis, own @ basis)
     factor = np.clip(foretelling.foretold / AGREES, DOUBTED, 1)
-    return np.asarray((foretelling.basis * factor) @ foretelling.basis.T)
+    factor[energy <= 1e-9 * energy.max()] = 1
+    return np.asarray((basis * factor) @ basis.T)
 
 
 @dataclass(frozen=True)

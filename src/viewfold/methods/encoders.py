@@ -302,8 +302,9 @@ def _main_directions(
 ) -> tuple[Scaling, Array, Array]:
     """Return scaling, top right singular vectors and singular values of a view, in one walk."""
     rows = view.rows
-    some = draw(view.ids, 1000, seed=seed, purpose="scale")
-    kind = scale_of(rows.take(some)) if scale == "auto" else scale
+    kind = scale
+    if scale == "auto":
+        kind = scale_of(rows.take(draw(view.ids, 1000, seed=seed, purpose="scale")))
     text = Text(_idf(view, seed) if kind == "tfidf" else None) if kind in ("tfidf", "l2") else None
     look = partial(survey, scale="zscore" if kind == "zscore" else None, text=text, threads=threads)
     if view.shape[1] <= WIDEST_GRAM:
