@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from viewfold.errors import StateFileError
+from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn, writing
@@ -74,10 +74,12 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
     """
     target = Path(os.path.realpath(path))
     with reading(target) as db:
-        _catalogue.check(db, target.stat().st_size, FORMAT)
-        if before and not _catalogue.has_undo(db):
+        catalogue, schema = _catalogue.check(db, FORMAT), "undo" if before else "main"
+        if before and not catalogue.has_undo:
             return None
-        return _get(db, "undo" if before else "main")
+        tables = _catalogue.FORMATS[catalogue.version]
+        _catalogue.check_sizes(db, schema, tables, target.stat().st_size)
+        return _get(db, catalogue, schema)
 
 
 def undo(path: str | os.PathLike[str], *, wait: float = 60) -> Saved:
@@ -129,22 +131,24 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, saved: Saved) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
-def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
+def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> Saved:
     """Read the tables of a database whose catalogue was checked."""
 
     def table(name: str, **instead: str) -> duckdb.DuckDBPyRelation:
-        columns = _catalogue.columns_of(db, schema, name)
+        columns = catalogue.columns[schema, name]
         chosen = ", ".join(instead.get(column, f'"{column}"') for column in columns)
         return db.sql(f"SELECT {chosen} FROM old.{schema}.{name}")
 
     meta = read_meta(_catalogue.meta_table(db, schema))
+    if meta["version"] != catalogue.version:
+        raise UnreadableError("the state to return to has another format")
     empty = "n_samples" not in meta
     views = table("views").to_arrow_table()
     _check.check_views(views, empty=empty)
     _check.check_claims(table("arrays", data="octet_length(data) AS bytes").to_arrow_table())
     arrays = table("arrays").to_arrow_table()
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-    _check.check_meta(meta, n_samples, _catalogue.columns_of(db, schema, "samples"))
+    _check.check_meta(meta, n_samples, catalogue.columns[schema, "samples"])
     samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
     saved = from_tables(meta, views, arrays, samples)
     _check.check_saved(saved)
