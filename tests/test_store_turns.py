@@ -120,8 +120,11 @@ def test_a_file_that_is_being_edited_is_not_written_from_within(path: Path) -> N
 
 def test_a_live_writer_of_a_file_with_a_longer_name_keeps_its_folder(path: Path) -> None:
     longer = path.with_name("a.vf.bak.vf")
+    dead = path.with_name(".a.vf.bak.vf.abcdefgh.part")
     with replacing(longer) as draft:
+        dead.mkdir()
         ViewFold(3).save(path)
+        assert dead.exists()  # somebody else's business, too
         draft.write_text("whole")
     assert longer.read_text() == "whole"
 

@@ -50,7 +50,8 @@ def opened(
     connection, dict
         A database with these tables, checked, in the present format; what ``meta`` says.
     """
-    with store.opened(path) as db:
+    with store.opened(path) as (db, catalogue):
+        store.check_schema(db, catalogue, "main", path)
         meta = read_meta(db.sql("FROM old.main.meta").to_arrow_table())
         if meta["version"] > 1:
             check(db, meta, "main", _present(meta, columns), small)
@@ -258,10 +259,10 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
 
 def logs(path: StrPath) -> tuple[Log, Log | None]:
     """Return the log of now and that of the state that `undo` returns to, if there is one."""
-    with store.opened(path) as db:
-        has_undo = store.has_undo(db, path)
+    with store.opened(path) as (db, catalogue):
         found = []
-        for schema in ["main", "undo"] if has_undo else ["main"]:
+        for schema in ["main", "undo"] if catalogue.has_undo else ["main"]:
+            store.check_schema(db, catalogue, schema, path)
             meta = read_meta(db.sql(f"FROM old.{schema}.meta").to_arrow_table())
             if meta["version"] > 1:
                 check(db, meta, schema, (), ("log",))
@@ -271,4 +272,4 @@ def logs(path: StrPath) -> tuple[Log, Log | None]:
         found = [_read(path).log]
         before = store.read(path, before=True)
         found += [] if before is None else [before.log]
-    return found[0], found[1] if has_undo else None
+    return found[0], found[1] if catalogue.has_undo else None

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from viewfold.errors import StateFileError
     from viewfold.store._database import STORAGE
-    from viewfold.store._file import has_undo, opened, read, write
+    from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
     from viewfold.store._replace import replacing
 
 _home = {
     "STORAGE": "viewfold.store._database",
     "StateFileError": "viewfold.errors",
-    "has_undo": "viewfold.store._file",
+    "check_schema": "viewfold.store._file",
     "opened": "viewfold.store._file",
     "read": "viewfold.store._file",
     "replacing": "viewfold.store._replace",
@@ -30,7 +30,7 @@ _home = {
 __all__ = [
     "STORAGE",
     "StateFileError",
-    "has_undo",
+    "check_schema",
     "opened",
     "read",
     "replacing",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -85,22 +86,41 @@ DEEPEST = 16
 """So many brackets within each other are enough for any parameter."""
 
 
-def check(db: duckdb.DuckDBPyConnection, size: int, newest: int = max(FORMATS)) -> int:
+@dataclass(frozen=True)
+class Catalogue:
+    """What a checked database holds.
+
+    Attributes
+    ----------
+    version : int
+        Version of the format.
+    columns : dict
+        The columns of each table and their types, by schema and name; None for a table that is
+        more than columns with types.
+    """
+
+    version: int
+    columns: Mapping[tuple[str, str], Mapping[str, str] | None]
+
+    @property
+    def has_undo(self) -> bool:
+        """Whether there is a state to return to."""
+        return any(schema == "undo" for schema, _ in self.columns)
+
+
+def check(db: duckdb.DuckDBPyConnection, newest: int = max(FORMATS)) -> Catalogue:
     """Refuse a database that holds anything but the tables of a format that can be read.
 
     Parameters
     ----------
     db : duckdb.DuckDBPyConnection
         Where the file is attached as ``old``.
-    size : int
-        Bytes of the file.
     newest : int, optional
         The newest version of the format that can be read.
 
     Returns
     -------
-    int
-        Version of the format.
+    Catalogue
 
     Raises
     ------
@@ -115,41 +135,56 @@ def check(db: duckdb.DuckDBPyConnection, size: int, newest: int = max(FORMATS)) 
             kind == "view" and schema in SCHEMAS and name in OWN_VIEWS
         ):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
-    check_schema(db, "main", version, size)
-    return version
+    catalogue = Catalogue(version, found)
+    check_tables(catalogue, "main")
+    return catalogue
 
 
-def check_schema(db: duckdb.DuckDBPyConnection, schema: str, version: int, size: int) -> None:
-    """Refuse a schema that does not hold just the tables of a version of the format.
+def check_tables(catalogue: Catalogue, schema: str) -> None:
+    """Refuse a schema that does not hold just the tables of the format.
 
     The state to return to is checked when it is asked for: if only that is damaged, the state of
     now can be used.
     """
-    tables = FORMATS[version]
-    found = db.sql(_TABLES).fetchall()
-    here = {t: _columns(s, t, sql) for s, t, sql in found if s == schema}
+    tables = FORMATS[catalogue.version]
+    here = {t: columns for (s, t), columns in catalogue.columns.items() if s == schema}
     if here.keys() != tables.keys():
         odd = sorted(here.keys() ^ tables.keys())
-        raise UnreadableError(f"it does not have the tables of format {version} ({odd[0]!r})")
+        raise UnreadableError(
+            f"it does not have the tables of format {catalogue.version} ({odd[0]!r})"
+        )
     for name, columns in here.items():
         if not _fit(columns, tables[name]):
             raise UnreadableError(f"its table {name!r} does not have the documented columns")
-        _check_size(db, f"{schema}.{name}", size)
-    if schema != "main" and meta_of(db, schema).get("version") != version:
-        raise UnreadableError("the state to return to has another format")
 
 
-def has_undo(db: duckdb.DuckDBPyConnection) -> bool:
-    """Tell whether a checked database holds a state to return to."""
-    return any(schema == "undo" for schema, _, _ in db.sql(_TABLES).fetchall())
+def check_sizes(
+    db: duckdb.DuckDBPyConnection, schema: str, tables: Iterable[str], size: int
+) -> None:
+    """Refuse tables that grow out of proportion when they are unpacked.
 
+    What each segment of a column holds is known without unpacking it.
 
-def columns_of(db: duckdb.DuckDBPyConnection, schema: str, table: str) -> dict[str, str]:
-    """Return the columns of a table of a checked database, with their types, in order."""
-    for s, t, sql in db.sql(_TABLES).fetchall():
-        if (s, t) == (schema, table):
-            return _columns(s, t, sql) or {}
-    return {}
+    Parameters
+    ----------
+    db : duckdb.DuckDBPyConnection
+        Where the file is attached as ``old``; its catalogue was checked.
+    schema : {"main", "undo"}
+        Where the tables are.
+    tables : iterable of str
+        Their names.
+    size : int
+        Bytes of the file.
+    """
+    for name, total in db.sql(
+        " UNION ALL ".join(_size(schema, table) for table in tables)
+    ).fetchall():
+        allowed = LARGEST_META if name == "meta" else MEMORY[0] + MEMORY[1] * size
+        if (total or 0) > allowed:
+            raise UnreadableError(
+                f"its table {name!r} would take {total:,} bytes of memory, more than a file of "
+                f"{size:,} bytes should"
+            )
 
 
 _OLD = "WHERE database_name = 'old'"
@@ -187,29 +222,17 @@ def _fit(columns: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
     return all(re.fullmatch(kind, columns.get(name, "")) for name, kind in wanted.items())
 
 
-def _check_size(db: duckdb.DuckDBPyConnection, table: str, size: int) -> None:
-    """Refuse a table that grows out of proportion when it is unpacked.
-
-    What each segment of a column holds is known without unpacking it.
-    """
-    allowed = LARGEST_META if table.endswith(".meta") else MEMORY[0] + MEMORY[1] * size
+def _size(schema: str, table: str) -> str:
+    """Return how to ask for the bytes that a table would take, at most."""
     longest = r"regexp_extract(CAST(stats AS VARCHAR), '(?i)max.string.length\W+(\d+)', 1)"
     # Arrays differ so much in length that the longest tells nothing about the others; how long
     # each should be is checked when its shape is known.
-    segments = f"""
-        SELECT column_name = 'data' AS single, CAST(count AS HUGEINT) AS many,
-               greatest(8, coalesce(TRY_CAST({longest} AS HUGEINT), 0)) AS width
-        FROM pragma_storage_info('old.{table}') WHERE segment_type <> 'VALIDITY'
+    return f"""
+        SELECT '{table}', sum(CASE WHEN column_name = 'data' THEN width ELSE many * width END)
+        FROM (SELECT column_name, CAST(count AS HUGEINT) AS many,
+                     greatest(8, coalesce(TRY_CAST({longest} AS HUGEINT), 0)) AS width
+              FROM pragma_storage_info('old.{schema}.{table}') WHERE segment_type <> 'VALIDITY')
     """
-    (total,) = db.sql(
-        f"SELECT sum(CASE WHEN single THEN width ELSE many * width END) FROM ({segments})"
-    ).fetchall()[0]
-    if (total or 0) > allowed:
-        name = table.partition(".")[2]
-        raise UnreadableError(
-            f"its table {name!r} would take {total:,} bytes of memory, more than a file of "
-            f"{size:,} bytes should"
-        )
 
 
 # -- meta
@@ -217,7 +240,7 @@ def _check_size(db: duckdb.DuckDBPyConnection, table: str, size: int) -> None:
 
 def _version(db: duckdb.DuckDBPyConnection, newest: int) -> int:
     """Return the version of the format, if it is one that can be read."""
-    _check_size(db, "main.meta", 0)
+    check_sizes(db, "main", ["meta"], 0)
     meta = meta_of(db, "main")
     if meta.get("format") != "viewfold":
         raise UnreadableError("it is a database, but not one of viewfold", StateFileError)

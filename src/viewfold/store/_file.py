@@ -14,6 +14,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from viewfold.errors import UnreadableError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn
@@ -73,27 +74,33 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
     StateFileError
         If the file is damaged, foreign or of a newer version.
     """
-    with opened(path) as db:
-        if not before:
-            return _get(db, "main")
-        return _get(db, "undo") if has_undo(db, path) else None
+    schema = "undo" if before else "main"
+    with opened(path) as (db, catalogue):
+        if before and not catalogue.has_undo:
+            return None
+        check_schema(db, catalogue, schema, path)
+        return _get(db, catalogue, schema)
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+def opened(
+    path: str | os.PathLike[str],
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, _catalogue.Catalogue]]:
     """Open a file for SQL, read-only, as the database ``old``, after a look at its catalogue."""
     with reading(path) as db:
-        _catalogue.check(db, os.stat(path).st_size, FORMAT)
-        yield db
+        yield db, _catalogue.check(db, FORMAT)
 
 
-def has_undo(db: duckdb.DuckDBPyConnection, path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file that was opened holds a state to return to, one that can be read."""
-    if not _catalogue.has_undo(db):
-        return False
-    version = _catalogue.meta_of(db, "main")["version"]
-    _catalogue.check_schema(db, "undo", version, os.stat(path).st_size)
-    return True
+def check_schema(
+    db: duckdb.DuckDBPyConnection,
+    catalogue: _catalogue.Catalogue,
+    schema: str,
+    path: str | os.PathLike[str],
+) -> None:
+    """Refuse a state whose tables are not those of the format, or would take too much memory."""
+    _catalogue.check_tables(catalogue, schema)
+    tables = _catalogue.FORMATS[catalogue.version]
+    _catalogue.check_sizes(db, schema, tables, os.stat(path).st_size)
 
 
 HISTORY = """
@@ -122,15 +129,17 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, saved: Saved) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
-def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
+def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> Saved:
     """Read the tables of a database whose catalogue was checked."""
 
     def table(name: str, **instead: str) -> duckdb.DuckDBPyRelation:
-        columns = _catalogue.columns_of(db, schema, name)
+        columns = catalogue.columns[schema, name] or {}
         chosen = ", ".join(instead.get(column, f'"{column}"') for column in columns)
         return db.sql(f"SELECT {chosen} FROM old.{schema}.{name}")
 
     meta = read_meta(_catalogue.meta_table(db, schema))
+    if meta["version"] != catalogue.version:
+        raise UnreadableError("the state to return to has another format")
     empty = "n_samples" not in meta
     views = table("views").to_arrow_table()
     _check.check_views(views, empty=empty)
@@ -138,7 +147,7 @@ def _get(db: duckdb.DuckDBPyConnection, schema: str) -> Saved:
     arrays = table("arrays").to_arrow_table()
     log = table("log").to_arrow_table() if meta["version"] > 1 else None
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-    _check.check_meta(meta, n_samples, _catalogue.columns_of(db, schema, "samples"))
+    _check.check_meta(meta, n_samples, catalogue.columns[schema, "samples"] or {})
     samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
     saved = from_tables(meta, views, arrays, samples, log)
     _check.check_saved(saved)
