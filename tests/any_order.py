@@ -21,7 +21,6 @@ from viewfold.selection import suggest_n_clusters
 
 EXPECTED = ValueError, TypeError, NotFittedError, AttributeError
 ROWS = 150
-clustering.TREE = 20  # few rows are enough for an earlier clustering to be a start
 COMMON: dict[str, list[Any]] = {
     "n_init": [1, 3],
     "random_state": [None, 0, 7],
@@ -65,6 +64,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @initialize(kind=st.sampled_from([ViewFold, FCMVC]), k=st.integers(2, 6), begun=MOSTLY)
     def start(self, kind: type, k: int, begun: bool) -> None:
+        clustering.TREE = 20  # few rows are enough for an earlier clustering to be a start
         self.model = kind(k, random_state=0)
         self.new = 1000
         if begun:
