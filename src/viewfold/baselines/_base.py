@@ -85,6 +85,9 @@ class Baseline(ClusterMixin, BaseEstimator):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     """What its authors (or others) search over, by parameter."""
 
+    scalings: ClassVar[tuple[str, ...]] = ("none",)
+    """Scalings that suit it (none, zscore, unit, minmax); the authors' is the first."""
+
     kmeans_starts: ClassVar[int] = 20
     """Starts of k-means on the embedding; the one with the least inertia counts."""
 
