@@ -10,7 +10,13 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_home: dict[str, str] = {}
+_home: dict[str, str] = {
+    "IMG": "img",
+    "MIC": "mic",
+    "AGCIMC": "agc_imc",
+    "UEAF": "ueaf",
+    "PVC": "pvc",
+}
 """Class and module of every method, in the order of the paper's tables."""
 
 __all__ = sorted(_home)
