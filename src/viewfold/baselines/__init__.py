@@ -10,7 +10,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_home: dict[str, str] = {}
+_home: dict[str, str] = {
+    "AMGL": "amgl",
+}
 """Class and module of every method, in the order of the paper's tables."""
 
 __all__ = sorted(_home)
