@@ -11,6 +11,7 @@ import importlib
 from typing import Any
 
 _home: dict[str, str] = {
+    "AMGL": "amgl",
     "IMG": "img",
     "MIC": "mic",
     "AGCIMC": "agc_imc",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import resource
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Integral
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,11 +20,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
+from sklearn.preprocessing import minmax_scale, normalize
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from viewfold.blocks import Array, Matrix, unit_rows
 from viewfold.view import as_views
+
+COUNT = [Interval(Integral, 1, None, closed="left")]
+POSITIVE = [Interval(Real, 0, None, closed="neither")]
+NON_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+SCALING = [StrOptions({"none", "zscore", "unit", "minmax"})]
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,16 @@ class Baseline(ClusterMixin, BaseEstimator):
     """What its authors (or others) search over, by parameter."""
 
     scalings: ClassVar[tuple[str, ...]] = ("none",)
-    """Scalings that suit it (none, zscore, unit, minmax); the authors' is the first."""
+    """What to try as `scaled` does it before the method, its default first."""
+
+    scale: str = "none"
+    """How views are scaled before the method; a parameter where `scalings` has several."""
 
     kmeans_starts: ClassVar[int] = 20
     """Starts of k-means on the embedding; the one with the least inertia counts."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_clusters": COUNT,
         "random_state": ["random_state"],
     }
     n_clusters: int
@@ -123,14 +132,18 @@ class Baseline(ClusterMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(align(X, ids))
+
+    def _fit(self, data: Aligned) -> Self:
+        """Cluster views that are aligned already."""
         self._validate_params()
-        data = align(X, ids)
         self._check(data)
-        found = self._solve(data, check_random_state(self.random_state))
+        found = self._solve(scaled(data, self.scale), check_random_state(self.random_state))
         self.ids_ = data.ids
         self.objective_ = np.array(found.objective)
         self.n_iter_ = len(found.objective)
-        self.n_features_in_ = int(data.views[0].shape[1])
+        if len(data.views) == 1:
+            self.n_features_in_ = int(data.views[0].shape[1])
         if found.embedding is not None:
             self.embedding_ = found.embedding
         if found.affinity is not None:
@@ -152,10 +165,10 @@ class Baseline(ClusterMixin, BaseEstimator):
     def _check(self, data: Aligned) -> None:
         """Refuse what the method cannot take."""
         name, n = type(self).__name__, data.n_samples
-        if n < self.n_clusters:
+        if n < max(self.n_clusters, 2):
             raise ValueError(
-                f"{name}: n_samples={n} is fewer than n_clusters={self.n_clusters}. Ask for fewer "
-                "clusters."
+                f"{name}: n_samples={n} is too few for n_clusters={self.n_clusters}: it takes as "
+                "many, and two at least. Ask for fewer clusters."
             )
         if not self.incomplete and not data.present.all():
             lacking = np.count_nonzero(~data.present, axis=0).tolist()
@@ -234,6 +247,42 @@ def memory_limit() -> int:
 def dense(X: Matrix) -> Array:
     """Return a view as a dense array."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X)
+
+
+def scaled(data: Aligned, how: str) -> Aligned:
+    """Return views that are scaled in one of the ways that baselines are tried with.
+
+    Parameters
+    ----------
+    data : Aligned
+        The views; rows of missing samples are zero, and stay so.
+    how : {'none', 'zscore', 'unit', 'minmax'}
+        Leave them, standardise features, give samples unit length, or bring features to [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.baselines._base import align, scaled
+    >>> scaled(align(np.array([[1.0, 4.0], [3.0, 8.0]])), "minmax").views[0]
+    array([[0., 0.],
+           [1., 1.]])
+    """
+    if how == "none":
+        return data
+    if how == "unit":
+        return replace(data, views=tuple(normalize(X) for X in data.views))
+    if how == "zscore":
+        return replace(data, views=tuple(zscored(data)))
+    if how == "minmax":
+        return replace(data, views=tuple(_between_0_and_1(data)))
+    raise ValueError(f"There is no scaling {how!r}, only 'none', 'zscore', 'unit' and 'minmax'.")
+
+
+def _between_0_and_1(data: Aligned) -> Iterator[Array]:
+    for X, here in zip(map(dense, data.views), data.present.T, strict=True):
+        result = np.zeros_like(X)
+        result[here] = minmax_scale(X[here]) if here.any() else 0
+        yield result
 
 
 def zscored(data: Aligned) -> list[Array]:
