@@ -176,12 +176,12 @@ class Baseline(ClusterMixin, BaseEstimator):
                 f"{name} needs every sample in every view, but the views lack {lacking} of {n} "
                 "samples. Leave those samples out, fill them, or use a method for incomplete views."
             )
-        if self.nonnegative:
+        if self.nonnegative and self.scale != "minmax":
             for v, X in enumerate(data.views):
                 if X.shape[0] and X.min() < 0:
                     raise ValueError(
                         f"{name} factors non-negative features, but view {v} has negative ones. "
-                        "Scale it to be non-negative, for instance with MinMaxScaler."
+                        "Scale it to be non-negative, for instance with scale='minmax'."
                     )
         need, limit = self._bytes(n, [X.shape[1] for X in data.views]), memory_limit()
         if need > limit:
