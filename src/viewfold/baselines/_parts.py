@@ -12,9 +12,12 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
 
 from viewfold.baselines._base import Aligned
 from viewfold.blocks import Array, Matrix
+
+MODE = [StrOptions({"mask", "pairs"})]
 
 
 @dataclass(frozen=True)

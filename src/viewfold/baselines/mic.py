@@ -7,14 +7,21 @@ sample, so that the cost is linear in the number of samples.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from viewfold.baselines._base import Aligned, Baseline, Solution
+from viewfold.baselines._base import (
+    COUNT,
+    NON_NEGATIVE,
+    POSITIVE,
+    Aligned,
+    Baseline,
+    Solution,
+)
 from viewfold.baselines._nmf import Filled, columns_sum_to_one, squared_error, warm_sweeps
 from viewfold.blocks import Array
 
@@ -29,10 +36,11 @@ class MIC(Baseline):
     mean. The L2,1 norm sums the lengths of the rows, and so takes out samples that fit badly. The
     rows of the consensus U are clustered.
 
-    The cost is O(n d k) per step and the memory that of the views. Each view is divided by the sum
-    of its entries, so the penalties mean the same for any unit, but not for any number of samples.
-    Use it on counts and other non-negative features; negative ones are refused, since they turn the
-    factors into NaN.
+    Each view is divided by the sum of its entries, so the penalties mean the same for any unit, but
+    not for any number of samples.
+
+    Cost: O(n d k) for a step, O(n (d + k)) in memory. Use it on counts and other non-negative
+    features; negative ones are refused, since they turn the factors into NaN.
 
     Parameters
     ----------
@@ -51,8 +59,10 @@ class MIC(Baseline):
         Steps for each view in a round, and of the best start of its first factorisation.
     n_init : int, default=30
         Random starts of each first factorisation, of 50 steps.
-    random_state : int, RandomState instance or None, default=None
-        For the starts and for k-means.
+    scale : {'none', 'unit', 'minmax'}, default='none'
+        How views are scaled first; 'minmax' takes features that are negative.
+    random_state : int, RandomState or None, default=None
+        Determines the starts and k-means.
 
     Attributes
     ----------
@@ -67,11 +77,14 @@ class MIC(Baseline):
     n_iter_ : int
         Number of rounds.
 
+    References
+    ----------
+    Multiple incomplete views clustering via weighted nonnegative matrix factorization with L2,1
+    regularization. ECML PKDD, 2015.
+
     Notes
     -----
-    Multiple incomplete views clustering via weighted nonnegative matrix factorization with L2,1
-    regularization. ECML PKDD, 2015. The authors' program keeps C_v as n × n matrices and leaves
-    α and β to the user.
+    The authors' program has the weights in n × n matrices, and leaves them, α and β to the user.
 
     Examples
     --------
@@ -95,12 +108,13 @@ class MIC(Baseline):
     }
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **Baseline._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="left")],
+        "alpha": POSITIVE,
+        "beta": NON_NEGATIVE,
         "missing_weight": [StrOptions({"fraction"}), Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_steps": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": COUNT,
+        "n_steps": COUNT,
+        "n_init": COUNT,
+        "scale": [StrOptions({"none", "unit", "minmax"})],
     }
 
     def __init__(
@@ -113,6 +127,7 @@ class MIC(Baseline):
         max_iter: int = 30,
         n_steps: int = 100,
         n_init: int = 30,
+        scale: str = "none",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -122,6 +137,7 @@ class MIC(Baseline):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.n_init = n_init
+        self.scale = scale
         self.random_state = random_state
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:

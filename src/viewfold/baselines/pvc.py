@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from viewfold.baselines._base import Aligned, Baseline, Solution
+from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._nmf import squared_error
-from viewfold.baselines._parts import Part, parts, patterns, spread
+from viewfold.baselines._parts import MODE, Part, parts, patterns, spread
 from viewfold.blocks import Array, Matrix, unit_rows
 
 _PER_ROW = 64  # a pattern of fewer samples is not worth a product of its own
@@ -33,8 +31,8 @@ class PVC(Baseline):
     where M_v keeps the samples that view v has, and λ_i is λ times the features of sample i's views
     over k. The rows of P, scaled to length 1, are clustered.
 
-    The cost is O(n k (d + k)) per round and the memory O(n (d + k)). Use it on non-negative
-    features of many samples; features of very different sizes should be scaled.
+    Cost: O(n k (d + k)) for a round, O(n (d + k)) in memory. Use it on non-negative features of
+    many samples. Negative ones are taken, but their negative part is never fitted.
 
     Parameters
     ----------
@@ -52,8 +50,10 @@ class PVC(Baseline):
         Sweeps of coordinate descent in each least-squares problem.
     tol : float, default=1e-6
         Stop when a round lowers the objective by less than this share.
-    random_state : int, RandomState instance or None, default=None
-        For the start and for k-means.
+    scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
+        How views are scaled first. The authors leave them as they are.
+    random_state : int, RandomState or None, default=None
+        Determines the start and k-means.
 
     Attributes
     ----------
@@ -66,10 +66,13 @@ class PVC(Baseline):
     n_iter_ : int
         Number of rounds.
 
+    References
+    ----------
+    Partial multi-view clustering. AAAI, 2014.
+
     Notes
     -----
-    Published for two views: Partial multi-view clustering. AAAI, 2014. The authors watch the sum of
-    norms that are not squared; here it is the objective itself.
+    The authors' program watches a sum of norms that are not squared; here it is the objective.
 
     Examples
     --------
@@ -89,11 +92,12 @@ class PVC(Baseline):
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": (1e-4, 1e-3, 1e-2, 1e-1)}
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **Baseline._parameter_constraints,
-        "sparsity": [Interval(Real, 0, None, closed="left")],
-        "mode": [StrOptions({"mask", "pairs"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_sweeps": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "sparsity": NON_NEGATIVE,
+        "mode": MODE,
+        "max_iter": COUNT,
+        "max_sweeps": COUNT,
+        "tol": NON_NEGATIVE,
+        "scale": SCALING,
     }
 
     def __init__(
@@ -105,6 +109,7 @@ class PVC(Baseline):
         max_iter: int = 20,
         max_sweeps: int = 50,
         tol: float = 1e-6,
+        scale: str = "none",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -113,6 +118,7 @@ class PVC(Baseline):
         self.max_iter = max_iter
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.scale = scale
         self.random_state = random_state
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
