@@ -8,7 +8,6 @@ from typing import Any
 
 import baselines_contract as contract
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import load
 from scipy import sparse
@@ -25,6 +24,7 @@ EXPECTED_TO_FAIL = {
         "check_n_features_in_after_fitting": ANOTHER_VIEW,
         "check_estimators_partial_fit_n_features": ANOTHER_VIEW,
     },
+    "MultiNMF": {"check_clustering": "its data have negative features, which are refused"},
 }
 FACTORS = MultiNMF(3, n_init=2, max_iter=5, n_steps=40, random_state=0)
 METHODS = [
@@ -207,10 +207,11 @@ def test_fpmvs_without_weights_in_the_step_for_z_nearly_takes_sides() -> None:
     views, _ = contract.blobs(apart=1.5)
     soft, hard = (FPMVS(3, weighted=w, random_state=0).fit(views).embedding_ for w in (True, False))
 
-    def sides(rows: np.ndarray) -> float:
-        return float(np.mean(pd.DataFrame(rows.round(6)).duplicated(keep=False)))
+    def one_anchor(rows: np.ndarray) -> float:
+        return float(np.mean(rows.max(axis=1) > 1 - 1e-9))
 
-    assert sides(hard) > 0.9 > sides(soft)
+    assert one_anchor(hard) > 0.9
+    assert one_anchor(soft) < 0.1
 
 
 # CMVC
@@ -227,7 +228,7 @@ def test_cmvc_view_by_view_is_the_same_as_all_views_at_once(kernel: str) -> None
     for X in views[1:]:
         by_id.partial_fit(X[order], ids=[ids[i] for i in order])
     for X in views:
-        piece.partial_fit(X)
+        piece.partial_fit(X.tolist())
     assert np.array_equal(whole.embedding_, piece.embedding_)
     assert np.array_equal(whole.labels_, piece.labels_)
     assert np.allclose(whole.embedding_, by_id.embedding_, atol=1e-8)
@@ -337,19 +338,21 @@ def test_opimc_without_missing_samples_and_penalty_is_k_means_on_all_features() 
 
 
 def test_opimc_chunk_by_chunk_is_the_same_as_all_samples_at_once() -> None:
-    views, y = contract.blobs(600, apart=3)
-    views = contract.with_nan(views, contract.holes(600, 3))
+    views, y = contract.blobs(600)
+    missing = contract.holes(600, 3)
+    missing[:, 0] = False  # with ids, samples come in the order in which views first name them
+    views = contract.with_nan(views, missing)
     whole = OPIMC(3, batch_size=100, shuffle=False, random_state=0).fit(views)
-    chunks, named = (OPIMC(3, batch_size=100, random_state=0) for _ in range(2))
+    chunks, by_id = (OPIMC(3, batch_size=100, random_state=0) for _ in range(2))
     for start in range(0, 600, 200):
         part = [X[start : start + 200] for X in views]
         chunks.partial_fit(part)
-        named.partial_fit(part, ids=[range(start, start + 200)] * 3)
-    for model in (chunks, named):
+        by_id.partial_fit(part, ids=[range(start, start + 200)] * 3)
+    for model in (chunks, by_id):
         assert np.array_equal(whole.labels_, model.labels_)
         assert np.array_equal(whole.objective_, model.objective_)
         assert np.array_equal(model.ids_, np.arange(600))
-    assert accuracy(y, chunks.labels_) > 0.9
+    assert accuracy(y, chunks.labels_) > 0.95
 
 
 def test_opimc_refuses_what_does_not_fit_and_stays_as_it_was() -> None:

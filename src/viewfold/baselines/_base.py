@@ -184,8 +184,9 @@ class Baseline(ClusterMixin, BaseEstimator):
             for v, X in enumerate(data.views):
                 if X.shape[0] and X.min() < 0:
                     raise ValueError(
-                        f"{name} factors non-negative features, but view {v} has negative ones. "
-                        "Scale it to be non-negative, for instance with scale='minmax'."
+                        f"Negative values in data: {name} factors non-negative features, but view "
+                        f"{v} has negative ones. Scale it to be non-negative, for instance with "
+                        "scale='minmax'."
                     )
         need, limit = self._bytes(n, [X.shape[1] for X in data.views]), memory_limit()
         if need > limit:

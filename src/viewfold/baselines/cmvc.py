@@ -31,6 +31,7 @@ from viewfold.baselines._base import (
 )
 from viewfold.blocks import Array, Matrix, unit_rows
 from viewfold.methods.procrustes import inverse_sqrt, polar
+from viewfold.view import as_view
 
 _MOST_SAMPLES = 5000  # with a kernel of n × n, if nobody asks for one
 
@@ -101,8 +102,8 @@ class CMVC(Baseline):
     >>> from viewfold.datasets import make_multiview
     >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
     >>> model = CMVC(3, random_state=0)
-    >>> for view in views:
-    ...     labels = model.partial_fit(view).labels_
+    >>> for X in views.values():
+    ...     labels = model.partial_fit(X).labels_
     >>> bool((labels == CMVC(3, random_state=0).fit(views).labels_).all())
     True
     """
@@ -158,7 +159,7 @@ class CMVC(Baseline):
         self
         """
         self._validate_params()
-        data = align([X], None if ids is None else [ids])
+        data = align([as_view(X, ids=ids)])
         self._check(data)
         before: _Folded | None = getattr(self, "_folded", None)
         if before is not None:
@@ -227,11 +228,11 @@ def partition(X: Matrix, k: int, *, gaussian: bool) -> Array:
     --------
     >>> import numpy as np
     >>> from viewfold.baselines.cmvc import partition
-    >>> partition(np.array([[1.0], [1.0], [3.0], [3.0]]), 2, gaussian=False).round(3)
-    array([[-0.5,  0. ],
-           [-0.5,  0. ],
-           [ 0.5,  0. ],
-           [ 0.5,  0. ]])
+    >>> partition(np.array([[1.0], [1.0], [1.0], [5.0]]), 2, gaussian=False).round(3)
+    array([[-0.289,  0.   ],
+           [-0.289,  0.   ],
+           [-0.289,  0.   ],
+           [ 0.866,  0.   ]])
     """
     vectors = _of_kernel(_kernel(X), k) if gaussian else _of_features(X, k)
     full = np.zeros((X.shape[0], k))

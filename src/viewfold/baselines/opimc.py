@@ -112,7 +112,7 @@ class OPIMC(Baseline):
     >>> views = make_multiview(300, (5, 4), 3, random_state=0).views
     >>> model = OPIMC(3, batch_size=100, random_state=0)
     >>> for chunk in np.split(np.arange(300), 3):
-    ...     model = model.partial_fit([X[chunk] for X in views])
+    ...     model = model.partial_fit([X[chunk] for X in views.values()])
     >>> model.labels_.shape
     (300,)
     """
