@@ -55,7 +55,8 @@ class OPIMC(Baseline):
     (T_v + YᵀM_v1 + α), where R_v and T_v are the sums and counts of the chunks before, and every
     sample of the chunk goes to the nearest centre in its views. Then the chunk joins R_v and T_v
     and its labels are final. Centres begin, at the first chunk, as the ridge regression of its
-    samples on random memberships; the centre of an empty cluster stays where it is.
+    samples on random memberships. A cluster that is empty takes the mean of the first chunk, and
+    stays where it is in later ones.
 
     Cost: O(n d k) in time, and O(d k) in memory besides the chunk and the labels. Use it for
     samples in a stream and where one pass must do. The result depends on the order of samples;
@@ -66,7 +67,8 @@ class OPIMC(Baseline):
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=10
-        How strongly centres are drawn to the origin; it counts like so many samples there.
+        How strongly centres are drawn to the origin; it counts like so many samples there. Clusters
+        merge where a chunk has not many more of each: then lower it, or raise `batch_size`.
     batch_size : int, default=250
         Samples that are looked at together.
     n_init : int, default=10
@@ -92,7 +94,8 @@ class OPIMC(Baseline):
         These samples.
     objective_ : ndarray
         The objective of the samples so far, divided by their number, after each iteration, chunk
-        after chunk. It never rises within a chunk.
+        after chunk. It never rises within a chunk, unless a cluster of the first loses all samples:
+        its new centre is not drawn to the origin, and may attract samples from all others.
     n_iter_ : int
         Number of iterations, of all chunks.
 
@@ -100,9 +103,7 @@ class OPIMC(Baseline):
     ----------
     One-pass incomplete multi-view clustering. AAAI, 2019. Follows the program of the authors, as
     the survey "A survey on incomplete multiview clustering" distributes it, with one pass and with
-    the counts kept as vectors; the defaults are those of the package iMML. There, an empty cluster
-    of the first chunk takes its mean, which is not drawn to the origin and so may attract all
-    samples, in turns for ever; here it stays, as for later chunks in that program.
+    the counts kept as vectors; the defaults are those of the package iMML.
 
     Examples
     --------
@@ -248,7 +249,12 @@ class OPIMC(Baseline):
     ) -> tuple[_Known, NDArray[np.intp], list[float]]:
         """Cluster one chunk, and add it to what is known; return the course of the objective."""
         k, course = self.n_clusters, list[float]()
+        spare: tuple[Array, ...] | None = None
         if before is None:
+            spare = tuple(
+                dense(x.sum(axis=0)).reshape(1, -1) / max(m.sum(), 1)
+                for x, m in zip(X, seen.T, strict=True)
+            )
             before = _Known(
                 _random_start(X, seen, k, self.alpha, rng),
                 tuple(np.zeros((k, x.shape[1])) for x in X),
@@ -263,7 +269,7 @@ class OPIMC(Baseline):
         now = _with(base, X, seen, labels)
         value = self._objective(now)
         for _ in range(self.max_iter):
-            centres = self._centres(now)
+            centres = self._centres(now, spare)
             labels = _nearest(X, seen, centres)
             now = _with(replace(base, centres=centres), X, seen, labels)
             last, value = value, self._objective(now)
@@ -272,10 +278,10 @@ class OPIMC(Baseline):
                 break
         return now, labels, course
 
-    def _centres(self, now: _Known) -> tuple[Array, ...]:
+    def _centres(self, now: _Known, spare: tuple[Array, ...] | None) -> tuple[Array, ...]:
         return tuple(
             np.where(n[:, None] > 0, R / np.maximum(n + self.alpha, 1e-300)[:, None], other)
-            for R, n, other in zip(now.sums, now.counts.T, now.centres, strict=True)
+            for R, n, other in zip(now.sums, now.counts.T, spare or now.centres, strict=True)
         )
 
     def _objective(self, now: _Known) -> float:
