@@ -27,9 +27,9 @@ class MultiNMF(Baseline):
     Should the objective rise from one round to the next, the round before is the result.
 
     Cost: O(n d k) in time for each step, d being the number of features of all views, and a great
-    many steps: 30 rounds of 200, after 5100 at the start. O(n d) in memory. Use it for counts,
-    frequencies and other features that are parts of a whole; others must be made non-negative, as
-    with ``scale="minmax"``.
+    many steps: 30 rounds of 200, after 5100 at the start; with tens of thousands of samples, lower
+    `n_init` and `n_steps`. O(n d) in memory. Use it for counts, frequencies and other features that
+    are parts of a whole; others must be made non-negative, as with ``scale="minmax"``.
 
     Parameters
     ----------
