@@ -191,7 +191,11 @@ def test_opmc_is_the_published_iteration(k: int) -> None:
     assert np.allclose(model.objective_, course)
 
 
-def test_opmc_keeps_the_best_of_all_starts_however_they_are_grouped() -> None:
+@pytest.mark.parametrize("together", [1, 7, 30])
+def test_opmc_keeps_the_best_of_all_starts_however_they_are_grouped(
+    together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("viewfold.baselines.opmc._SCORES", together * 6 * 120)
     views, _ = contract.blobs(120, k=6, apart=1.5)
     draw = np.random.RandomState(0).randint(6, size=(30, 120))
     rng = np.random.default_rng(0)
@@ -323,18 +327,29 @@ def test_opimc_names_and_rows_of_nan_are_the_same() -> None:
     assert np.array_equal(by_row.labels_[by_id.ids_], by_id.labels_)
 
 
-def test_opimc_without_missing_samples_and_penalty_is_k_means_on_all_features() -> None:
+@pytest.mark.parametrize("share", [0, 0.3])
+def test_opimc_without_penalty_is_k_means_on_the_features_that_samples_have(share: float) -> None:
+    """With all samples, that is k-means on the views side by side."""
     views, _ = contract.blobs(apart=1.5)
-    X = np.hstack(views)
+    missing = contract.holes(150, 3, share)
     model = OPIMC(4, alpha=0, batch_size=150, max_iter=300, tol=0, scale="none", random_state=0)
-    labels = model.fit(views).labels_
+    labels = model.fit(contract.with_nan(views, missing)).labels_
     assert len(set(labels)) == 4
-    means = np.array([X[labels == c].mean(axis=0) for c in range(4)])
-    distance = ((X[:, None] - means) ** 2).sum(axis=2)
+    distance = np.zeros((150, 4))
+    for X, here in zip(views, ~missing.T, strict=True):
+        means = np.array([X[here & (labels == c)].mean(axis=0) for c in range(4)])
+        distance += here[:, None] * ((X[:, None] - means) ** 2).sum(axis=2)
     assert np.array_equal(distance.argmin(axis=1), labels)
     assert model.objective_[-1] * 150 == pytest.approx(distance.min(axis=1).sum())
-    one = clone(model).fit(X)
-    assert accuracy(labels, one.labels_) > 0.9  # other starts, perhaps another minimum
+
+
+def test_opimc_draws_centres_to_the_origin_like_so_many_samples_there() -> None:
+    views, _ = contract.blobs(60)
+    model = OPIMC(1, alpha=20, batch_size=60, scale="none", random_state=0).fit(views)
+    X = np.hstack(views)
+    centre = X.sum(axis=0) / (60 + 20)
+    expected = ((X - centre) ** 2).sum() + 20 * (centre**2).sum()
+    assert model.objective_[-1] * 60 == pytest.approx(expected)
 
 
 def test_opimc_chunk_by_chunk_is_the_same_as_all_samples_at_once() -> None:
@@ -388,6 +403,37 @@ def test_multinmf_refuses_negative_features_unless_it_scales_them() -> None:
     views, y = contract.blobs()
     low = [X - 5 for X in views]
     assert accuracy(y, clone(FACTORS).set_params(scale="minmax").fit(low).labels_) >= 0.95
+
+
+def test_multinmf_follows_the_published_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rounds with the matrices of the paper (features × samples), from the same factors."""
+    views, _ = contract.blobs(40)
+    data = [X.T / X.sum() for X in views]
+    rng = np.random.default_rng(0)
+    V = [rng.random((40, 3)) / 40 for _ in data]
+    U = [(u := rng.random((len(X), 3))) / u.sum(axis=0) for X in data]
+    monkeypatch.setattr(
+        "viewfold.baselines.multinmf.warm_sweeps", lambda *_, **__: (list(U), list(V))
+    )
+    model = MultiNMF(3, weight=0.5, max_iter=2, n_steps=7, random_state=0).fit(views)
+
+    U, V, common, course = list(U), list(V), V[0], []
+    for _ in range(2):
+        for v, X in enumerate(data):
+            for _ in range(7):
+                V[v] = V[v] * (X.T @ U[v] + 0.5 * common) / (V[v] @ U[v].T @ U[v] + 0.5 * V[v])
+                s = (V[v] * common).sum(axis=0)
+                r = (V[v] ** 2).sum(axis=0) * U[v].sum(axis=0)
+                U[v] = U[v] * (X @ V[v] + 0.5 * s) / (U[v] @ V[v].T @ V[v] + 0.5 * r)
+                Q = U[v].sum(axis=0)
+                U[v], V[v] = U[v] / Q, V[v] * Q
+        common = sum(V) / 3
+        course.append(
+            sum(((X - u @ w.T) ** 2).sum() for X, u, w in zip(data, U, V, strict=True))
+            + 0.5 * sum(((w - common) ** 2).sum() for w in V)
+        )
+    assert np.allclose(model.objective_, course, rtol=1e-6)
+    assert np.allclose(model.embedding_, common, rtol=1e-8)
 
 
 def test_multinmf_stops_where_the_objective_would_rise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from viewfold.baselines._nmf import squared_rows
 from viewfold.blocks import Array, Matrix
 
 Labels = NDArray[np.intp]
+_SCORES = 2**23  # samples × clusters × starts that one product serves: 64 MB
 
 
 class OPMC(Baseline):
@@ -109,7 +110,7 @@ class OPMC(Baseline):
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         n, k = data.n_samples, self.n_clusters
         square = sum(float(squared_rows(X).sum()) for X in data.views)
-        together = max(1, 2**23 // (n * k))  # one product serves them all, in 64 MB of scores
+        together = max(1, _SCORES // (n * k))
         found: list[tuple[Labels, list[float]]] = []
         for first in range(0, self.n_init, together):
             starts = rng.randint(k, size=(min(together, self.n_init - first), n))
