@@ -6,12 +6,14 @@ views share its matrix, so that the cost is linear in their number.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._nmf import squared_error
@@ -124,6 +126,13 @@ class PVC(Baseline):
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         found = [self._factor(part, rng) for part in parts(data, self.mode)]
         whole = np.hstack([spread(P, rows, data.n_samples) for rows, P, _ in found])
+        if not whole.any():
+            warnings.warn(
+                f"PVC: with sparsity={self.sparsity}, all coefficients are zero and every sample "
+                "is in the same cluster. Use a lower sparsity.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return Solution(embedding=whole, objective=tuple(x for *_, trace in found for x in trace))
 
     def _factor(
