@@ -12,6 +12,11 @@ from typing import Any
 
 _home: dict[str, str] = {
     "AMGL": "amgl",
+    "MultiNMF": "multinmf",
+    "OPMC": "opmc",
+    "FPMVS": "fpmvs",
+    "CMVC": "cmvc",
+    "OPIMC": "opimc",
     "IMG": "img",
     "MIC": "mic",
     "AGCIMC": "agc_imc",

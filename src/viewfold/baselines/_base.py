@@ -139,6 +139,10 @@ class Baseline(ClusterMixin, BaseEstimator):
         self._validate_params()
         self._check(data)
         found = self._solve(scaled(data, self.scale), check_random_state(self.random_state))
+        return self._keep(data, found)
+
+    def _keep(self, data: Aligned, found: Solution) -> Self:
+        """Set what users see."""
         self.ids_ = data.ids
         self.objective_ = np.array(found.objective)
         self.n_iter_ = len(found.objective)
@@ -180,8 +184,9 @@ class Baseline(ClusterMixin, BaseEstimator):
             for v, X in enumerate(data.views):
                 if X.shape[0] and X.min() < 0:
                     raise ValueError(
-                        f"{name} factors non-negative features, but view {v} has negative ones. "
-                        "Scale it to be non-negative, for instance with scale='minmax'."
+                        f"Negative values in data: {name} factors non-negative features, but view "
+                        f"{v} has negative ones. Scale it to be non-negative, for instance with "
+                        "scale='minmax'."
                     )
         need, limit = self._bytes(n, [X.shape[1] for X in data.views]), memory_limit()
         if need > limit:

@@ -112,3 +112,15 @@ def smallest_eigenvectors(L: Matrix, k: int, rng: np.random.RandomState) -> tupl
         values, vectors = values[order], vectors[:, order]
     peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return values, vectors * np.where(peak < 0, -1.0, 1.0)
+
+
+def settled(course: list[float], tol: float, after: int = 2) -> bool:
+    """Tell whether an objective changed by at most `tol` of its size, after some iterations.
+
+    Examples
+    --------
+    >>> from viewfold.baselines._blocks import settled
+    >>> settled([5.0, 3.0, 3.0], 1e-6), settled([5.0, 3.0], 1), settled([5.0, 3.0, 2.0], 1e-6)
+    (True, False, False)
+    """
+    return len(course) > after and abs(course[-2] - course[-1]) <= tol * abs(course[-1])
