@@ -92,9 +92,9 @@ class UEAF(Baseline):
     Notes
     -----
     The authors' demonstrations use λ₁, λ₂, λ₃ = 0.1, 0.01, 1e-5 where a tenth of the samples is
-    missing, 0.01, 0.1, 1e-5 (the defaults) for three tenths, and 1e-5, 10, 1e-5 for a half. By a slip of a
-    parenthesis their program multiplies the λ₂ term in the weights a_v by λ₁ times the number of
-    missing samples; here it is as in the paper.
+    missing, 0.01, 0.1, 1e-5 (the defaults) for three tenths, and 1e-5, 10, 1e-5 for a half. By a
+    slip of a parenthesis their program multiplies the λ₂ term in the weights a_v by λ₁ times the
+    number of missing samples; here it is as in the paper.
 
     Examples
     --------
