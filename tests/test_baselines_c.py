@@ -36,10 +36,14 @@ quadratic = pytest.mark.parametrize("model", QUADRATIC, ids=lambda m: type(m).__
 
 
 def incomplete(
-    n: int = 60, widths: tuple[int, ...] = (5, 7), ratio: float = 0.3, k: int = 3
+    n: int = 60,
+    widths: tuple[int, ...] = (5, 7),
+    ratio: float = 0.3,
+    k: int = 3,
+    apart: float = 6,
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """Views with rows of NaN, who is present, and the clusters."""
-    views, y = contract.blobs(n, widths, k)
+    views, y = contract.blobs(n, widths, k, apart=apart)
     missing = by_paper_rule(n, len(widths), ratio, random_state=0)
     return contract.with_nan(views, missing), ~missing, y
 
@@ -309,7 +313,7 @@ def test_mic_is_the_model_with_diagonal_matrices(ratio: float) -> None:
 @pytest.mark.parametrize("ratio", [0, 0.3])
 def test_agc_is_the_model_by_columns(anchor: str, ratio: float) -> None:
     n, k, l1, l3, steps = 24, 2, 2.0, 5.0, 3
-    views, present, _ = incomplete(n, (4, 5, 3), ratio, k)
+    views, present, _ = incomplete(n, (4, 5, 3), ratio, k, apart=0.7)
     model = AGCIMC(k, completion=l1, smoothness=l3, n_neighbors=3, anchor=anchor, max_iter=steps)
     model.set_params(random_state=0).fit(views)
 
@@ -379,7 +383,7 @@ def _projected(a: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("ratio", [0, 0.3])
 def test_ueaf_is_the_model_with_inferred_columns(ratio: float) -> None:
     n, k, l1, l2, l3, steps = 30, 2, 0.1, 0.05, 1e-3, 4
-    views, present, _ = incomplete(n, (4, 5), ratio, k)
+    views, present, _ = incomplete(n, (4, 5), ratio, k, apart=1)
     model = UEAF(k, inference=l1, smoothness=l2, connection=l3, n_neighbors=2, max_iter=steps)
     model.set_params(tol=0, random_state=0).fit(views)
 
