@@ -29,11 +29,16 @@ def simplex(rows: Array) -> Array:
            [1. , 0. ],
            [0.4, 0.6]])
     """
-    u = -np.sort(-rows, axis=1)
-    theta = (np.cumsum(u, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
-    rho = np.count_nonzero(u > theta, axis=1) - 1
-    shift = theta[np.arange(len(rows)), rho]
-    return np.asarray(np.maximum(rows - shift[:, None], 0))
+    out = np.empty_like(rows)
+    step = max(1, 2**18 // max(rows.shape[1], 1))  # what stays in the cache while it is sorted
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step]
+        u = -np.sort(-some, axis=1)
+        theta = (np.cumsum(u, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
+        rho = np.count_nonzero(u > theta, axis=1) - 1
+        shift = theta[np.arange(len(some)), rho]
+        np.maximum(some - shift[:, None], 0, out=out[start : start + step])
+    return out
 
 
 def neighbours(X: Matrix, q: int) -> tuple[Array, NDArray[np.intp]]:

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from viewfold.baselines._base import Aligned
 from viewfold.blocks import Array, Matrix
+from viewfold.methods.procrustes import polar
 
 MODE = [StrOptions({"mask", "pairs"})]
 
@@ -52,11 +53,34 @@ def parts(data: Aligned, mode: str) -> Iterator[Part]:
         yield Part(rows, tuple(data.views[v][rows] for v in pair), present[rows])
 
 
-def spread(P: Array, rows: NDArray[np.intp], n: int) -> Array:
-    """Return n rows: those of P at their places, zero elsewhere."""
-    full = np.zeros((n, P.shape[1]))
-    full[rows] = P
-    return full
+def common(found: list[tuple[NDArray[np.intp], Array]], n: int, rounds: int = 20) -> Array:
+    """Join embeddings of some samples each: rotated to agree, averaged over those that have a row.
+
+    Parameters
+    ----------
+    found : list of (rows, embedding)
+        Which samples, and their rows.
+    n : int
+        Number of samples.
+    rounds : int
+        Alternations between rotations and mean.
+
+    Returns
+    -------
+    ndarray of shape (n, n_components)
+        A single embedding is returned as it is; rows that nobody has are zero.
+    """
+    mean = np.zeros((n, found[0][1].shape[1]))
+    mean[found[0][0]] = found[0][1]
+    count = np.zeros((n, 1))
+    for rows, _ in found:
+        count[rows] += 1
+    for _ in range(rounds if len(found) > 1 else 0):
+        total = np.zeros_like(mean)
+        for rows, P in found:
+            total[rows] += P @ polar(P.T @ mean[rows])
+        mean = total / np.maximum(count, 1)
+    return mean
 
 
 def patterns(present: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:

@@ -144,8 +144,8 @@ class AGCIMC(Baseline):
         self.random_state = random_state
 
     def _bytes(self, n: int, widths: list[int]) -> int:
-        # Per view its graph before and after, its residual and its first graph; six on the way.
-        return (4 * len(widths) + 6) * 8 * n**2
+        # Per view its graph before and after, its residual and its first graph; seven on the way.
+        return (4 * len(widths) + 7) * 8 * n**2
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         first = np.array(

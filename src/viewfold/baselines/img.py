@@ -25,7 +25,7 @@ from viewfold.baselines._base import (
     dense,
 )
 from viewfold.baselines._blocks import laplacian, simplex, smallest_eigenvectors
-from viewfold.baselines._parts import MODE, Part, parts, patterns, spread
+from viewfold.baselines._parts import MODE, Part, common, parts, patterns
 from viewfold.blocks import Array, unit_rows
 
 
@@ -53,8 +53,8 @@ class IMG(Baseline):
         γ, how evenly a sample's weight is spread over the others.
     mode : {'mask', 'pairs'}, default='mask'
         The method was made for two views. 'mask' is the same model for any number of them. 'pairs'
-        runs it on each pair of views, without samples that are in neither, and puts coefficients
-        side by side and graphs together.
+        runs it on each pair of views, without samples that are in neither, and joins what
+        they give: rotated coefficients and graphs, each averaged where there are several.
     basis_from : {'observed', 'paired'}, default='observed'
         Which samples a basis is fitted to: all that the view has, as the model says, or those that
         all views have, as in the authors' program.
@@ -149,21 +149,21 @@ class IMG(Baseline):
         self.random_state = random_state
 
     def _bytes(self, n: int, widths: list[int]) -> int:
-        return 6 * 8 * n**2  # A, its Laplacian, the factor, distances, and two in the projection
+        return 9 * 8 * n**2  # A, its Laplacian, the system and its factor, distances, and sums
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         n = data.n_samples
-        rows: list[Array] = []
+        found: list[tuple[Array, Array]] = []
         trace: list[float] = []
-        A, count = np.zeros((n, n)), np.zeros((n, n), np.int32)
+        A, count = np.zeros((n, n)), np.zeros((n, n), np.uint16)
         for part in parts(data, self.mode):
             P, a, course = self._admm(part, rng)
-            rows.append(spread(unit_rows(P), part.rows, n))
+            found.append((part.rows, unit_rows(P)))
             A[np.ix_(part.rows, part.rows)] += a
             count[np.ix_(part.rows, part.rows)] += 1
             trace += course
         A /= np.maximum(count, 1)
-        embedding = np.hstack(rows) if self.cluster_on == "coefficients" else self._cut(A, rng)
+        embedding = common(found, n) if self.cluster_on == "coefficients" else self._cut(A, rng)
         return Solution(embedding=embedding, affinity=A, objective=tuple(trace))
 
     def _cut(self, A: Array, rng: np.random.RandomState) -> Array:
@@ -193,7 +193,8 @@ class IMG(Baseline):
             M[np.diag_indices(n)] += mu
             Q = linalg.solve(M, Y + mu * P, assume_a=form, overwrite_a=True, check_finite=False)
             D = euclidean_distances(Q, squared=True)
-            A = simplex(-self.smoothness / (4 * self.evenness) * D)
+            D *= -self.smoothness / (4 * self.evenness)
+            A = simplex(D)
             A = (A + A.T) / 2
             L, form = laplacian(A, normalised=False), "pos"
             Y = Y + mu * (P - Q)

@@ -71,9 +71,9 @@ class MIC(Baseline):
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The consensus U.
     objective_ : ndarray of shape (n_iter,)
-        The objective at the beginning of each round, with the consensus of that round. It falls for
-        α ≤ 0.01; scaling the columns of B, which the updates do not know of, lets it rise by up to
-        a thousandth of its first value where α is large.
+        The objective at the beginning of each round, with the consensus of that round. It falls on
+        the whole, but scaling the columns of B, which the updates do not know of, lets it rise by
+        a thousandth or so of its first value.
     n_iter_ : int
         Number of rounds.
 

@@ -6,16 +6,18 @@ views share its matrix, so that the cost is linear in their number.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._nmf import squared_error
-from viewfold.baselines._parts import MODE, Part, parts, patterns, spread
+from viewfold.baselines._parts import MODE, Part, common, parts, patterns
 from viewfold.blocks import Array, Matrix, unit_rows
 
 _PER_ROW = 64  # a pattern of fewer samples is not worth a product of its own
@@ -42,8 +44,8 @@ class PVC(Baseline):
         λ. On samples of length 1, 0.1 makes every coefficient zero.
     mode : {'mask', 'pairs'}, default='mask'
         The method was made for two views. 'mask' is the same model for any number of them. 'pairs'
-        runs it on each pair of views, without samples that are in neither, and clusters the
-        coefficients of all pairs together.
+        runs it on each pair of views, without samples that are in neither, and averages
+        their coefficients, rotated to agree.
     max_iter : int, default=20
         Rounds over all samples; before them are as many over the samples that all views have.
     max_sweeps : int, default=50
@@ -123,7 +125,14 @@ class PVC(Baseline):
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         found = [self._factor(part, rng) for part in parts(data, self.mode)]
-        whole = np.hstack([spread(P, rows, data.n_samples) for rows, P, _ in found])
+        whole = common([(rows, P) for rows, P, _ in found], data.n_samples)
+        if not whole.any():
+            warnings.warn(
+                f"PVC: with sparsity={self.sparsity}, all coefficients are zero and every sample "
+                "is in the same cluster. Use a lower sparsity.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         return Solution(embedding=whole, objective=tuple(x for *_, trace in found for x in trace))
 
     def _factor(

@@ -52,9 +52,9 @@ class UEAF(Baseline):
     ----------
     n_clusters : int, default=8
         Number of clusters. The embedding has as many columns, or as the narrowest view has.
-    inference : float, default=0.1
+    inference : float, default=0.01
         λ₁, how smooth inferred rows are over the features.
-    smoothness : float, default=0.01
+    smoothness : float, default=0.1
         λ₂, how smooth the embedding is on the graph.
     connection : float, default=1e-5
         λ₃, how much the graph is drawn to have as many components as there are clusters.
@@ -92,9 +92,9 @@ class UEAF(Baseline):
     Notes
     -----
     The authors' demonstrations use λ₁, λ₂, λ₃ = 0.1, 0.01, 1e-5 where a tenth of the samples is
-    missing, 0.01, 0.1, 1e-5 for three tenths, and 1e-5, 10, 1e-5 for a half. By a slip of a
-    parenthesis their program multiplies the λ₂ term in the weights a_v by λ₁ times the number of
-    missing samples; here it is as in the paper.
+    missing, 0.01, 0.1, 1e-5 (the defaults) for three tenths, and 1e-5, 10, 1e-5 for a half. By a
+    slip of a parenthesis their program multiplies the λ₂ term in the weights a_v by λ₁ times the
+    number of missing samples; here it is as in the paper.
 
     Examples
     --------
@@ -132,8 +132,8 @@ class UEAF(Baseline):
         self,
         n_clusters: int = 8,
         *,
-        inference: float = 0.1,
-        smoothness: float = 0.01,
+        inference: float = 0.01,
+        smoothness: float = 0.1,
         connection: float = 1e-5,
         power: float = 3.0,
         n_neighbors: int = 7,
@@ -154,8 +154,8 @@ class UEAF(Baseline):
         self.random_state = random_state
 
     def _bytes(self, n: int, widths: list[int]) -> int:
-        # S, two Laplacians, two matrices of distances, two in the projection; the factors.
-        return 8 * (7 * n**2 + sum(d**2 for d in widths))
+        # S, two Laplacians, two matrices of distances, two on the way, sums; the factors.
+        return 8 * (8 * n**2 + sum(d**2 for d in widths))
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         n, k = data.n_samples, min([self.n_clusters, *(X.shape[1] for X in data.views)])
