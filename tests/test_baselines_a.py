@@ -8,9 +8,12 @@ import baselines_contract as contract
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from viewfold.baselines import AMGL
+from viewfold.baselines import AMGL, FMCNOF, FMR, LMVSC, NEMO, PMSC
 
-METHODS = [AMGL(3, random_state=0)]
+METHODS = [
+    FMR(3, n_components=20, random_state=0),
+    *(m(3, random_state=0) for m in (PMSC, AMGL, LMVSC, FMCNOF, NEMO)),
+]
 COMPLETE = [m for m in METHODS if not m.incomplete]
 every = pytest.mark.parametrize("model", METHODS, ids=lambda m: type(m).__name__)
 complete = pytest.mark.parametrize("model", COMPLETE, ids=lambda m: type(m).__name__)

@@ -11,7 +11,12 @@ import importlib
 from typing import Any
 
 _home: dict[str, str] = {
+    "FMR": "fmr",
+    "PMSC": "pmsc",
     "AMGL": "amgl",
+    "LMVSC": "lmvsc",
+    "FMCNOF": "fmcnof",
+    "NEMO": "nemo",
 }
 """Class and module of every method, in the order of the paper's tables."""
 
