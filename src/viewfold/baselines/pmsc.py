@@ -36,7 +36,7 @@ class PMSC(Baseline):
 
     Cost: O(V n² (k + T)) in time for an iteration with T products of the eigensolver, after O(n² d)
     once; O(V n²) in memory. Use it for up to some thousand samples; it needs its three parameters
-    tuned.
+    tuned. Of two views, the consensus ends up at one, whichever is nearer to the random start.
 
     Parameters
     ----------
@@ -52,8 +52,9 @@ class PMSC(Baseline):
         Iterations at most.
     tol : float, default=1e-3
         Stop when the consensus YYᵀ changes by less, relative to its norm.
-    scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
-        How views are scaled first; the authors leave them as they are.
+    scale : {'none', 'zscore', 'unit', 'minmax'}, default='unit'
+        How views are scaled first. The authors leave them as they are, in their example, texts;
+        what is published on other data needs samples of unit length.
     random_state : int, RandomState or None, default=None
         Determines the first partitions and k-means.
 
@@ -86,7 +87,7 @@ class PMSC(Baseline):
         "beta": (1e-3, 1e-2, 0.1, 1, 10),
         "gamma": (1e-5, 1e-3, 0.1, 10),
     }
-    scalings: ClassVar[tuple[str, ...]] = ("none", "unit", "zscore")
+    scalings: ClassVar[tuple[str, ...]] = ("unit", "zscore", "none")
     kmeans_starts: ClassVar[int] = 10
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **Baseline._parameter_constraints,
@@ -107,7 +108,7 @@ class PMSC(Baseline):
         gamma: float = 1e-5,
         max_iter: int = 200,
         tol: float = 1e-3,
-        scale: str = "none",
+        scale: str = "unit",
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
