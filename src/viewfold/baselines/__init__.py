@@ -11,17 +11,22 @@ import importlib
 from typing import Any
 
 _home: dict[str, str] = {
+    "FMR": "fmr",
+    "PMSC": "pmsc",
     "AMGL": "amgl",
     "MultiNMF": "multinmf",
+    "LMVSC": "lmvsc",
     "OPMC": "opmc",
+    "FMCNOF": "fmcnof",
     "FPMVS": "fpmvs",
     "CMVC": "cmvc",
-    "OPIMC": "opimc",
     "IMG": "img",
     "MIC": "mic",
     "AGCIMC": "agc_imc",
     "UEAF": "ueaf",
     "PVC": "pvc",
+    "OPIMC": "opimc",
+    "NEMO": "nemo",
 }
 """Class and module of every method, in the order of the paper's tables."""
 

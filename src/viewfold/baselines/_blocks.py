@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, lobpcg
+from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from viewfold.blocks import Array, Matrix
+from viewfold.blocks import Array, Matrix, unit_rows
 
 
 def simplex(rows: Array) -> Array:
@@ -98,21 +99,39 @@ def laplacian(W: Matrix, *, normalised: bool = True) -> Matrix:
     return np.eye(len(W)) - factor[:, None] * W * factor
 
 
-def smallest_eigenvectors(L: Matrix, k: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+def smallest_eigenvectors(
+    L: Matrix, k: int, rng: np.random.RandomState, guess: Array | None = None
+) -> tuple[Array, Array]:
     """Return the k smallest eigenvalues of a symmetric L ≥ 0, ascending, and their vectors.
 
-    A dense L is decomposed directly. Of a sparse one they come from LOBPCG in rounds, which needs
-    products with L only; signs are fixed, so that equal input gives equal vectors.
+    A small or dense L is decomposed directly. Of a large sparse one (or of a large dense one with a
+    guess) they come from LOBPCG, which needs products with L only and, unlike Lanczos, misses none
+    of several equal eigenvalues. Signs are fixed, so that equal input gives equal vectors.
+
+    Parameters
+    ----------
+    L : ndarray or sparse array of shape (n, n)
+        The matrix.
+    k : int
+        How many.
+    rng : RandomState
+        Where random starts come from.
+    guess : ndarray of shape (n, k), optional
+        The vectors of a similar matrix.
     """
     n = L.shape[0]
-    if not sparse.issparse(L) or n < 1000 or k > n // 5:
+    direct = n < 1000 or k > n // 5 or (guess is None and not sparse.issparse(L))
+    if direct:
         full = L.toarray() if sparse.issparse(L) else L
         values, vectors = linalg.eigh(full, subset_by_index=(0, min(k, n) - 1))
     else:
-        guess = rng.standard_normal((n, k + min(k, 5)))
-        diagonal = np.maximum(L.diagonal(), 1e-12)
+        start = rng.standard_normal((n, k + min(k, 5)))
+        if guess is not None:
+            start[:, : guess.shape[1]] = guess
+        diagonal = L.diagonal()
+        diagonal = np.maximum(diagonal, 1e-3 * np.abs(diagonal).mean())
         shape = LinearOperator((n, n), matvec=lambda x: x.ravel() / diagonal, dtype=float)
-        values, vectors = lobpcg(L, guess, M=shape, largest=False, tol=1e-6, maxiter=500)
+        values, vectors = lobpcg(L, start, M=shape, largest=False, tol=1e-6, maxiter=500)
         order = np.argsort(values)[:k]
         values, vectors = values[order], vectors[:, order]
     peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
@@ -129,3 +148,64 @@ def settled(course: list[float], tol: float, after: int = 2) -> bool:
     (True, False, False)
     """
     return len(course) > after and abs(course[-2] - course[-1]) <= tol * abs(course[-1])
+
+
+def spectral_embedding(W: Matrix, k: int, rng: np.random.RandomState) -> tuple[float, Array]:
+    """Embed a graph by k smallest eigenvectors of its normalised Laplacian, rows of length 1.
+
+    Returns
+    -------
+    float
+        The sum of the eigenvalues: the relaxed normalised cut.
+    ndarray of shape (n, k)
+        The embedding.
+    """
+    values, vectors = smallest_eigenvectors(laplacian(W), k, rng)
+    return float(values.sum()), unit_rows(vectors)
+
+
+def anchors(X: Matrix, m: int, rng: np.random.RandomState, starts: int = 10) -> Array:
+    """Return m centres of k-means, of 10,000 samples that are drawn if there are more."""
+    if X.shape[0] > 10_000:
+        X = X[rng.choice(X.shape[0], 10_000, replace=False)]
+    kmeans = KMeans(min(m, X.shape[0]), n_init=starts, max_iter=100, random_state=rng)
+    return np.asarray(kmeans.fit(X).cluster_centers_)
+
+
+def simplex_quadratic(H: Array, B: Array, tol: float = 1e-7, max_iter: int = 2000) -> Array:
+    """Minimise ½ zHzᵀ − bzᵀ on the simplex for every row b of B, with one positive definite H.
+
+    Where Σz = 1, H + u1ᵀ + 1uᵀ with b + u is the same problem; u centres H, which takes the mean of
+    the data, often by far its largest eigenvalue, out of the step size. Accelerated
+    projected gradients, restarted where the momentum points uphill; a row is left alone as soon as
+    a step moves none of its entries by more than `tol`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.baselines._blocks import simplex_quadratic
+    >>> simplex_quadratic(np.diag([1.0, 3.0]), np.zeros((1, 2))).round(4)
+    array([[0.75, 0.25]])
+    """
+    if len(H) == 1:
+        return np.ones(B.shape)
+    u = H.mean() / 2 - H.mean(axis=1)
+    H, B = H + u + u[:, None], B + u
+    step = 1 / linalg.eigvalsh(H, subset_by_index=(len(H) - 1, len(H) - 1))[0]
+    result = np.full(B.shape, 1 / B.shape[1])
+    left = np.arange(len(B))
+    Z = Y = result
+    t = np.ones((len(B), 1))
+    for _ in range(max_iter):
+        new = simplex(Y - step * (Y @ H - B[left]))
+        moved = new - Z
+        uphill = np.sum((Y - new) * moved, axis=1, keepdims=True) > 0
+        t = np.where(uphill, 1, t)
+        t_next = (1 + np.sqrt(1 + 4 * t**2)) / 2
+        result[left] = new
+        busy = np.abs(moved).max(axis=1) > tol
+        if not busy.any():
+            break
+        Y = (new + (t - 1) / t_next * moved)[busy]
+        Z, t, left = new[busy], t_next[busy], left[busy]
+    return result

@@ -12,6 +12,7 @@ import numpy as np
 
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._blocks import laplacian, pkn_graph, smallest_eigenvectors
+from viewfold.blocks import Array
 
 
 class AMGL(Baseline):
@@ -95,9 +96,10 @@ class AMGL(Baseline):
         graphs = [laplacian(pkn_graph(X, self.n_neighbors)) for X in data.views]
         alpha = np.full(len(graphs), 1 / len(graphs))
         objective: list[float] = []
+        F: Array | None = None
         for _ in range(self.max_iter):
             L = sum(a * L for a, L in zip(alpha, graphs, strict=True))
-            _, F = smallest_eigenvectors(L, self.n_clusters, rng)
+            _, F = smallest_eigenvectors(L, self.n_clusters, rng, guess=F)
             # A graph of k components would have trace 0, and all the weight.
             root = np.sqrt([max(float(np.sum(F * (L @ F))), 1e-12) for L in graphs])
             alpha = 1 / (2 * root)
