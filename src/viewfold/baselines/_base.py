@@ -132,14 +132,14 @@ class Baseline(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit(align(X, ids))
+        data = align(X, ids)
+        return self._keep(data, self.solve(data))
 
-    def _fit(self, data: Aligned) -> Self:
-        """Cluster views that are aligned already."""
+    def solve(self, data: Aligned) -> Solution:
+        """Check and scale views that are aligned already, and solve: `fit` without its k-means."""
         self._validate_params()
         self._check(data)
-        found = self._solve(scaled(data, self.scale), check_random_state(self.random_state))
-        return self._keep(data, found)
+        return self._solve(scaled(data, self.scale), check_random_state(self.random_state))
 
     def _keep(self, data: Aligned, found: Solution) -> Self:
         """Set what users see."""
@@ -245,8 +245,8 @@ def _spread(rows: Matrix, at: NDArray[np.intp], n: int) -> Matrix:
 def memory_limit() -> int:
     """Return how many bytes this process may take: the machine's, or what the system allows it."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return machine if soft == resource.RLIM_INFINITY else min(machine, soft)
+    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    return min([machine, *(soft for soft in limits if soft != resource.RLIM_INFINITY)])
 
 
 def dense(X: Matrix) -> Array:
