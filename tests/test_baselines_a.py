@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import tracemalloc
 from typing import Any
 
 import baselines_contract as contract
@@ -11,7 +13,7 @@ from scipy import linalg
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from viewfold.baselines import AMGL, FMCNOF, FMR, LMVSC, NEMO, PMSC, fmr, pmsc
-from viewfold.baselines._base import align, scaled
+from viewfold.baselines._base import align, memory_limit, scaled
 from viewfold.baselines._blocks import (
     laplacian,
     pkn_graph,
@@ -91,6 +93,31 @@ def test_memory_is_told_beforehand(model: Any, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("model", [AMGL(3), LMVSC(3), FMCNOF(3)], ids=named)
 def test_linear_methods_ask_for_no_square_matrices(model: Any) -> None:
     assert model._bytes(10**6, [100]) == 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [AMGL(3, max_iter=1), LMVSC(3), FMCNOF(3), NEMO(3, n_neighbors=10)],
+    ids=named,
+)
+def test_memory_of_sparse_and_linear_methods_doubles_with_the_samples(model: Any) -> None:
+    peaks = []
+    for n in (1200, 2400):
+        data = align(contract.blobs(n, (6, 4), apart=1)[0])
+        tracemalloc.start()
+        model.set_params(random_state=0).solve(data)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2.5 * peaks[0]
+    assert peaks[1] < 8 * 2400**2 / 2
+
+
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_the_limit_is_what_the_system_allows(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    free = {"RLIMIT_AS": resource.RLIM_INFINITY, "RLIMIT_DATA": resource.RLIM_INFINITY}
+    limits = {getattr(resource, name): soft for name, soft in (free | {kind: 10**6}).items()}
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limits[which], None))
+    assert memory_limit() == 10**6
 
 
 # ---- what is common -----------------------------------------------------------------------------
@@ -262,6 +289,12 @@ def test_lmvsc_embedding_is_orthonormal_and_its_objective_least() -> None:
     assert len(model.objective_) == 3
     looser = LMVSC(3, n_anchors=8, alpha=0.01, random_state=0).fit(views)
     assert np.all(looser.objective_ < model.objective_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_lmvsc_leaves_out_directions_that_do_not_exist() -> None:
+    X = np.repeat([[0.0, 1.0], [5.0, 2.0]], 10, axis=0)
+    assert LMVSC(3, random_state=0).fit([X, X]).embedding_.shape == (20, 2)
 
 
 # ---- FMCNOF -------------------------------------------------------------------------------------

@@ -270,7 +270,7 @@ def test_methods_for_complete_views_are_not_asked_about_others(folder: Path) -> 
         plan("complete", Options(folder, ("gaps",), ("AMGL",)))
 
 
-def test_square_matrices_beyond_the_limit_are_out_of_memory_at_once(tmp_path: Path) -> None:
+def test_square_matrices_beyond_the_limit_are_out_of_memory(tmp_path: Path) -> None:
     options = Options(sizes=(10_000,), methods=("FMR",), ratios=(0.0,), memory_limit=3 * 10**9)
     run("scale", options, tmp_path)
     assert cells(tmp_path) == [("FMR", "out of memory")]
