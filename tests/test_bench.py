@@ -19,8 +19,10 @@ from conftest import SHARED, zscore
 from typer.testing import CliRunner
 
 from viewfold import FCMVC, ViewFold, metrics
+from viewfold.baselines import NEMO
 from viewfold.bench import methods
 from viewfold.bench.cli import _numbers, app
+from viewfold.bench.methods import BASELINES, takes_missing_samples
 from viewfold.bench.plan import Options, plan, some_orders
 from viewfold.bench.protocol import METRICS, Source, Task, compute, mask, paper_order, score
 from viewfold.bench.results import Cell, Outcome, Results, slope
@@ -192,7 +194,10 @@ def test_filling_is_done_on_raw_features(folder: Path) -> None:
     assert not np.allclose(zero, own, atol=1e-3)  # features are far from zero here
 
 
-@pytest.mark.parametrize("name", list(methods.BUILT_IN))
+ANY_VIEWS = [name for name in [*methods.BUILT_IN, *BASELINES] if takes_missing_samples(name)]
+
+
+@pytest.mark.parametrize("name", ANY_VIEWS)
 def test_methods_do_not_look_at_missing_rows(folder: Path, name: str) -> None:
     views, gone = incomplete(folder)
     if name.startswith("FCMVC-IV"):  # standardised over all rows, as in the paper
@@ -224,6 +229,51 @@ def test_methods_take_sparse_views(folder: Path, name: str) -> None:
         assert a.shape == b.shape
         if not name.startswith("FCMVC-IV"):  # scaled by the rows that are there
             assert np.allclose(a, b, atol=1e-8)
+
+
+def test_baselines_are_what_their_users_get(folder: Path) -> None:
+    views, gone = incomplete(folder)
+    found = methods.find("NEMO")(views, gone, 3, 5)
+    holes = [np.where(gone[:, [v]], np.nan, X) for v, X in enumerate(views)]
+    model = NEMO(3, random_state=5).fit(holes)
+    assert np.array_equal(found.embeddings[0], model.embedding_)
+    assert found.curves == (tuple(model.objective_),)
+    again = methods.find("NEMO")(holes, np.zeros_like(gone), 3, 5)
+    assert np.array_equal(found.embeddings[0], again.embeddings[0])
+    gone[4] = True
+    with pytest.raises(ValueError, match="Sample 4 is in no view"):
+        methods.find("NEMO")(views, gone, 3, 5)
+
+
+def test_every_baseline_takes_part(folder: Path, tmp_path: Path) -> None:
+    """Also methods for non-negative features, on others; labels count where a method has them."""
+    run("complete", Options(folder, ("noisy",), tuple(BASELINES), kmeans_runs=2), tmp_path / "out")
+    assert cells(tmp_path / "out") == [(name, "done") for name in sorted(BASELINES)]
+    assert {"MNMF", "AGC-IMC", "FPMVS"} < set(methods.names())  # as in the paper's tables
+
+
+def test_methods_for_complete_views_are_not_asked_about_others(folder: Path) -> None:
+    both = {"methods": ("AMGL", "NEMO"), "ratios": (0.0, 0.3), "draws": 2}
+    tasks = plan("incomplete", Options(folder, ("easy",), **both))
+    assert Counter((t.cell.method, t.cell.ratio) for t in tasks) == {
+        ("AMGL", 0.0): 1,
+        ("NEMO", 0.0): 1,
+        ("NEMO", 0.3): 2,
+    }
+    with pytest.raises(ValueError, match="AMGL is not for incomplete views"):
+        plan("incomplete", Options(folder, ("easy",), ("AMGL",), ratios=(0.3,)))
+    with np.load(folder / "easy.npz") as file:
+        view = file["view_1"]
+        view[:5] = np.nan
+        np.savez(folder / "gaps.npz", view_0=file["view_0"], view_1=view, y=file["y"])
+    with pytest.raises(ValueError, match="lack samples by themselves"):
+        plan("complete", Options(folder, ("gaps",), ("AMGL",)))
+
+
+def test_square_matrices_beyond_the_limit_are_out_of_memory(tmp_path: Path) -> None:
+    options = Options(sizes=(10_000,), methods=("FMR",), ratios=(0.0,), memory_limit=3 * 10**9)
+    run("scale", options, tmp_path)
+    assert cells(tmp_path) == [("FMR", "out of memory")]
 
 
 def test_best_single_view_is_that_view(folder: Path) -> None:

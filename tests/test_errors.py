@@ -21,7 +21,7 @@ from test_store_turns import LOOKS, until_queued
 
 import viewfold
 from viewfold import ViewFold, cli, errors, store
-from viewfold.store import _database, _file
+from viewfold.store import _catalogue, _database, _file
 
 DOCS = Path(__file__).parents[1] / "docs" / "commands.md"
 Run = Callable[..., tuple[int, str, str]]

@@ -1,4 +1,4 @@
-"""Who takes part in the experiments: viewfold's own methods, baselines, and other people's.
+"""Who takes part in the experiments: viewfold's own methods, baselines, and those of plug-ins.
 
 A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
 entry point in the group ``viewfold.methods``; see `Method` for what it is called with.
@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold import baselines
 from viewfold import missing as patterns
+from viewfold.baselines._base import Aligned, Baseline, dense
 from viewfold.blocks import Array, Matrix
 from viewfold.consensus import Consensus, fold
 from viewfold.estimators import ViewFold
@@ -173,6 +175,58 @@ def _zero_filled(views: list[Matrix], missing: Mask) -> list[Array]:
     return result
 
 
+def baseline(
+    views: list[Matrix],
+    missing: Mask,
+    n_clusters: int,
+    seed: int,
+    *,
+    of: str,
+    scale: str | None = None,
+) -> Answer:
+    """Run a method of `viewfold.baselines`, short of its k-means.
+
+    Views are scaled by the method's default; where that leaves negative features to a method that
+    takes none, features are brought to [0, 1].
+
+    Parameters
+    ----------
+    views, missing, n_clusters, seed
+        See `Method`. A row of NaN is missing, too.
+    of : str
+        The name of its class.
+    scale : {'none', 'zscore', 'unit', 'minmax'}, optional
+        How to scale instead.
+    """
+    model = getattr(baselines, of)(n_clusters, random_state=seed)
+    data = _aligned(views, missing)
+    if scale is None and model.nonnegative and any(X.min() < 0 for X in data.views):
+        scale = "minmax"
+    if scale is not None:
+        model.set_params(scale=scale)
+    found = model.solve(data)
+    embeddings = () if found.embedding is None or found.labels is not None else (found.embedding,)
+    return Answer(embeddings, found.labels, unit_rows=False, curves=(found.objective,))
+
+
+def _aligned(views: list[Matrix], missing: Mask) -> Aligned:
+    gone = missing | lacking(views)
+    if gone.all(axis=1).any():
+        raise ValueError(f"Sample {np.flatnonzero(gone.all(axis=1))[0]} is in no view.")
+    full = [filled(X.astype(np.float64), gone[:, v], "zero") for v, X in enumerate(views)]
+    return Aligned(tuple(full), ~gone, np.arange(len(gone)))
+
+
+def lacking(views: list[Matrix]) -> Mask:
+    """Tell which samples views lack by themselves: their rows are NaN."""
+    rows = [np.isnan(dense(X)).all(axis=1) if _may_lack(X) else False for X in views]
+    return np.column_stack([np.broadcast_to(row, views[0].shape[0]) for row in rows])
+
+
+def _may_lack(X: Matrix) -> bool:
+    return bool(np.isnan(X.sum()))  # one pass without a copy, in nearly all cases enough
+
+
 BUILT_IN: dict[str, Method] = {
     "FCMVC-IV": fcmvc_iv,
     "FCMVC-IV exact": partial(fcmvc_iv, z_step="exact"),
@@ -184,6 +238,21 @@ BUILT_IN: dict[str, Method] = {
 }
 
 
+BASELINES = {
+    {"MultiNMF": "MNMF", "AGCIMC": "AGC-IMC"}.get(name, name): name for name in baselines._home
+}
+"""The methods of `viewfold.baselines`, under the names that the paper has for them."""
+
+
+def takes_missing_samples(name: str) -> bool:
+    """Tell whether a method is for incomplete views, too."""
+    return name not in BASELINES or _class(name).incomplete
+
+
+def _class(name: str) -> type[Baseline]:
+    return getattr(baselines, BASELINES[name])  # type: ignore[no-any-return]
+
+
 def plugged_in() -> dict[str, EntryPoint]:
     """Return the methods that other packages add, by name."""
     return {point.name: point for point in entry_points(group=GROUP)}
@@ -191,7 +260,8 @@ def plugged_in() -> dict[str, EntryPoint]:
 
 def names() -> list[str]:
     """Return the names of all methods, viewfold's own first."""
-    return [*BUILT_IN, *sorted(set(plugged_in()) - set(BUILT_IN))]
+    own = [*BUILT_IN, *BASELINES]
+    return [*own, *sorted(set(plugged_in()) - set(own))]
 
 
 @cache
@@ -208,6 +278,8 @@ def find(name: str) -> Method:
     """
     if name in BUILT_IN:
         return BUILT_IN[name]
+    if name in BASELINES:
+        return partial(baseline, of=BASELINES[name])
     others = plugged_in()
     if name not in others:
         raise ValueError(f"There is no method {name!r}. Known are: {', '.join(names())}.")

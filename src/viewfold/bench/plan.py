@@ -139,13 +139,24 @@ def plan(experiment: str, options: Options) -> list[Task]:
         methods.find(name)
     _check(options)
     ratios, draws = options.ratios or kind.ratios, options.draws or kind.draws
-    return [
+    tasks = [
         _task(experiment, options, place, name, ratio, draw)
         for place in _places(experiment, options, ratios, draws)
         for ratio, draw in itertools.product(ratios, range(draws))
         for name in chosen
         if ratio or not draw  # there is one way to be complete
+        if methods.takes_missing_samples(name) or _is_complete(place.source, ratio)
     ]
+    for name in set(options.methods) - {task.cell.method for task in tasks}:
+        raise ValueError(
+            f"{name} is not for incomplete views, and there are no others: every ratio is above 0, "
+            "or the data sets lack samples by themselves."
+        )
+    return tasks
+
+
+def _is_complete(source: Source, ratio: float) -> bool:
+    return not ratio and (bool(source.n_samples) or not methods.lacking(load(source).views).any())
 
 
 def _task(
