@@ -10,11 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from viewfold import queries, store
 from viewfold.estimators import model_of
-from viewfold.state import Log
 from viewfold.store import StateFileError
 from viewfold.tables import Saved
 
@@ -87,24 +84,10 @@ def _tried(question: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _checked(saved: Saved | None) -> Saved | None:
-    """Return what was read, if a model can be made of it and its log fits it."""
-    if saved is None:
-        return None
-    model_of(saved)
-    log = saved.log
-    if [event.entry for event in log] != list(range(1, len(log) + 1)):
-        raise StateFileError("the entries of the log are not 1, 2, 3, …")
-    if saved.state is not None:
-        came, folded = _entries(log, "fold", "extend"), _entries(log, "fold")
-        if not np.isin(saved.state.added, came).all():
-            raise StateFileError("samples came by entries that the log does not have")
-        if not {view.entry for view in saved.state.consensus.views} <= set(folded):
-            raise StateFileError("views were folded by entries that the log does not have")
+    """Return what was read, if a model can be made of it."""
+    if saved is not None:
+        model_of(saved)
     return saved
-
-
-def _entries(log: Log, *what: str) -> list[int]:
-    return [event.entry for event in log if event.what in what]
 
 
 def _rescue(path: str | os.PathLike[str], *, can_undo: bool) -> list[str]:

@@ -24,6 +24,9 @@ StrPath = str | os.PathLike[str]
 
 SMALL = ("views", "log")
 
+MOST_CLUSTERS = 10**6
+"""A file that says it has more is not believed."""
+
 FOLDS = """
 SELECT l.*, v.fold, v.entry AS folded FROM log l ASOF JOIN views v ON l.entry >= v.entry
 """
@@ -52,7 +55,7 @@ def opened(
     """
     with store.opened(path) as (db, catalogue):
         store.check_schema(db, catalogue, "main", path)
-        meta = read_meta(db.sql("FROM old.main.meta").to_arrow_table())
+        meta = read_meta(store.meta_table(db, "main"))
         if meta["version"] > 1:
             check(db, meta, "main", _present(meta, columns), small)
             db.execute("USE old.main")
@@ -138,8 +141,10 @@ def status(path: StrPath) -> dict[str, Any]:
             """
         ).fetchall()
         kept = {name for (name,) in db.sql("SELECT name FROM arrays").fetchall()}
+        k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
+        if k > MOST_CLUSTERS:
+            raise UnreadableError(f"it has {k:,} clusters")
     names = "view", "samples", "features", "new", "shared", "unseen", "moved", "agreement"
-    k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
     return {
         "method": meta["method"],
         "clusters": params["n_clusters"],
@@ -263,7 +268,7 @@ def logs(path: StrPath) -> tuple[Log, Log | None]:
         found = []
         for schema in ["main", "undo"] if catalogue.has_undo else ["main"]:
             store.check_schema(db, catalogue, schema, path)
-            meta = read_meta(db.sql(f"FROM old.{schema}.meta").to_arrow_table())
+            meta = read_meta(store.meta_table(db, schema))
             if meta["version"] > 1:
                 check(db, meta, schema, (), ("log",))
                 table = db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from viewfold.errors import StateFileError
+    from viewfold.store._catalogue import meta_table
     from viewfold.store._database import STORAGE
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
@@ -20,6 +21,7 @@ _home = {
     "STORAGE": "viewfold.store._database",
     "StateFileError": "viewfold.errors",
     "check_schema": "viewfold.store._file",
+    "meta_table": "viewfold.store._catalogue",
     "opened": "viewfold.store._file",
     "read": "viewfold.store._file",
     "replacing": "viewfold.store._replace",
@@ -31,6 +33,7 @@ __all__ = [
     "STORAGE",
     "StateFileError",
     "check_schema",
+    "meta_table",
     "opened",
     "read",
     "replacing",

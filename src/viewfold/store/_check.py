@@ -154,8 +154,16 @@ def problems(saved: Any) -> Iterator[str]:
     for name, value in saved.params.items():
         if not isinstance(value, str | int | float | None | np.random.RandomState):
             yield f"parameter {name!r} is a {type(value).__name__}"
+    entries = [event.entry for event in saved.log]
+    if entries != list(range(1, len(entries) + 1)):
+        yield "the entries of its log are not 1, 2, 3, …"
     if saved.state is None:
         return
+    came = [event.entry for event in saved.log if event.what in ("fold", "extend")]
+    if not np.isin(saved.state.added, came).all():
+        yield "samples came by entries that its log does not have"
+    if not {view.entry for view in saved.state.consensus.views} <= set(came):
+        yield "views were folded by entries that its log does not have"
     consensus, clustering = saved.state.consensus, saved.state.clustering
     yield from _of_samples(consensus, saved.state.history, clustering)
     if not _fits({"centers": clustering.centers, "projection": clustering.projection}):
@@ -163,10 +171,19 @@ def problems(saved: Any) -> Iterator[str]:
     columns = consensus.embedding.shape[1]
     if clustering.projection.shape[0] > columns:
         yield "its clusters were found in more columns than the embedding has"
-    for record in consensus.views:
+    turns = consensus.turns or (None,) * len(consensus.views)
+    for record, turn in zip(reversed(consensus.views), reversed(turns), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in _of_part(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
+        if turn is None:
+            continue
+        if turn.ndim != 2 or turn.dtype.kind != "f" or turn.shape[1] != columns:
+            yield f"the map of earlier encoders at view {record.name!r} does not fit"
+            return
+        if not _finite(turn):
+            yield f"the map of earlier encoders at view {record.name!r} is not finite"
+        columns = turn.shape[0]  # what the consensus had before this fold
 
 
 def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
