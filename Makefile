@@ -23,7 +23,7 @@ lint: $(VENV)/installed  ## style, types, layers
 	$(BIN)/lint-imports
 
 test: lint  ## everything a change has to pass
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
@@ -33,7 +33,7 @@ $(OLDEST)/installed: pyproject.toml
 	touch $@
 
 test-oldest: $(OLDEST)/installed  ## the tests on the lowest versions that pyproject.toml allows
-	$(OLDEST)/bin/python -m pytest
+	$(OLDEST)/bin/python -m pytest -n 2
 
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new

@@ -409,7 +409,7 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
     os.umask(mask := os.umask(0))
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
     with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        patch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
             report.write(model, path, title="other")
     assert path.read_text(encoding="utf-8") == page

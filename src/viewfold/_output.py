@@ -98,8 +98,8 @@ def replacing(
     path, endings, inputs
         See `check`.
     private : path, optional
-        A new file may be read by those who may read this one; without it, by its owner only. A
-        file that is replaced keeps its mode.
+        A new file may be read by those who may read this one. Without it, or if it is not there,
+        by whom the system lets by default. A file that is replaced keeps its mode.
 
     Yields
     ------
@@ -117,7 +117,7 @@ def replacing(
     >>> path.read_text()
     'id,cluster'
     """
-    with store.replacing(check(path, endings, inputs), like=private) as draft:
+    with store.replacing(check(path, endings, inputs), like=private, mode=None) as draft:
         yield draft
 
 

@@ -34,6 +34,7 @@ def replacing(
     path: str | os.PathLike[str],
     *,
     like: str | os.PathLike[str] | None = None,
+    mode: int | None = PRIVATE,
     ready: Callable[[], None] | None = None,
 ) -> Iterator[Path]:
     """Give a path to write to; when the block succeeds, that file takes the place of another.
@@ -46,8 +47,9 @@ def replacing(
     path : path
         What to make or replace. Links are followed.
     like : path, optional
-        Whose owner, group and mode a new file gets; without it only the owner may read it. A file
-        that is replaced keeps its own.
+        Whose owner, group and mode a new file gets. A file that is replaced keeps its own.
+    mode : int or None, default=0o600
+        The mode of a new file that follows no other; None for what the system gives by default.
     ready : callable, optional
         Called when the new file is on the disk; it may still refuse by raising.
 
@@ -77,7 +79,11 @@ def replacing(
     with _workshop(target) as folder:
         draft = folder / target.name
         yield draft
-        _take_after(draft, next((p for p in (target, like) if p and os.path.exists(p)), None))
+        model = next((p for p in (target, like) if p and os.path.exists(p)), None)
+        if model is not None:
+            _take_after(draft, model)
+        elif mode is not None:
+            draft.chmod(mode)
         _flush(draft)
         if ready is not None:
             ready()
@@ -89,11 +95,8 @@ def replacing(
         _flush(target.parent)
 
 
-def _take_after(draft: Path, model: str | os.PathLike[str] | None) -> None:
+def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:
     """Give a file the owner, group and mode of another, as far as that is allowed."""
-    if model is None:
-        draft.chmod(PRIVATE)
-        return
     wanted = os.stat(model)
     mode = stat.S_IMODE(wanted.st_mode) & 0o777
     if hasattr(os, "chown"):
