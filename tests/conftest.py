@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("viewfold", deadline=None)  # the first example imports things
+settings.load_profile("viewfold")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
