@@ -376,8 +376,13 @@ def _usable(view: View) -> Rows:
     large: list[bool] = []
 
     def look(where: slice, block: Matrix) -> None:
+        # Two numbers tell most of the time, and take no memory; a NaN is in both of them.
+        largest = max(-float(block.min()), float(block.max()))
+        single = block.dtype == np.float32
+        if largest <= (LARGEST_SINGLE if single else most):
+            return
         size = np.abs(block)
-        if block.dtype == np.float32 and (size > LARGEST_SINGLE).any():
+        if single and (size > LARGEST_SINGLE).any():
             large.append(True)
         fine = size <= most
         if fine.all():
