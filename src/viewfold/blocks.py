@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any  # Array, np.memmap or scipy.sparse.csr_array
@@ -122,7 +122,9 @@ def blas_on_one_thread() -> Iterator[int]:
 def all_on_one_thread() -> Iterator[None]:
     """Keep OpenMP on one thread, too: for scikit-learn, on small data and where bits count."""
     # Each thread has a limit of its own for OpenMP: nobody restores what another thread had set.
-    with blas_on_one_thread(), threadpool_limits(1, user_api="openmp"):
+    # Looked for every time, since scikit-learn may have been imported in the meantime.
+    openmp = ThreadpoolController().select(user_api="openmp").lib_controllers
+    with blas_on_one_thread(), _limited(openmp):
         yield
 
 
