@@ -1,17 +1,20 @@
-"""Kill `viewfold add` at random moments, and run two at once: the file is always whole.
+"""Kill commands at random moments, and run two at once: every file is always whole.
 
-    python benchmarks/crash.py --times 200 --pairs 20
+    python benchmarks/crash.py --times 1000 --pairs 20
 
-After every kill the file must open and hold exactly the state before or the state after. Of two
-that add at once, both views must be folded, or one be refused with a clear line.
+All commands that write are killed in turn: add, extend, forget, undo, report, labels and export.
+After every kill the state must be exactly that before or that after, an output the old one or the
+new one, and the next run of the same command must clear away what was left. Of two that add at
+once, both views must be folded, or one be refused with a clear line.
 """
 
 import argparse
 import multiprocessing
-import pickle
 import sys
 import tempfile
 import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ import pandas as pd
 
 import viewfold
 from viewfold import cli
+from viewfold.errors import BusyError
 
 
 def write_views(folder: Path, n: int, many: int) -> list[Path]:
@@ -35,10 +39,10 @@ def write_views(folder: Path, n: int, many: int) -> list[Path]:
     return paths
 
 
-def add(state: Path, view: Path, log: Path) -> None:
-    """Do what the command does; say in a file how it ended."""
+def run(words: list[str], log: Path) -> None:
+    """Do what a command does; say in a file how it ended."""
     sys.stderr = log.open("w")
-    sys.argv = ["viewfold", "add", str(state), str(view), "--id", "id"]
+    sys.argv = ["viewfold", *words]
     try:
         cli.main()
     finally:
@@ -53,54 +57,108 @@ def content(model: viewfold.ViewFold) -> tuple[object, ...]:
     return names, tuple(model.ids_), *(array.tobytes() for array in rows)
 
 
-def start(*args: Path) -> multiprocessing.Process:
-    process = multiprocessing.get_context("forkserver").Process(target=add, args=args)
+def start(words: list[str], log: Path) -> multiprocessing.Process:
+    process = multiprocessing.get_context("forkserver").Process(target=run, args=(words, log))
     process.start()
     return process
 
 
-def kill(folder: Path, times: int, n: int, seed: int) -> int:
-    """Kill one after the other; return how many left a damaged file."""
-    rng = np.random.default_rng(seed)
+@dataclass
+class Command:
+    """A command, how long it takes, and what it leaves."""
+
+    words: list[str]
+    output: Path | None
+    span: float = 0.0
+    state: tuple[object, ...] = ()
+    written: bytes = b""
+
+
+def commands(folder: Path, n: int) -> tuple[Path, dict[str, Command]]:
+    """Write a state with something to undo; return it, and all that can be done to it."""
     base, second, third = write_views(folder, n, 3)
-    states = []
-    for view in (base, second, third):
-        model = viewfold.ViewFold(8, random_state=0) if not states else pickle.loads(states[-1])
-        states.append(pickle.dumps(model.partial_fit(view, ids="id", view=view.stem)))
-    state, log = folder / "state.vf", folder / "log"
-    whole = {content(pickle.loads(s)): i for i, s in enumerate(states)}
+    state = folder / "state.vf"
+    model = viewfold.ViewFold(8, random_state=0).partial_fit(base, ids="id", view="v0")
+    model.save(state)
+    with viewfold.edit(state) as model:
+        model.partial_fit(second, ids="id", view="v1")
+    more = pd.read_parquet(base).head(n // 10)
+    more["id"] = "new " + more["id"]
+    more.to_parquet(folder / "more.parquet", index=False)
+    file = str(state)
+    of = {
+        "add": ["add", file, str(third), "--id", "id"],
+        "extend": ["extend", file, str(folder / "more.parquet"), "--id", "id", "--view", "v0"],
+        "forget": ["forget", file, "s1", "s2", "s3"],
+        "undo": ["undo", file, "--yes"],
+    }
+    outputs = {"report": "r.html", "labels": "l.csv", "export": "e.parquet"}
+    found = {name: Command(words, None) for name, words in of.items()}
+    for name, output in outputs.items():
+        found[name] = Command([name, file, "-o", str(folder / output)], folder / output)
+    return state, found
 
-    for _ in range(2):  # the first one wakes the server of processes up
-        pickle.loads(states[0]).save(state)
+
+def prepare(state: Path, whole: bytes, command: Command) -> None:
+    """Put everything back as it was before a command."""
+    state.write_bytes(whole)
+    if command.output is not None:
+        command.output.write_bytes(b"before")
+
+
+def outcome(state: Path, whole: bytes, command: Command) -> str:
+    """Tell what a killed command left: "before", "after", or what is wrong."""
+    if command.output is not None:
+        if state.read_bytes() != whole:
+            return "a state that was changed"
+        written = command.output.read_bytes()
+        return {b"before": "before", command.written: "after"}.get(written, "half an output")
+    if state.read_bytes() == whole:
+        return "before"
+    try:
+        found = content(viewfold.load(state))
+    except viewfold.StateFileError as error:
+        return str(error)
+    return "after" if found == command.state else "another state"
+
+
+def kill(folder: Path, times: int, n: int, seed: int) -> int:
+    """Kill one after the other; return how many left something damaged."""
+    rng = np.random.default_rng(seed)
+    state, known = commands(folder, n)
+    whole, log = state.read_bytes(), folder / "log"
+    start(known["forget"].words, log).join()  # wakes the server of processes up
+    for command in known.values():
+        prepare(state, whole, command)
         started = time.perf_counter()
-        start(state, second, log).join()
-        span = time.perf_counter() - started
-    assert whole.get(content(viewfold.load(state))) == 1, log.read_text()
+        start(command.words, log).join()
+        command.span = time.perf_counter() - started
+        command.state = content(viewfold.load(state))
+        command.written = b"" if command.output is None else command.output.read_bytes()
+        assert outcome(state, whole, command) == "after", (command.words, log.read_text())
 
-    damaged, ended = 0, {"before": 0, "after": 0}
-    for _ in range(times):
-        before = int(rng.integers(2))
-        pickle.loads(states[before]).save(state)
-        process = start(state, (second, third)[before], log)
-        time.sleep(rng.uniform(0, 1.05 * span))
+    ended = {name: Counter[str]() for name in known}
+    for i in range(times):
+        name = list(known)[i % len(known)]
+        command = known[name]
+        prepare(state, whole, command)
+        process = start(command.words, log)
+        time.sleep(rng.uniform(0, 1.3 * command.span))
         process.kill()
         process.join()
-        try:
-            found = whole.get(content(viewfold.load(state)))
-        except viewfold.StateFileError as error:
-            print(error)
-            found = None
-        if found not in (before, before + 1):
-            damaged += 1
-            continue
-        ended["before" if found == before else "after"] += 1
-    pickle.loads(states[0]).save(state)
-    start(state, second, log).join()  # the last crash is in nobody's way
-    damaged += whole.get(content(viewfold.load(state))) != 1
+        ended[name][outcome(state, whole, command)] += 1
+    for command in known.values():  # the last crash is in nobody's way
+        prepare(state, whole, command)
+        start(command.words, log).join()
+        assert outcome(state, whole, command) == "after", (command.words, log.read_text())
     left = [p.name for p in folder.iterdir() if p.suffix == ".part"]
+    total = sum(ended.values(), Counter())
+    damaged = times - total["before"] - total["after"]
+    for name, found in ended.items():
+        print(f"{name:7} ({known[name].span:.2f} s): {dict(found)}")
     print(
-        f"{times} kills within {span:.2f} s of work: {ended['before']} left the state before, "
-        f"{ended['after']} the state after, {damaged} damaged; left over at the end: {left}"
+        f"{times} kills: {total['before']} left what was before, {total['after']} what is after, "
+        f"{damaged} damaged; left over at the end: {left}"
     )
     return damaged + len(left)
 
@@ -113,14 +171,17 @@ def pairs(folder: Path, times: int, n: int) -> int:
     for _ in range(times):
         model = viewfold.ViewFold(8, random_state=0).partial_fit(base, ids="id", view="v0")
         model.save(state)
-        processes = [start(state, view, log) for view, log in zip(two, logs, strict=True)]
+        processes = [
+            start(["add", str(state), str(view), "--id", "id"], log)
+            for view, log in zip(two, logs, strict=True)
+        ]
         for process in processes:
             process.join()
         names = {view.name for view in viewfold.load(state).views_}
         codes = [process.exitcode for process in processes]
         if codes == [0, 0] and names == {"v0", "v1", "v2"}:
             both += 1
-        elif sorted(codes) == [0, 1] and len(names) == 2:
+        elif sorted(codes) == [0, BusyError.exit_code] and len(names) == 2:
             refused += 1
         else:
             wrong += 1
@@ -135,7 +196,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    preload = ["viewfold.estimators", "viewfold.io", "viewfold.cli"]
+    preload = ["viewfold.estimators", "viewfold.io", "viewfold.cli", "viewfold.report"]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     with tempfile.TemporaryDirectory(prefix="viewfold-crash-") as folder:
         wrong = kill(Path(folder), asked.times, asked.samples, asked.seed) if asked.times else 0
