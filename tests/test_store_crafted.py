@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -438,6 +439,20 @@ def test_reading_has_a_limit_of_time(path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_database, "SECONDS", (0.2, 0.0))
     with pytest.raises(DamagedFileError, match="too long"), _database.reading(path) as db:
         db.execute(FOR_EVER).fetchall()
+
+
+def test_time_that_is_up_between_two_queries_is_up(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_database, "SECONDS", (0.01, 0.0))
+
+    def dawdle() -> None:
+        with _database.reading(path) as db:
+            time.sleep(0.2)
+            db.execute(FOR_EVER).fetchall()
+
+    with pytest.raises(DamagedFileError, match="too long"):
+        dawdle()
 
 
 def test_reading_has_a_limit_of_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]
     target = Path(os.path.realpath(path))
     check_is_ours(target)
     size = target.stat().st_size
-    late = threading.Event()
+    late, done = threading.Event(), threading.Event()
     with (
         understood(target, late),
         _one_reader_at_a_time,  # DuckDB does not open a file twice in one process
@@ -65,18 +65,22 @@ def reading(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]
         db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
         _close(db)
 
-        def stop() -> None:
+        def watch() -> None:
+            if done.wait(SECONDS[0] + SECONDS[1] * size):
+                return
             late.set()
-            with contextlib.suppress(duckdb.Error):  # it may just have been closed
-                db.interrupt()
+            # Again and again: an interrupt between two queries stops neither.
+            while not done.wait(0.05):
+                with contextlib.suppress(duckdb.Error):
+                    db.interrupt()
 
-        timer = threading.Timer(SECONDS[0] + SECONDS[1] * size, stop)
-        timer.daemon = True
-        timer.start()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             yield db
         finally:
-            timer.cancel()
+            done.set()
+            watcher.join()
 
 
 @contextmanager
