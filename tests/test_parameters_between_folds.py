@@ -11,7 +11,7 @@ from scipy import sparse
 import viewfold
 from viewfold import FCMVC, ViewFold, clustering
 from viewfold.clustering import cluster, match
-from viewfold.kmeans import inertia, means, members
+from viewfold.clustering.kmeans import inertia, means, members
 from viewfold.metrics import accuracy
 
 K, N = 6, 300

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from viewfold.core.log import Event
     from viewfold.estimators import FoldingEstimator
-    from viewfold.state import Event
     from viewfold.view import View
 
 app = typer.Typer(
@@ -159,7 +159,7 @@ def add(
     The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, NumPy, MATLAB, AnnData,
     MuData and Matrix Market files are read; of a file that holds several views, all are folded.
     """
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
@@ -207,7 +207,7 @@ def add(
 @app.command(epilog="Example: viewfold labels patients.vf -o clusters.csv")
 def labels(state: State, output: Output = None, as_json: Json = False) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     _check_output(output, state)
     _deliver(_some(state, queries.labels(state)), output, as_json, state)
@@ -216,7 +216,7 @@ def labels(state: State, output: Output = None, as_json: Json = False) -> None:
 @app.command(epilog="Example: viewfold status patients.vf")
 def status(state: State, as_json: Json = False) -> None:
     """Tell what a state file holds."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     found = queries.status(state)
     facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
@@ -265,7 +265,7 @@ def extend(
     as_json: Json = False,
 ) -> None:
     """Add new samples of a known view. Nobody else moves."""
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, wait=wait) as model:
         (rows,) = _read(file, id_column, _known(model, view))
@@ -288,7 +288,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Remove samples for good: from the state, its history, and what undo returns to."""
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     gone = list(ids or [])
     if listed is not None:
@@ -316,7 +316,7 @@ def undo(
     as_json: Json = False,
 ) -> None:
     """Take the last change back, if it is not a forget. One change can be taken back."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     _, taken = queries.undoing(state, entry)
     said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
@@ -326,7 +326,7 @@ def undo(
         if not _agreed(f"Take back {said}?"):
             _say("Nothing was changed.")
             raise typer.Exit(1)
-    from viewfold.estimators import undo as take_back
+    from viewfold.store import undo as take_back
 
     # What was named is what is taken back, whatever another writer did in the meantime.
     model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
@@ -358,7 +358,7 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Print the log: what every change did, where one sample went, or who moved when."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     _check_output(output, state)
     if moved is not None:
@@ -391,7 +391,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
-    from viewfold._verify import verify as look_over
+    from viewfold.store import verify as look_over
 
     found = look_over(file)
     if as_json:
@@ -435,7 +435,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write everything known of every sample: cluster, confidence, views, history, embedding."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     _check_output(output, state)
     table = _some(state, queries.everything(state))
@@ -494,7 +494,7 @@ def _new_model(clusters: int, method: Method, seed: int, private: bool) -> Foldi
 
 
 def _load(state: Path) -> FoldingEstimator:
-    from viewfold.estimators import load
+    from viewfold.store import load
 
     return load(state)
 

@@ -13,8 +13,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold.blocks import Array, all_on_one_thread, unit_rows
-from viewfold.consensus import draw
+from viewfold._types import Array
+from viewfold.core.sampling import draw
+from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.linalg import unit_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,7 +81,7 @@ def sample_map(
     >>> ax.get_xlabel()
     '60 samples'
     """
-    drawn = draw(model.ids_, most, seed=0, purpose="plot")
+    drawn = draw(LocalEngine(), model.ids_, most, seed=0, purpose="plot")
     place, labels = _layout(model.embedding_[drawn]), model.labels_[drawn]
     ax = _axes(ax, (7, 6))
     present = np.unique(labels)
