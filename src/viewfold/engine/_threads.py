@@ -10,8 +10,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from viewfold._compat import set_threads
-
 
 @cache
 def _blas(per_thread: bool) -> list[Any]:
@@ -27,7 +25,8 @@ def _layer(library: Any) -> str | None:
 @contextmanager
 def _limited(libraries: list[Any]) -> Iterator[int]:
     """Keep libraries on one thread and tell how many they would have used."""
-    setters = [set_threads(library) for library in libraries]
+    # From 3.8 on, threadpoolctl obeys the thread only that was the first to set a limit.
+    setters = [getattr(lib, "_real_set_num_threads", lib.set_num_threads) for lib in libraries]
     before = [library.num_threads for library in libraries]
     try:
         for limit in setters:

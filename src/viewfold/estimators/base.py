@@ -31,17 +31,8 @@ from viewfold.estimators.checks import check_y
 from viewfold.estimators.method import check_enough
 from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
-from viewfold.registry import Registry
+from viewfold.registry import STORES
 from viewfold.view import View, as_view, as_views, own_name
-
-METHODS: Registry[type[FoldingEstimator]] = Registry(
-    "viewfold.estimators",
-    {"ViewFold": "viewfold.estimators:ViewFold", "FCMVC": "viewfold.estimators:FCMVC"},
-)
-"""Estimators by name: those that files, commands and benchmarks know."""
-
-STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
-"""``save(model, path, wait=…)`` by the kind of file: estimators know no files."""
 
 
 class FoldingEstimator(
@@ -59,6 +50,10 @@ class FoldingEstimator(
     n_init: int
     random_state: Any
     keep_encoders: bool
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant."""
+        validate(self)
 
     @abstractmethod
     def _method(self) -> Method:
@@ -86,7 +81,7 @@ class FoldingEstimator(
         -------
         self
         """
-        validate(self)
+        self._check_parameters()
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
         state = State.empty() if self._now.views else self._now
@@ -126,7 +121,7 @@ class FoldingEstimator(
         -------
         self
         """
-        validate(self)
+        self._check_parameters()
         check_y(y, "partial_fit")
         state = self._now
         name = (own_name(X) if view is None else view) or f"view{len(state.views)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 from viewfold._compat import Interval, StrOptions
 from viewfold.clustering import Reading
@@ -13,6 +13,7 @@ from viewfold.engine import Alignment, Engine
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe
 from viewfold.methods import balanced, encoders
+from viewfold.registry import ENCODERS
 from viewfold.view import View
 
 
@@ -27,9 +28,10 @@ class ViewFold(FoldingEstimator):
     n_clusters : int, default=8
         How many clusters. It may be changed between folds, like all parameters: clusters that go on
         keep their numbers.
-    encoder : {"auto", "linear", "landmarks", "mix"}, default="auto"
+    encoder : {"auto", "linear", "landmarks", "mix"} or str, default="auto"
         Describe the samples of a view by its principal directions, by their place in a graph of
         landmarks, which follows curved clusters, or by both ("mix", which "auto" stands for).
+        Other packages may bring others; see docs/extending.md.
     n_components : int, default=None
         The most columns that the consensus may have, however many views were folded; three for
         each cluster if not given.
@@ -77,7 +79,7 @@ class ViewFold(FoldingEstimator):
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
         **FoldingEstimator._parameter_constraints,
-        "encoder": [StrOptions({"auto", "linear", "landmarks", "mix"})],
+        "encoder": [str],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions({"auto", "zscore", "l2", "tfidf"}), None],
     }
@@ -86,7 +88,7 @@ class ViewFold(FoldingEstimator):
         self,
         n_clusters: int = 8,
         *,
-        encoder: Literal["auto", "linear", "landmarks", "mix"] = "auto",
+        encoder: str = "auto",
         n_components: int | None = None,
         scale: encoders.ScaleRule = "auto",
         n_init: int = 3,
@@ -100,6 +102,14 @@ class ViewFold(FoldingEstimator):
         self.n_init = n_init
         self.random_state = random_state
         self.keep_encoders = keep_encoders
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.encoder != "auto" and self.encoder not in ENCODERS:
+            raise ValueError(
+                f"The 'encoder' parameter of ViewFold must be one of {['auto', *ENCODERS.names()]}, "
+                f"got {self.encoder!r}."
+            )
 
     def _method(self) -> Method:
         most = self.n_components or 3 * self.n_clusters
@@ -121,7 +131,7 @@ class ViewFold(FoldingEstimator):
             view,
             alignment,
             n_components=self.n_components or 3 * self.n_clusters,
-            encoder="mix" if self.encoder == "auto" else self.encoder,
+            learn=ENCODERS["mix" if self.encoder == "auto" else self.encoder],
             scale=self.scale,
             seed=seed,
         )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array
-from viewfold.core.state import FEWEST, State, unconnected_groups
+from viewfold.core.state import FEWEST, Encoder, State, unconnected_groups
 from viewfold.core.transitions import Combined
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.linalg import Regression, eigenbasis, gram, ridge, top_eigenvectors
@@ -37,7 +37,7 @@ def combine(
     alignment: Alignment,
     *,
     n_components: int,
-    encoder: encoders.Kind = "mix",
+    learn: encoders.Learner = encoders.learn_mix,
     scale: encoders.ScaleRule = "auto",
     seed: int = 0,
 ) -> Combined:
@@ -55,7 +55,7 @@ def combine(
         Where the samples of both stand in their union.
     n_components : int
         The most columns that the consensus may have.
-    encoder : {"linear", "landmarks", "mix"}
+    learn : Learner
         How the view is described.
     scale : {"auto", "zscore", "l2", "tfidf", None}
         How its rows are scaled.
@@ -66,9 +66,7 @@ def combine(
     -------
     Combined
     """
-    encode, F = encoders.learn(
-        engine, view, n_components, kind=encoder, scale=scale, seed=(seed, len(state.views))
-    )
+    encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
@@ -95,7 +93,7 @@ def _refactor(
     engine: Engine,
     state: State,
     F: RowSet,
-    encode: encoders.FeatureEncoder,
+    encode: Encoder,
     alignment: Alignment,
     n_components: int,
 ) -> Combined:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._types import Array, Matrix
+from viewfold.core.parts import part
 from viewfold.core.state import FEWEST
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import column_sums, dense, is_sparse
@@ -24,10 +25,13 @@ from viewfold.view import View
 
 Standardise = Literal["zscore"] | None
 
+# Axes of arrays in files: features d, columns of the embedding r, directions q.
+
 FAINT = {"float32": 1e-60, "float64": 1e-280}
 """A feature whose squares add up to less is as good as constant: its z-score would overflow."""
 
 
+@part("affine", axes={"weights": "dr", "offset": "r"})
 @dataclass(frozen=True)
 class Affine:
     """The map ``X @ weights + offset``."""
@@ -52,6 +56,7 @@ class Affine:
         return Affine(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
 
 
+@part("text", axes={"idf": "d"})
 @dataclass(frozen=True)
 class Text:
     """Rows of word counts or weights as latent semantic analysis takes them: of unit length.
@@ -96,6 +101,7 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
+@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True)
 class Scaling:
     """The map x → (x − shift − mean) · weight, where blocks come with the shift already taken off.
@@ -155,6 +161,7 @@ class Scaling:
         return Projection(self.text, self.shift, weights, offset)
 
 
+@part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
 @dataclass(frozen=True)
 class Projection:
     """From raw rows to scores: ``(row − shift) @ weights + offset``.

@@ -230,7 +230,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; learn the lengths of axes on the way."""
     if part is None:
         return
-    from viewfold.methods.parts import axes_of, tag_of
+    from viewfold.core.parts import axes_of, tag_of
 
     tag = tag_of(part)
     if tag is None:

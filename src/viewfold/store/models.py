@@ -8,21 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from viewfold._compat import validate
 from viewfold.core.log import FINAL, noted
 from viewfold.core.state import State
 from viewfold.core.transitions import leave
 from viewfold.engine import current_engine
 from viewfold.errors import StateFileError
-from viewfold.estimators import METHODS, FoldingEstimator
+from viewfold.registry import METHODS
 from viewfold.store import queries
 from viewfold.store._file import read, write
 from viewfold.store._lock import writing
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
 
 
 def load(path: str | os.PathLike[str]) -> FoldingEstimator:
@@ -159,7 +161,7 @@ def model_of(state: State) -> FoldingEstimator:
     try:
         # A copy: a RandomState goes on, and what was saved must not.
         model = METHODS[state.method](**deepcopy(dict(state.params)))
-        validate(model)
+        model._check_parameters()
     except (KeyError, TypeError, ValueError):
         raise StateFileError(
             f"The file holds a {state.method} with {sorted(state.params)}, which this viewfold "

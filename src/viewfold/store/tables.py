@@ -22,8 +22,8 @@ from viewfold.store import digests
 
 if TYPE_CHECKING:
     from viewfold._types import Array
+    from viewfold.core.parts import Part
     from viewfold.core.state import State
-    from viewfold.methods.parts import Part
 
 FORMAT = 2
 """Version of the format. Files of every version up to this one can be read."""
@@ -34,7 +34,7 @@ NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 CHANGED = "its content was damaged, or changed by another program"
 
 ARRAY = ("array", 1)
-"""The tag of arrays; see `viewfold.methods.parts` for those of everything that has parts."""
+"""The tag of arrays; see `viewfold.core.parts` for those of everything that has parts."""
 
 
 # -- from a state to tables
@@ -134,7 +134,7 @@ def _log(log: Log) -> pa.Table:
 
 
 def _arrays(state: State) -> pa.Table:
-    from viewfold.methods.parts import take_apart
+    from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
     if state.clusters is not None:
@@ -346,8 +346,8 @@ def _state(
     samples: dict[str, Array],
     log: Log,
 ) -> State:
+    from viewfold.core.parts import put_together
     from viewfold.core.state import Clusters, State, ViewRecord
-    from viewfold.methods.parts import put_together
 
     params = {name: _from_plain(value) for name, value in meta["params"].items()}
     if "n_samples" not in meta:
@@ -384,7 +384,7 @@ def _state(
 
 
 def _part(row: dict[str, Any]) -> Part:
-    from viewfold.methods.parts import Tag
+    from viewfold.core.parts import Tag
 
     if row["shape"] is None:
         return Tag(row["type"], row["version"])

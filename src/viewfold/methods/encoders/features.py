@@ -10,14 +10,16 @@ hold no single sample, but aggregates of ten or more.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array, Matrix
+from viewfold.core.parts import part
 from viewfold.core.sampling import draw
-from viewfold.core.state import FEWEST
+from viewfold.core.state import FEWEST, Encoder
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import damped
 from viewfold.methods.encoders.directions import ScaleRule, principal_directions
@@ -41,6 +43,22 @@ GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in at least so many directions."""
 
 
+class Learner(Protocol):
+    """What learns features of a view, and an encoder that gives nearly the same for other rows."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        view: View,
+        n_components: int,
+        *,
+        scale: ScaleRule,
+        seed: tuple[int, ...],
+    ) -> tuple[Encoder, RowSet]:
+        """Return the encoder, and a row of features for each of the view's; see `learn`."""
+
+
+@part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
 @dataclass(frozen=True)
 class FeatureEncoder:
     """From raw rows to features, and from features to the consensus.
@@ -78,6 +96,18 @@ class FeatureEncoder:
         graph = None if self.landmarks is None else self.landmarks.graph(scores)
         raw = described(scores, graph, self.linear, self.landmarks)
         return (raw * self.factor).astype(scores.dtype, copy=False)
+
+
+def encoder_1(
+    scaling: Scaling,
+    directions: Array,
+    linear: Array,
+    landmarks: Landmarks | None,
+    factor: Array,
+    output: Array,
+) -> FeatureEncoder:
+    """Return an encoder of files that kept scaling and directions, which are one matrix now."""
+    return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
 
 
 def described(
@@ -225,3 +255,8 @@ def _balanced(
     factor = np.repeat([first, second], [split, width - split])
     scaled = engine.map(lambda block: (block * factor).astype(block.dtype), raw, reuse=True)
     return scaled, factor
+
+
+learn_mix = partial(learn, kind="mix")
+learn_linear = partial(learn, kind="linear")
+learn_landmarks = partial(learn, kind="landmarks")

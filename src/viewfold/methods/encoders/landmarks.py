@@ -9,6 +9,7 @@ from scipy import sparse
 
 from viewfold._types import Array, Matrix
 from viewfold.clustering.kmeans import nearest, step
+from viewfold.core.parts import part
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import membership, top_eigenvectors, unit_rows
 from viewfold.methods.aggregates import groups_of_ten, nearest_of
@@ -21,6 +22,7 @@ NEIGHBOURS = 8
 """A sample is joined to so many landmarks."""
 
 
+@part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
 @dataclass(frozen=True)
 class Landmarks:
     """A sample's place among landmarks, in the coordinates of a spectral embedding.

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from viewfold._types import Array
-from viewfold.methods.encoders import FeatureEncoder, Landmarks
-from viewfold.methods.scaling import Affine, Projection, Scaling, Text
-from viewfold.registry import Registry
+from viewfold.registry import PARTS
 
 
 class Tag(NamedTuple):
@@ -28,10 +26,6 @@ class Tag(NamedTuple):
 
 Part: TypeAlias = Tag | Array
 C = TypeVar("C", bound=type)
-
-PARTS: Registry[Any] = Registry("viewfold.parts")
-"""What makes something of its parts, by ``"type/version"``. Whatever was ever written can be read:
-entries stay."""
 
 _tags: dict[type, Tag] = {}
 _axes: dict[type, Mapping[str, str]] = {}
@@ -55,7 +49,7 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
     --------
     >>> from dataclasses import dataclass
     >>> import numpy as np
-    >>> from viewfold.methods.parts import part, put_together, take_apart
+    >>> from viewfold.core.parts import part, put_together, take_apart
     >>> @part("example.scale")
     ... @dataclass(frozen=True)
     ... class Scale:
@@ -68,34 +62,12 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
     """
 
     def add(kind: C) -> C:
-        PARTS.register(f"{name}/{version}")(kind)
+        if f"{name}/{version}" not in PARTS.built_in:
+            PARTS.register(f"{name}/{version}")(kind)
         _tags[kind], _axes[kind] = Tag(name, version), axes or {}
         return kind
 
     return add
-
-
-# Features d, columns of the embedding r, directions q, landmarks m and their coordinates c, scores
-# used l, descriptions f = l + c.
-part("affine", axes={"weights": "dr", "offset": "r"})(Affine)
-part("text", axes={"idf": "d"})(Text)
-part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})(Scaling)
-part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})(Projection)
-part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})(Landmarks)
-part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})(FeatureEncoder)
-
-
-@PARTS.register("encoder/1")
-def _encoder_1(
-    scaling: Scaling,
-    directions: Array,
-    linear: Array,
-    landmarks: Landmarks | None,
-    factor: Array,
-    output: Array,
-) -> FeatureEncoder:
-    """Return an encoder of files that kept scaling and directions, which are one matrix now."""
-    return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
 
 
 def tag_of(thing: Any) -> Tag | None:
@@ -114,7 +86,7 @@ def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.methods.parts import put_together, take_apart
+    >>> from viewfold.core.parts import put_together, take_apart
     >>> from viewfold.methods.scaling import Affine
     >>> parts = dict(take_apart(Affine(np.eye(2), np.zeros(2)), "encoder"))
     >>> list(parts)
