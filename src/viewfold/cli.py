@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from viewfold import __version__, _output, errors
+from viewfold._choice import which_view
 from viewfold._console import print_json, print_rows, progress, tell
 from viewfold._console import say as _say
 from viewfold.bench.cli import app as bench
@@ -362,9 +363,7 @@ def history(
 
     _check_output(output, state)
     if moved is not None:
-        names = queries.names(state)
-        if moved not in names:
-            raise ValueError(f"There is no view {moved!r}; the file holds {names}.")
+        which_view(queries.names(state), moved, f"{state} holds")
         _deliver(queries.movers(state, moved), output, as_json, state)
         return
     if sample is not None:
@@ -526,20 +525,11 @@ def _share(text: str) -> float:
 
 def _read(file: str, id_column: str | bool | None, name: str | None) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
-    from dataclasses import replace
+    from viewfold.view import as_view, as_views
 
-    from viewfold.view import as_views
-
-    views = as_views(file, ids=id_column)
     if name is None:
-        return views
-    if len(views) == 1:
-        return [replace(views[0], name=name)]
-    chosen = [view for view in views if view.name == name]
-    if not chosen:
-        names = ", ".join(str(view.name) for view in views)
-        raise ValueError(f"{file} has no view {name!r}; it holds {names}. Choose one with --view.")
-    return chosen
+        return as_views(file, ids=id_column)
+    return [as_view(file, ids=id_column, name=name)]
 
 
 def _known(model: FoldingEstimator, view: str | None) -> str:
@@ -547,11 +537,7 @@ def _known(model: FoldingEstimator, view: str | None) -> str:
     if not hasattr(model, "labels_"):
         raise ValueError("No view was folded yet: nothing is known about any.")
     names = [record.name for record in model.views_]
-    if view is None and len(names) > 1:
-        raise ValueError(f"Which view do the rows belong to? Pass --view, one of {names}.")
-    if view is not None and view not in names:
-        raise ValueError(f"There is no view {view!r}; the file holds {names}.")
-    return view or names[0]
+    return names[which_view(names, view, "the state holds")]
 
 
 def _as_known(model: FoldingEstimator, ids: list[str]) -> list[Any]:

@@ -27,6 +27,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold import queries, store
+from viewfold._choice import which_view
 from viewfold.blocks import Array, blas_on_one_thread
 from viewfold.clustering import Clustering, cluster, sample_size, seed_of, settle
 from viewfold.consensus import (
@@ -53,6 +54,7 @@ from viewfold.view import (
     is_view_like,
     named_views,
     open_view,
+    opened,
     own_name,
     without_absent,
 )
@@ -217,6 +219,7 @@ class FoldingEstimator(
         ndarray of shape (n_rows, n_components)
         """
         check_is_fitted(self)
+        X = opened(X)
         several = named_views(X)
         if several is None:
             record = self._known_view(view)
@@ -622,12 +625,7 @@ class FoldingEstimator(
 
     def _known_view(self, view: str | int | None) -> ViewRecord:
         names = [record.name for record in self.views_]
-        if view is None and len(names) > 1:
-            raise ValueError(f"Which view do the rows come from? Pass view=, one of {names}.")
-        which = 0 if view is None else names.index(view) if view in names else view
-        if not isinstance(which, Integral) or not -len(names) <= which < len(names):
-            raise ValueError(f"There is no view {view!r}; the model has folded {names}.")
-        return self.views_[int(which)]
+        return self.views_[which_view(names, view, "the model has folded")]
 
     def _view_of(self, X: Any, record: ViewRecord, *, ids: Any = None, gaps: bool = False) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""

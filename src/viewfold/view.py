@@ -7,7 +7,6 @@ wrong and what to do. Nothing behind this door sees a file, a DataFrame, a NaN o
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -19,9 +18,11 @@ import pandas as pd
 from scipy import sparse
 
 from viewfold import io
+from viewfold._choice import which_view
 from viewfold.arrays import as_matrix
 from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
 from viewfold.ids import as_ids, is_called_id, look_like_ids
+from viewfold.io._spool import Batches, Spool
 
 LARGEST, LARGEST_SINGLE = 1e140, 1e15
 """All methods begin with sums of squares. Those of larger numbers would be infinite; those of large
@@ -49,6 +50,8 @@ class View:
         its ids are then row numbers. None if the ids were given.
     file : str or None
         The path it was read from; errors name it.
+    checked : bool
+        Whether its cells were looked at: what is checked once is not checked again.
     """
 
     ids: Array
@@ -57,6 +60,7 @@ class View:
     features: tuple[str, ...] | None = None
     length: int | None = None
     file: str | None = None
+    checked: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -103,11 +107,7 @@ def as_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     array([0, 2])
     """
     view = open_view(X, ids=ids, name=name)
-    if isinstance(
-        X, View
-    ):  # a walk over all cells is worth saving: it has been through here before
-        return view
-    if ids is None:
+    if ids is None and not view.checked:
         _check_no_id_column(view)
     return without_absent(view)
 
@@ -121,7 +121,9 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
             raise ValueError(f"{_called(name or X.name)} is a View and has its ids already.")
         return replace(X, name=name or X.name)
     if _is_path(X):
-        X = _one_of(io.read(X, ids=ids if isinstance(ids, str) else None), name)
+        path, X = os.fspath(X), opened(X, ids)
+        if isinstance(X, dict):
+            X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     name = name or own_name(X)
     file = X.file if isinstance(X, io.Source) else None
     label = _called(name, file)
@@ -163,7 +165,8 @@ def _of_object(X: Any, ids: Any, label: str) -> Parts:
         return X.obs_names if ids is None else ids, as_matrix(X.X, label), _names(X.var_names)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
-        found, matrix, features = _spool((_columns(batch, column, label) for batch in X), label)
+        parts = (_columns(batch, column, label) for batch in X)
+        found, matrix, features = _spool(parts, label, Spool())
         return found if ids is None or column else ids, matrix, features
     return _columns(X, ids, label)
 
@@ -171,8 +174,10 @@ def _of_object(X: Any, ids: Any, label: str) -> Parts:
 def _of_file(source: io.Source, ids: Any, label: str) -> Parts:
     """Take apart what a reader gives."""
     if isinstance(source.rows, Iterator):
-        parts = ((known, rows, source.features) for known, rows in source.rows)
-        found, matrix, features = _spool(parts, label)
+        spool = Spool()
+        batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
+        parts = ((known, rows, source.features) for known, rows in batches)
+        found, matrix, features = _spool(parts, label, spool)
     else:
         found, features = source.ids, source.features
         # Where the reader found no ids, their name is a mistake that `_columns` tells.
@@ -180,25 +185,13 @@ def _of_file(source: io.Source, ids: Any, label: str) -> Parts:
     return found if ids is None or isinstance(ids, str) else ids, matrix, features
 
 
-def _one_of(views: dict[str, io.Source], name: str | None) -> io.Source:
-    """Return a file's only view, or the one of that name."""
-    if len(views) == 1:
-        return next(iter(views.values()))
-    if name in views:
-        return views[name]
-    raise ValueError(
-        f"{next(iter(views.values())).file} holds {len(views)} views: {_some(list(views))}. Name "
-        "one of them, or give the file to fit or as_views, which take them all."
-    )
-
-
 def without_absent(view: View) -> View:
     """Leave out rows that are NaN throughout; refuse any other NaN, inf and what is too large."""
-    if view.rows.present is not None:
-        return view  # it was looked at before
+    if view.checked:
+        return view
     rows = _usable(view)
     ids = view.ids if rows.present is None else view.ids[rows.present]
-    return replace(view, ids=ids, rows=rows)
+    return replace(view, ids=ids, rows=rows, checked=True)
 
 
 def as_views(X: Any, *, ids: Any = None) -> list[View]:
@@ -225,9 +218,7 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
-    if _is_path(X):
-        read = io.read(X, ids=ids if isinstance(ids, str) else None)
-        X = read if len(read) > 1 else next(iter(read.values()))
+    X = opened(X, ids)
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
@@ -239,6 +230,17 @@ def as_views(X: Any, *, ids: Any = None) -> list[View]:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = _ids_of_each(ids, names)
     return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
+
+
+def opened(X: Any, ids: Any = None) -> Any:
+    """Read a path, once: the Source of its only view, or all of them by name.
+
+    Whatever is not a path is returned as it is.
+    """
+    if not _is_path(X):
+        return X
+    views = io.read(X, ids=ids if isinstance(ids, str) else None)
+    return views if len(views) > 1 else next(iter(views.values()))
 
 
 def own_name(X: Any) -> str | None:
@@ -265,10 +267,7 @@ def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
 
 
 def named_views(X: Any) -> dict[str, Any] | None:
-    """Return the views of a dict, a MuData or a file of several by name, None for one view."""
-    if _is_path(X) and io.holds_several(X):
-        views = io.read(X)
-        X = views if len(views) > 1 else None
+    """Return the views of a dict or a MuData by name, None for one view."""
     if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
         X = X.mod
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
@@ -427,12 +426,8 @@ def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:
     )
 
 
-def _spool(parts: Iterator[Parts], label: str) -> Parts:
-    """Collect row batches in an unnamed temporary file and map that.
-
-    An iterator can be walked once, a fold walks its view two or more times. The file has no name,
-    so that nothing of the view is left behind, however the program ends.
-    """
+def _spool(parts: Iterator[Parts], label: str, spool: Spool) -> Parts:
+    """Collect row batches in a temporary file and map that: an iterator can be read only once."""
     first = next(parts, None)
     if first is None:
         raise ValueError(f"{label} is empty: its iterator gave no batch.")
@@ -448,20 +443,10 @@ def _spool(parts: Iterator[Parts], label: str) -> Parts:
     if sparse.issparse(top):
         matrix = sparse.csr_array(sparse.vstack(list(blocks()), format="csr"))
     else:
-        matrix = _to_disk(blocks(), top.shape[1], Rows(top).dtype)
+        for block in blocks():
+            spool.append(block, Rows(top).dtype)
+        matrix = spool.matrix()
     return _joined(known), matrix, features
-
-
-def _to_disk(blocks: Iterator[Matrix], columns: int, dtype: np.dtype[Any]) -> Array:
-    with tempfile.TemporaryFile(prefix="viewfold-") as file:
-        n = 0
-        for block in blocks:
-            np.ascontiguousarray(block, dtype=dtype).tofile(file)
-            n += block.shape[0]
-        file.flush()
-        if n == 0:
-            return np.empty((0, columns), dtype)
-        return np.memmap(file, dtype=dtype, mode="r", shape=(n, columns))
 
 
 def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from viewfold.io._source import Array, Batch, FileError, Source, natural
+from viewfold.io._spool import Batches, Spool
 
 __all__ = ["FORMATS", "FileError", "Source", "name_of", "read", "read_set"]
 
@@ -160,11 +161,6 @@ def name_of(path: str | os.PathLike[str]) -> str:
     return name[: len(name) - len(suffix + packed)] or name
 
 
-def holds_several(path: str | os.PathLike[str]) -> bool:
-    """Whether files with this ending may hold more than one view."""
-    return _suffix(os.fspath(path))[0] in (".npz", ".mat", ".h5mu")
-
-
 def _suffix(name: str) -> tuple[str, str]:
     """Return the ending that tells the format, and that of its compression."""
     stem, packed = os.path.splitext(name.lower())
@@ -225,7 +221,7 @@ def _table(files: list[str], suffix: str, ids: str | None, name: str, whole: str
     open_table = _module(suffix).open_table
     first = open_table(files[0], ids)
 
-    def batches() -> Iterator[Batch]:
+    def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
             table = open_table(file, ids) if i else first
@@ -234,11 +230,11 @@ def _table(files: list[str], suffix: str, ids: str | None, name: str, whole: str
                     f"{file}: other columns, or columns of other types, than {files[0]}. Files "
                     "that are one view need the same columns in the same order."
                 )
-            for known, block in table.batches:
+            for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block
         importlib.import_module("pyarrow").default_memory_pool().release_unused()
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return Source(batches(), None, first.features, name, whole)
+    return Source(Batches(batches), None, first.features, name, whole)
