@@ -22,7 +22,13 @@ from viewfold.store._replace import replacing
 from viewfold.tables import FORMAT, Saved, from_tables, read_meta, to_tables
 
 
-def write(path: str | os.PathLike[str], saved: Saved, *, before: Saved | None = None) -> None:
+def write(
+    path: str | os.PathLike[str],
+    saved: Saved,
+    *,
+    before: Saved | None = None,
+    unchanged: bool = False,
+) -> None:
     """Write a file, or replace one, in a single step.
 
     Parameters
@@ -33,20 +39,24 @@ def write(path: str | os.PathLike[str], saved: Saved, *, before: Saved | None = 
         What to write.
     before : Saved, optional
         The state that `undo` returns to.
+    unchanged : bool, default=False
+        Whether that is the state which the file holds now: then its tables are copied.
     """
     target = Path(os.path.realpath(path))
+    copy = unchanged and target.exists()
     with own_turn(target) as turn, understood(target, None):
         if target.exists():
             check_is_ours(target)
         try:
             with (
                 replacing(target, ready=turn.check) as draft,
-                making(draft, target, _layout(saved)) as db,
+                making(draft, target, _layout(saved), copy=copy) as db,
             ):
                 _put(db, "main", saved)
                 if before is not None:
                     db.execute("CREATE SCHEMA new.undo")
-                    _put(db, "undo", before)
+                    if not (copy and _copied(db, target)):
+                        _put(db, "undo", before)
                 db.execute("CHECKPOINT new")
         except FileNotFoundError:
             turn.check()  # another writer that should not be there may have cleared the folder
@@ -126,6 +136,25 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, saved: Saved) -> None:
         db.register("incoming", table)
         db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM incoming")
         db.unregister("incoming")
+    _add_history(db, schema)
+
+
+def _copied(db: duckdb.DuckDBPyConnection, target: Path) -> bool:
+    """Copy the state of a file to where undo looks for it, with its digests.
+
+    False if the file has an earlier format: both states of a file have the same one.
+    """
+    catalogue = _catalogue.check(db, FORMAT)
+    if catalogue.version != FORMAT:
+        return False
+    check_schema(db, catalogue, "main", target)
+    for name in _catalogue.FORMATS[FORMAT]:
+        db.execute(f"CREATE TABLE new.undo.{name} AS FROM old.main.{name}")
+    _add_history(db, "undo")
+    return True
+
+
+def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
