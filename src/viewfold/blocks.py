@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from functools import cache
 from functools import reduce as fold_left
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = Any  # Array, np.memmap or scipy.sparse.csr_array
+from viewfold._types import Array as Array
+from viewfold._types import Matrix as Matrix
 
 _block_bytes: ContextVar[int] = ContextVar("block_bytes", default=8 * 2**20)
 

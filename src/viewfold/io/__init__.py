@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from viewfold.io._source import Array, Batch, FileError, Source, natural
+from viewfold._types import Array
+from viewfold.io._source import Batch, FileError, Source, natural
 from viewfold.io._spool import Batches, Spool
 
 __all__ = ["FORMATS", "FileError", "Source", "name_of", "read", "read_set"]

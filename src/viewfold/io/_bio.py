@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io import _hdf5
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, as_object, optional, reading, some
+from viewfold.io._source import FileError, Source, as_object, optional, reading, some
 from viewfold.io._sparse import as_csr
 
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from viewfold._types import Array
 from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, Batch, FileError, reading
+from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
 from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
 

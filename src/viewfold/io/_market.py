@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
-from viewfold.io._source import Array, FileError, Source, reading
+from viewfold.io._source import FileError, Source, reading
 from viewfold.io._sparse import as_csr
 
 

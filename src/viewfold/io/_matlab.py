@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io import _hdf5, _mat5
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, is_numeric, leave_out, reading, some
+from viewfold.io._source import FileError, Source, is_numeric, leave_out, reading, some
 from viewfold.io._sparse import as_csr
 from viewfold.io._targets import as_target, is_target
 

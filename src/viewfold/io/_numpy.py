@@ -13,8 +13,9 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, leave_out, natural, reading, some
+from viewfold.io._source import FileError, Source, leave_out, natural, reading, some
 from viewfold.io._sparse import as_csr
 from viewfold.io._targets import as_target, is_called_target, is_target
 

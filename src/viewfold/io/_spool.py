@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from viewfold.io._source import Array, Batch
+from viewfold._types import Array
+from viewfold.io._source import Batch
 
 _ZEROS = 2**20  # bytes that are written at once where room cannot be reserved
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewfold._types import Array
 from viewfold.ids import MISSING
-from viewfold.io._source import Array, Batch, FileError, as_object, some
+from viewfold.io._source import Batch, FileError, as_object, some
 from viewfold.io._spool import Spool
 
 BATCH_BYTES = 16 * 2**20
