@@ -26,7 +26,7 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class FileView:
     """A view as a file holds it; `as_view` takes it from here.
 
     Parameters

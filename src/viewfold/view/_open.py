@@ -72,7 +72,7 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     name = name or own_name(X)
-    file = X.file if isinstance(X, io.Source) else None
+    file = X.file if isinstance(X, io.FileView) else None
     label = called(name, file)
     take_apart = of_object if file is None else of_file
     found, matrix, features = take_apart(X, None if ids is False else ids, label)
@@ -129,7 +129,7 @@ def as_views(
 
 
 def opened(X: Any, ids: Any = None) -> Any:
-    """Read a path, once: the Source of its only view, or all of them by name.
+    """Read a path, once: the FileView of its only view, or all of them by name.
 
     Whatever is not a path is returned as it is.
     """
@@ -143,7 +143,7 @@ def own_name(X: Any) -> str | None:
     """Return what a view is called if nobody names it: a file's view is called like the file."""
     if is_path(X):
         return io.name_of(X)
-    return X.name if isinstance(X, View | io.Source) else None
+    return X.name if isinstance(X, View | io.FileView) else None
 
 
 def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
@@ -175,7 +175,7 @@ def _is_one_view(X: Any) -> bool:
     """Whether a list's first element is a view of its own, rather than a row of numbers."""
     return (
         getattr(X, "ndim", 0) == 2
-        or isinstance(X, View | io.Source | os.PathLike | str | Iterator)
+        or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
         or is_anndata(X)
         or is_frame(X)
     )

@@ -33,7 +33,7 @@ def of_object(X: Any, ids: Any, label: str) -> Parts:
     return columns_of(X, ids, label)
 
 
-def of_file(source: io.Source, ids: Any, label: str) -> Parts:
+def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
     """Take apart what a reader gives."""
     if isinstance(source.rows, Iterator):
         spool = Spool()
