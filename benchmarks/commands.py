@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="viewfold-") as folder:
-        command = [sys.executable, "-m", "viewfold.cli"]
+        command = [sys.executable, "-m", "viewfold"]
         state = asked.state and asked.state.resolve()
         if state is None:
             cpu_seconds([*command, "demo", folder], folder)

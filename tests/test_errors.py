@@ -264,7 +264,7 @@ def test_a_query_that_is_interrupted_is_ctrl_c(tmp_path: Path) -> None:
 @LOOKS
 def test_ctrl_c_while_waiting_for_another_writer(run: Run) -> None:
     line = ["add", "a.vf", "more.csv", "--id", "id"]
-    asked = [sys.executable, "-m", "viewfold.cli", *line]
+    asked = [sys.executable, "-m", "viewfold", *line]
     with store.writing("a.vf"):
         other = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True)
         until_queued(Path("a.vf"), 2)

@@ -185,7 +185,7 @@ def test_a_file_of_several_views_gives_them_all(name: str, tmp_path: Path) -> No
     assert len(views) == 2
     assert np.array_equal(dense(views[0]), X)
     assert as_view(tmp_path / name, name=views[1].name).shape == views[1].shape
-    with pytest.raises(ValueError, match="holds 2 views: ") as error:
+    with pytest.raises(ValueError, match=r"holds 2 views\.") as error:
         as_view(tmp_path / name)
     assert name in str(error.value)
 

@@ -20,6 +20,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from viewfold import FCMVC, ViewFold, plot, report
 from viewfold.clustering import Clustering
 from viewfold.consensus import Consensus, ViewRecord
+from viewfold.plot import _style
 from viewfold.report import _svg
 from viewfold.state import State
 
@@ -120,7 +121,7 @@ def test_map_depends_on_the_samples_not_on_labels_or_row_order(model) -> None:
 
 def test_clusters_differ_in_colour_and_shape() -> None:
     looks = [
-        (mark["markerfacecolor"], mark["marker"]) for mark in (plot._mark(c, 4) for c in range(56))
+        (mark["markerfacecolor"], mark["marker"]) for mark in (_style.mark(c, 4) for c in range(56))
     ]
     assert len(set(looks)) == 56
     for (colour, shape), (next_colour, next_shape) in pairwise(looks):
@@ -373,7 +374,9 @@ def test_page_is_the_same_every_time_whatever_the_users_style(model, page) -> No
 
 
 def test_page_of_very_many_samples_stays_small_and_says_what_it_shows(monkeypatch) -> None:
-    monkeypatch.setattr(plot, "_layout", lambda rows: rows[:, :2])  # t-SNE takes most of the time
+    monkeypatch.setattr(
+        "viewfold.plot._samples._layout", lambda rows: rows[:, :2]
+    )  # t-SNE takes most of the time
     page = report.render(synthetic(200_000, 12, 5))
     assert page.count("a sample of 2,000 of 200,000") == 3  # figure, its description, its note
     assert len(re.findall(r'<use href="#map-', page)) == 2000

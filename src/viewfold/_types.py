@@ -1,10 +1,82 @@
-"""The words of all signatures."""
+"""The types of all signatures: what users may hand over, and what viewfold computes with.
+
+`ViewLike`, `ViewsLike` and `IdsLike` are what a user may pass; `Array`, `Matrix` and `Ids` are what
+viewfold makes of it. Libraries other than NumPy are imported for type checkers only.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from narwhals.typing import IntoDataFrame
+    from numpy.typing import ArrayLike
+    from scipy import sparse
+
 Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = Any  # Array, np.memmap or scipy.sparse.csr_array
+"""A dense array."""
+
+Matrix: TypeAlias = Any
+"""The rows of a view: an ndarray, a memmap or a csr_array. SciPy has no types, so this is no union:
+mypy would refuse each method that only two of the three have."""
+
+Ids: TypeAlias = NDArray[Any]
+"""Sample ids, each once: whole numbers (int64), or objects that are int or str."""
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+class HoldsRows(Protocol):
+    """A `viewfold.View`, or what `viewfold.io.read` returns for a file."""
+
+    @property
+    def rows(self) -> Any:
+        """The rows, however they are held."""
+
+    @property
+    def ids(self) -> Any:
+        """Their sample ids."""
+
+
+class HoldsCells(Protocol):
+    """An AnnData: ``X`` with a row for each of ``obs_names``."""
+
+    X: Any
+
+    @property
+    def obs_names(self) -> Any:
+        """The sample ids."""
+
+    @property
+    def var_names(self) -> Any:
+        """The names of the features."""
+
+
+class HoldsModalities(Protocol):
+    """A MuData: an AnnData for each modality."""
+
+    @property
+    def mod(self) -> Mapping[str, Any]:
+        """The modalities by name."""
+
+
+ViewLike: TypeAlias = (
+    "ArrayLike | sparse.sparray | sparse.spmatrix | IntoDataFrame | HoldsCells | HoldsRows "
+    "| PathLike | Iterator[Any]"
+)
+"""One view: an array, a sparse matrix, a DataFrame, an AnnData, a `View`, a path, or an iterator of
+batches of rows."""
+
+ViewsLike: TypeAlias = "ViewLike | Sequence[ViewLike] | Mapping[str, ViewLike] | HoldsModalities"
+"""One view, or several: in a list, in a dict by name, in a MuData, or in a file."""
+
+IdsLike: TypeAlias = (
+    "Sequence[int] | Sequence[str] | NDArray[Any] | pd.Index | pd.Series | Literal[False] | None"
+)
+"""One id per row, the name of the column that holds them (a str), False (rows are known by their
+number), or None: whatever the rows bring along."""

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Ids: TypeAlias = NDArray[Any]
+from viewfold._types import Ids
+
 Similar: TypeAlias = Literal["refuse", "match", "new"]
 
 MISSING = frozenset(

@@ -18,7 +18,7 @@ from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features
 from viewfold.estimators.results import Results, known_view
 from viewfold.ids import Similar
-from viewfold.view import View, named_views, open_view, without_absent
+from viewfold.view import View, named_views, open_view, opened, without_absent
 
 
 class Prediction(Results):
@@ -41,6 +41,7 @@ class Prediction(Results):
         ndarray of shape (n_rows, n_components)
         """
         check_is_fitted(self)
+        X = opened(X)
         several = named_views(X)
         if several is None:
             record = known_view(self.views_, view)

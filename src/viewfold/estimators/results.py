@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from numbers import Integral
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._choice import which_view
 from viewfold._types import Array
 from viewfold.clustering import confidence
 from viewfold.core.log import Event
@@ -21,12 +21,7 @@ from viewfold.engine import RowSet, current_engine
 def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
     """Return the record of a view by its name or number; of the only one, if there is one."""
     names = [record.name for record in views]
-    if view is None and len(names) > 1:
-        raise ValueError(f"Which view do the rows come from? Pass view=, one of {names}.")
-    which = 0 if view is None else names.index(view) if view in names else view
-    if not isinstance(which, Integral) or not -len(names) <= which < len(names):
-        raise ValueError(f"There is no view {view!r}; the model has folded {names}.")
-    return views[int(which)]
+    return views[which_view(names, view, "the model has folded")]
 
 
 class Results:

@@ -107,8 +107,8 @@ class ViewFold(FoldingEstimator):
         super()._check_parameters()
         if self.encoder != "auto" and self.encoder not in ENCODERS:
             raise ValueError(
-                f"The 'encoder' parameter of ViewFold must be one of {['auto', *ENCODERS.names()]}, "
-                f"got {self.encoder!r}."
+                f"The 'encoder' parameter of ViewFold must be one of "
+                f"{['auto', *ENCODERS.names()]}, got {self.encoder!r}."
             )
 
     def _method(self) -> Method:

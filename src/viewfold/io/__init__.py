@@ -15,38 +15,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from viewfold.io._source import Array, Batch, FileError, Source, natural
+from viewfold._types import Array
+from viewfold.io._registry import Format, find, formats, register, suffix_of, tables
+from viewfold.io._source import Batch, FileError, FileView, natural
+from viewfold.io._spool import Batches, Spool
 
-__all__ = ["FORMATS", "FileError", "Source", "name_of", "read", "read_set"]
-
-_TABLES = {
-    ".csv": "_delimited",
-    ".tsv": "_delimited",
-    ".tab": "_delimited",
-    ".parquet": "_columnar",
-    ".pq": "_columnar",
-    ".arrow": "_columnar",
-    ".feather": "_columnar",
-    ".ipc": "_columnar",
-    ".jsonl": "_lines",
-    ".ndjson": "_lines",
-}
-_MATRICES = {
-    ".npy": "_numpy",
-    ".npz": "_numpy",
-    ".mat": "_matlab",
-    ".h5ad": "_bio",
-    ".h5mu": "_bio",
-    ".mtx": "_market",
-}
-_TEXT = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".mtx")
-_PACKED = (".gz", ".zst", ".bz2")  # of text only: the other formats compress themselves
-
-FORMATS: tuple[str, ...] = (*_TABLES, *_MATRICES)
-"""File name endings that can be read."""
+__all__ = ["FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
 
 
-def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, Source]:
+def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, FileView]:
     r"""Read the views of a file.
 
     Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
@@ -72,7 +49,7 @@ def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, S
 
     Returns
     -------
-    dict of str to Source
+    dict of str to FileView
         The views by name. A file's only view is called like the file.
 
     Raises
@@ -96,13 +73,11 @@ def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, S
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
-    files, suffix = _locate(path)
+    files, form = _locate(path)
     file, name = os.fspath(path), name_of(path)
-    if suffix in _TABLES:
-        return {name: _table(files, suffix, ids, name, file)}
-    found: dict[str, Source] = _module(suffix).read_views(files[0], ids)
-    if len(found) == 1 and suffix != ".h5mu":
-        found = {name: next(iter(found.values()))}
+    if form.table:
+        return {name: _table(files, form, ids, name, file)}
+    found = {key or name: view for key, view in form.views(files[0], ids).items()}
     return {key: replace(view, name=key, file=file) for key, view in found.items()}
 
 
@@ -134,10 +109,10 @@ def read_set(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Array | None
     >>> list(views), target
     (['pixels', 'words'], array([0, 1, 1]))
     """
-    files, suffix = _locate(path)
-    if suffix not in (".npz", ".mat"):
+    files, form = _locate(path)
+    if suffix_of(files[0])[0] not in (".npz", ".mat"):
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    views, target = _module(suffix).read_set(files[0])
+    views, target = form.function("read_set")(files[0])
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
@@ -156,35 +131,16 @@ def name_of(path: str | os.PathLike[str]) -> str:
     name = given.name
     if not os.path.exists(given) and _is_pattern(name):
         name = re.split(r"[*?[]", name)[0].rstrip("-_. ") or given.parent.name
-    suffix, packed = _suffix(name)
+    suffix, packed = suffix_of(name)
     return name[: len(name) - len(suffix + packed)] or name
-
-
-def holds_several(path: str | os.PathLike[str]) -> bool:
-    """Whether files with this ending may hold more than one view."""
-    return _suffix(os.fspath(path))[0] in (".npz", ".mat", ".h5mu")
-
-
-def _suffix(name: str) -> tuple[str, str]:
-    """Return the ending that tells the format, and that of its compression."""
-    stem, packed = os.path.splitext(name.lower())
-    inner = os.path.splitext(stem)[1]
-    if packed in _PACKED and inner in _TEXT:
-        return inner, packed
-    return (packed, "") if packed in FORMATS else ("", "")
-
-
-def _module(suffix: str) -> Any:
-    # A format's libraries are imported when a file needs them.
-    return importlib.import_module(f"viewfold.io.{(_TABLES | _MATRICES)[suffix]}")
 
 
 def _is_pattern(text: str) -> bool:
     return any(mark in text for mark in "*?[")
 
 
-def _locate(path: str | os.PathLike[str]) -> tuple[list[str], str]:
-    """Return the files of a path, in the order they count, and the ending they share."""
+def _locate(path: str | os.PathLike[str]) -> tuple[list[str], Format]:
+    """Return the files of a path, in the order they count, and their format."""
     file = os.fspath(path)
     if os.path.isdir(file):
         return _parts(file, [str(part) for part in Path(file).rglob("*")])
@@ -192,53 +148,55 @@ def _locate(path: str | os.PathLike[str]) -> tuple[list[str], str]:
         if _is_pattern(file):
             return _parts(file, glob.glob(file, recursive=True))
         raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
-    suffix, _ = _suffix(file)
-    if not suffix:
+    form = find(suffix_of(file)[0])
+    if form is None:
         raise FileError(
-            f"{file}: unknown format. Expected a file name that ends in {', '.join(FORMATS)} "
+            f"{file}: unknown format. Expected a file name that ends in {', '.join(formats())} "
             "(text also with .gz, .zst or .bz2)."
         )
-    return [file], suffix
+    return [file], form
 
 
-def _parts(whole: str, found: list[str]) -> tuple[list[str], str]:
+def _parts(whole: str, found: list[str]) -> tuple[list[str], Format]:
     """Return the tables among the files of a folder or pattern: all of one format."""
     # Programs leave their own notes behind: _SUCCESS, .part-0.crc
     files = [f for f in found if os.path.isfile(f) and os.path.basename(f)[0] not in "._"]
-    tables = sorted((f for f in files if _suffix(f)[0] in _TABLES), key=natural)
-    if not tables:
+    kinds = tables()
+    parts = sorted((f for f in files if suffix_of(f)[0] in kinds), key=natural)
+    if not parts:
         raise FileError(
-            f"{whole}: there is no table ({', '.join(_TABLES)}) here. Give the path of a file, or "
+            f"{whole}: there is no table ({', '.join(kinds)}) here. Give the path of a file, or "
             "of a folder of tables."
         )
-    kinds = sorted({_suffix(f)[0] for f in tables})
-    if len(kinds) > 1:
+    mixed = sorted({suffix_of(f)[0] for f in parts})
+    if len(mixed) > 1:
         raise FileError(
-            f"{whole}: tables of different formats ({', '.join(kinds)}) are not one view. Choose "
-            f"with a pattern, for instance *{kinds[0]}."
+            f"{whole}: tables of different formats ({', '.join(mixed)}) are not one view. Choose "
+            f"with a pattern, for instance *{mixed[0]}."
         )
-    return tables, kinds[0]
+    form = find(mixed[0])
+    assert form is not None
+    return parts, form
 
 
-def _table(files: list[str], suffix: str, ids: str | None, name: str, whole: str) -> Source:
+def _table(files: list[str], form: Format, ids: str | None, name: str, whole: str) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    open_table = _module(suffix).open_table
-    first = open_table(files[0], ids)
+    first = form.open(files[0], ids)
 
-    def batches() -> Iterator[Batch]:
+    def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
-            table = open_table(file, ids) if i else first
+            table = form.open(file, ids) if i else first
             if (table.features, table.dtype) != (first.features, first.dtype):
                 raise FileError(
                     f"{file}: other columns, or columns of other types, than {files[0]}. Files "
                     "that are one view need the same columns in the same order."
                 )
-            for known, block in table.batches:
+            for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block
         importlib.import_module("pyarrow").default_memory_pool().release_unused()
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return Source(batches(), None, first.features, name, whole)
+    return FileView(Batches(batches), None, first.features, name, whole)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io import _hdf5
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, as_object, optional, reading, some
+from viewfold.io._source import FileError, FileView, as_object, optional, reading, some
 from viewfold.io._sparse import as_csr
 
 
-def read_views(file: str, ids: str | None) -> dict[str, Source]:
+def read_views(file: str, ids: str | None) -> dict[str, FileView]:
     """Read the views of a file, with obs_names (or a column of obs) as ids."""
     read = optional("anndata", "bio", file).io.read_elem
     budget = Budget(file)
@@ -28,7 +29,7 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
         return {name: _view(budget, modalities[name], read, ids) for name in order}
 
 
-def _view(budget: Budget, group: Any, read: Any, ids: str | None) -> Source:
+def _view(budget: Budget, group: Any, read: Any, ids: str | None) -> FileView:
     file = budget.file
     if "X" not in group:
         raise FileError(f"{file}: {group.name} has no X. Write the file with one.")
@@ -37,7 +38,7 @@ def _view(budget: Budget, group: Any, read: Any, ids: str | None) -> Source:
         rows = as_csr(rows, file)
     if rows.shape != (len(obs), len(var)):
         raise FileError(f"{file}: X of shape {rows.shape} has {len(obs)} obs and {len(var)} var.")
-    return Source(rows, _ids(file, obs, ids), tuple(map(str, var.index)))
+    return FileView(rows, _ids(file, obs, ids), tuple(map(str, var.index)))
 
 
 def _part(budget: Budget, node: Any, read: Any) -> Any:

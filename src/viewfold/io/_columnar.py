@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from viewfold._types import Array
 from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
 from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._spool import Spool
 from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
 
 _SECTION_BYTES = 64 * 2**20
@@ -30,45 +32,71 @@ def open_table(file: str, ids: str | None) -> Table:
         features = arrow_features(file, schema, ids)
         dtype = arrow_dtype(schema, features)
 
-    def batches() -> Iterator[Batch]:
-        row = 0
-        with reading(file, what):
-            for batch in _parquet(file) if parquet else _arrow(file):
-                # Compiled code trusts offsets, and a damaged file may hold any.
-                batch.validate(full=True)
-                yield arrow_batch(file, batch, features, dtype, ids, row)
-                row += batch.num_rows
+    columns = _Columns(file, features, dtype, ids)
 
-    return Table(features, dtype, batches())
+    def batches(spool: Spool) -> Iterator[Batch]:
+        with reading(file, what):
+            yield from _parquet(columns, spool) if parquet else columns.batches(_arrow(file))
+
+    return Table(features, dtype, batches)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """How record batches become ids and rows."""
+
+    file: str
+    features: tuple[str, ...]
+    dtype: np.dtype[Any]
+    ids: str | None
+
+    def batches(
+        self, parts: Iterator[Any], names: Sequence[str] | None = None, row: int = 0
+    ) -> Iterator[Batch]:
+        """Yield ids and rows of each part; names are those of its columns, if it has not all."""
+        features, ids = self.features, self.ids
+        if names is not None:
+            features = tuple(name for name in names if name != ids)
+            ids = ids if ids in names else None
+        for part in parts:
+            # Compiled code trusts offsets, and a damaged file may hold any.
+            part.validate(full=True)
+            yield arrow_batch(self.file, part, features, self.dtype, ids, row)
+            row += part.num_rows
 
 
 def _parquet_schema(file: str) -> pa.Schema:
     """Return the columns; what the file says of its size has to be affordable."""
     with pyarrow.parquet.ParquetFile(file) as opened:
         said, schema = opened.metadata, opened.schema_arrow
-    n, d = said.num_rows, len(schema.names)
     groups = [said.row_group(i) for i in range(said.num_row_groups)]
-    if min([n, *(group.num_rows for group in groups)]) < 0:
-        raise FileError(f"{file}: says that it has {n:,} rows. Is the file whole?")
+    sizes = [group.num_rows for group in groups]
+    n, d = max(said.num_rows, sum(sizes)), len(schema.names)
+    if min([said.num_rows, *sizes]) < 0:
+        raise FileError(f"{file}: says that it has {said.num_rows:,} rows. Is the file whole?")
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
     for group in groups:
         # A page is unpacked as a whole, and it may be all that a column has in the group.
-        sizes = [group.column(j).total_uncompressed_size for j in range(group.num_columns)]
-        Budget(file).hold(max(sizes, default=0), "a column")
+        unpacked = [group.column(j).total_uncompressed_size for j in range(group.num_columns)]
+        Budget(file).hold(max(unpacked, default=0), "a column")
     return schema
 
 
-def _parquet(file: str) -> Iterator[Any]:
+def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
+    row = 0
     # Small buffers instead of whole row groups: a group may be as large as the file.
-    with pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**16) as opened:
+    with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
         names = opened.schema_arrow.names
-        rows = batch_rows(len(names))
+        step = batch_rows(len(names))
         for group in range(opened.num_row_groups):
-            sections = _sections(names, opened.metadata.row_group(group).total_byte_size)
+            said = opened.metadata.row_group(group)
+            sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:
-                yield from opened.iter_batches(batch_size=rows, row_groups=[group])
+                parts = opened.iter_batches(batch_size=step, row_groups=[group])
+                yield from columns.batches(parts, row=row)
             else:
-                yield from _by_sections(opened, group, sections, rows)
+                yield from _by_sections(columns, opened, group, sections, row, spool)
+            row += said.num_rows
 
 
 def _sections(names: list[str], size: int) -> list[list[str]]:
@@ -79,28 +107,35 @@ def _sections(names: list[str], size: int) -> list[list[str]]:
 
 
 def _by_sections(
-    opened: Any, group: int, sections: list[list[str]], rows: int
-) -> Iterator[pa.RecordBatch]:
-    """Read a row group that is too large at once: by columns to a temporary file, by rows from it.
+    columns: _Columns, opened: Any, group: int, sections: list[list[str]], row: int, spool: Spool
+) -> Iterator[Batch]:
+    """Read a row group that is too large at once: by columns into the spool, by rows from it.
 
     A page is read as a whole, and reading rows keeps a page of every column in memory, which may
-    be all there is in the group. The file has no name: nothing is left behind.
+    be all there is in the group.
     """
-    with ExitStack() as stack:
-        readers = []
-        for names in sections:
-            spool = stack.enter_context(tempfile.TemporaryFile(prefix="viewfold-"))
-            parts = opened.iter_batches(batch_size=rows, row_groups=[group], columns=names)
-            with pyarrow.ipc.new_stream(
-                spool, pa.schema(map(opened.schema_arrow.field, names))
-            ) as w:
-                for part in parts:
-                    w.write_batch(part.select(names))
-            spool.seek(0)
-            readers.append(pyarrow.ipc.open_stream(spool))
-        for slices in zip(*readers, strict=True):
-            arrays = [column for part in slices for column in part.columns]
-            yield pa.record_batch(arrays, names=[name for part in sections for name in part])
+    n = opened.metadata.row_group(group).num_rows
+    step = batch_rows(len(opened.schema_arrow.names))
+    start = spool.reserve(n, len(columns.features), columns.dtype)
+    known: list[Array | None] = []
+    column = 0
+    for names in sections:
+        parts = opened.iter_batches(batch_size=step, row_groups=[group], columns=names)
+        chosen = (part.select(names) for part in parts)
+        at = 0
+        for ids, block in columns.batches(chosen, names, row):
+            if at + len(block) <= n:
+                spool.put(start + at, column, block)
+            known += [] if ids is None else [ids]
+            at += len(block)
+        if at != n:
+            raise FileError(f"{columns.file}: {at:,} rows where it says {n:,}. Is it whole?")
+        column += len(names) - (columns.ids in names)
+    at = start
+    for ids in known or [None] * -(-n // step):
+        size = min(step, start + n - at) if ids is None else len(ids)
+        yield ids, spool.rows(at, size)
+        at += size
 
 
 def _arrow(file: str) -> Iterator[Any]:

@@ -58,9 +58,8 @@ def open_table(file: str, ids: str | None) -> Table:
         layout = _layout(file, ids)
     features = tuple(name for name in layout.names if name != ids)
     dtype = np.dtype(np.float64)
-    return Table(
-        features if layout.named else None, dtype, _batches(file, layout, features, dtype, ids)
-    )
+    named = features if layout.named else None
+    return Table(named, dtype, lambda _: _batches(file, layout, features, dtype, ids))
 
 
 def _layout(file: str, ids: str | None) -> _Layout:

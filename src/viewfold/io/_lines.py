@@ -45,7 +45,7 @@ def open_table(file: str, ids: str | None) -> Table:
     check_numbers(file, texts, ids)
     features = tuple(key for key in keys if key != ids)
     Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
-    return Table(features, np.dtype(np.float64), _batches(file, features, ids))
+    return Table(features, np.dtype(np.float64), lambda _: _batches(file, features, ids))
 
 
 def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:

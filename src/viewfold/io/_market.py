@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
-from viewfold.io._source import Array, FileError, Source, reading
+from viewfold.io._source import FileError, FileView, reading
 from viewfold.io._sparse import as_csr
 
 
-def read_views(file: str, ids: str | None) -> dict[str, Source]:
+def read_views(file: str, ids: str | None) -> dict[str, FileView]:
     """Read the matrix of a file; its rows are known by their number."""
     with reading(file, "a Matrix Market file"), Unpacked(file, LONGEST_LINE) as raw:
         text = io.BufferedReader(raw, 2**20)
@@ -31,12 +32,12 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
             raise FileError(f"{file}: holds {field} numbers; expected real ones.")
         size = _size(text)
         if layout == "coordinate":
-            return {"": Source(as_csr(_sparse(file, text, size, field, symmetry), file))}
+            return {"": FileView(as_csr(_sparse(file, text, size, field, symmetry), file))}
         if layout != "array" or symmetry != "general":
             raise FileError(f"{file}: cannot read the layout {layout} {symmetry}. Use coordinates.")
         n, d = size
         (values,) = _columns(file, text, [np.float64], n * d)
-        return {"": Source(values.reshape((n, d), order="F"))}
+        return {"": FileView(values.reshape((n, d), order="F"))}
 
 
 def _size(text: Any) -> list[int]:

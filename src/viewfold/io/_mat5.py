@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError
+from viewfold.io._source import FileError
 
 _NUMBERS = {
     **{1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4"},

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io import _hdf5, _mat5
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, is_numeric, leave_out, reading, some
+from viewfold.io._source import FileError, FileView, is_numeric, leave_out, reading, some
 from viewfold.io._sparse import as_csr
 from viewfold.io._targets import as_target, is_target
 
@@ -21,7 +22,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USUAL = ("x", "data", "fea", "feature", "features", "views", "view")
 
 
-def read_views(file: str, ids: str | None) -> dict[str, Source]:
+def read_views(file: str, ids: str | None) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     with reading(file, "a MATLAB file"):
         variables = _variables(file)
@@ -29,7 +30,7 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
         leave_out(file, {name: _described(variables[name]) for name in unused}, views)
         # A vector of classes is no view, but it tells how many samples there are.
         target = _target(file, {name: variables[name] for name in unused})
-        return {name: Source(rows) for name, rows in _upright(file, views, target).items()}
+        return {name: FileView(rows) for name, rows in _upright(file, views, target).items()}
 
 
 def read_set(file: str) -> tuple[dict[str, Any], Array | None]:

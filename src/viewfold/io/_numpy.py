@@ -13,8 +13,9 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array, FileError, Source, leave_out, natural, reading, some
+from viewfold.io._source import FileError, FileView, leave_out, natural, reading, some
 from viewfold.io._sparse import as_csr
 from viewfold.io._targets import as_target, is_called_target, is_target
 
@@ -43,10 +44,10 @@ class _Header:
         return f"{self.dtype} of shape {self.shape}"
 
 
-def read_views(file: str, ids: str | None) -> dict[str, Source]:
+def read_views(file: str, ids: str | None) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     if not file.lower().endswith(".npy"):
-        return {name: Source(rows) for name, rows in _archive(file, _all_views).items()}
+        return {name: FileView(rows) for name, rows in _archive(file, _all_views).items()}
     with reading(file, "a NumPy array"):
         with open(file, "rb") as stream:
             if stream.read(2) == b"PK":
@@ -60,8 +61,8 @@ def read_views(file: str, ids: str | None) -> dict[str, Source]:
                 f"there are {rest:,}. Is the file whole?"
             )
         if not header.size:  # nothing can be mapped where nothing is
-            return {"": Source(np.empty(header.shape, header.dtype))}
-        return {"": Source(np.load(file, mmap_mode="r", allow_pickle=False))}
+            return {"": FileView(np.empty(header.shape, header.dtype))}
+        return {"": FileView(np.load(file, mmap_mode="r", allow_pickle=False))}
 
 
 def read_set(file: str) -> tuple[dict[str, Any], Array | None]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
+from viewfold._types import Array
+
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
 
 
@@ -26,7 +26,7 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Source:
+class FileView:
     """A view as a file holds it; `as_view` takes it from here.
 
     Parameters

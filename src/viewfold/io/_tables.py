@@ -16,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewfold._types import Array
 from viewfold.ids import MISSING
-from viewfold.io._source import Array, Batch, FileError, as_object, some
+from viewfold.io._source import Batch, FileError, as_object, some
+from viewfold.io._spool import Spool
 
 BATCH_BYTES = 16 * 2**20
 
@@ -32,13 +34,13 @@ class Table:
         Names of the columns other than the ids; None if the file has no names.
     dtype : dtype
         float32 if all features are single precision, else float64.
-    batches : iterator of (ids, ndarray)
-        The rows.
+    batches : callable
+        ``batches(spool)`` gives the rows; see `viewfold.io._spool.Batches`.
     """
 
     features: tuple[str, ...] | None
     dtype: np.dtype[Any]
-    batches: Iterator[Batch]
+    batches: Callable[[Spool], Iterator[Batch]]
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:

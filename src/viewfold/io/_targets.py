@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Array
 from viewfold.io._budget import Budget
-from viewfold.io._source import Array
 
 _NAMES = re.compile(r"y|gt|gnd|(ground)?truth|(true)?labels?|targets?|classes")
 

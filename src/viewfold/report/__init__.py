@@ -16,7 +16,7 @@ import pandas as pd
 
 from viewfold import __version__, plot
 from viewfold._output import PAGES, replacing
-from viewfold.plot import some
+from viewfold.plot import counted
 from viewfold.report._svg import marker, svg
 
 if TYPE_CHECKING:
@@ -90,11 +90,11 @@ def render(model: FoldingEstimator, *, title: str | None = None) -> str:
     environment.filters["count"] = "{:,}".format
     n, k = len(frame), len(model.cluster_centers_)
     return environment.from_string(text).render(
-        title=_printable(title) if title else f"{some(n, 'sample')} in {some(k, 'cluster')}",
+        title=_printable(title) if title else f"{counted(n, 'sample')} in {counted(k, 'cluster')}",
         version=__version__,
         method=type(model).__name__,
         n_samples=n,
-        drawn=plot.said_sample(min(n, plot.MOST_SAMPLES), n),
+        drawn=plot.counted_sample(min(n, plot.MOST_SAMPLES), n),
         complete=int(model.seen_.to_numpy().all(axis=1).sum()),
         moved=_moved(model),
         views=[_view(record) for record in model.views_],
@@ -111,8 +111,8 @@ def _figures(model: FoldingEstimator, frame: pd.DataFrame) -> dict[str, Any]:
     from markupsafe import Markup
 
     n, k, views = len(frame), len(model.cluster_centers_), len(model.views_)
-    clusters = some(k, "cluster")
-    drawn = plot.said_sample(min(n, plot.MOST_SAMPLES), n)
+    clusters = counted(k, "cluster")
+    drawn = plot.counted_sample(min(n, plot.MOST_SAMPLES), n)
     by_cluster = (5.2, 3.1) if k <= plot.MANY else (8.6, 2.8)
     figures = {
         "map": svg(
@@ -137,7 +137,7 @@ def _figures(model: FoldingEstimator, frame: pd.DataFrame) -> dict[str, Any]:
             lambda ax: plot.views_seen(model, ax),
             "seen",
             (8.6, 2.3 + 0.22 * views),
-            f"Bars and dots: which of {some(views, 'view')} the samples are in.",
+            f"Bars and dots: which of {counted(views, 'view')} the samples are in.",
         ),
     }
     if any(record.agreement is not None for record in model.views_):
@@ -152,7 +152,7 @@ def _figures(model: FoldingEstimator, frame: pd.DataFrame) -> dict[str, Any]:
             lambda ax: plot.label_flow(model, ax),
             "flow",
             (max(8.6, 0.75 * views), 5.0),
-            f"Ribbons: how samples went from cluster to cluster in {some(views - 1, 'fold')}.",
+            f"Ribbons: how samples went from cluster to cluster in {counted(views - 1, 'fold')}.",
         )
     return {name: Markup(figure) for name, figure in figures.items()}
 

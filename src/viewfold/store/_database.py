@@ -84,9 +84,20 @@ def reading(path: str | os.PathLike[str]) -> Iterator[duckdb.DuckDBPyConnection]
 
 
 @contextmanager
-def making(draft: Path, target: Path, layout: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Attach a new file as ``new``; errors name the file whose place it is to take."""
-    with understood(target, None), _database(draft, "new", layout) as db:
+def making(
+    draft: Path, target: Path, layout: str, *, copy: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach a new file as ``new``; errors name the file whose place it is to take.
+
+    To copy from that file, it is attached as well: as ``old``, to read only.
+    """
+    with (
+        understood(target, None),
+        _one_reader_at_a_time if copy else contextlib.nullcontext(),
+        _database(draft, "new", layout) as db,
+    ):
+        if copy:
+            _attach(db, target, "old", "READ_ONLY")
         _close(db)
         yield db
 
@@ -95,10 +106,14 @@ def making(draft: Path, target: Path, layout: str) -> Iterator[duckdb.DuckDBPyCo
 def _database(path: Path, name: str, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
     config: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     with duckdb.connect(":memory:", config=config) as db:
-        quoted = str(path).replace("'", "''")
-        db.execute(f"ATTACH '{quoted}' AS {name} (TYPE duckdb, {options})")
+        _attach(db, path, name, options)
         db.execute(f"SET threads = {THREADS}")
         yield db
+
+
+def _attach(db: duckdb.DuckDBPyConnection, path: Path, name: str, options: str) -> None:
+    quoted = str(path).replace("'", "''")
+    db.execute(f"ATTACH '{quoted}' AS {name} (TYPE duckdb, {options})")
 
 
 def _close(db: duckdb.DuckDBPyConnection) -> None:

@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from viewfold.core.state import State
 
 
-def write(path: str | os.PathLike[str], state: State, *, before: State | None = None) -> None:
+def write(
+    path: str | os.PathLike[str],
+    state: State,
+    *,
+    before: State | None = None,
+    unchanged: bool = False,
+) -> None:
     """Write a file, or replace one, in a single step.
 
     Parameters
@@ -37,20 +43,24 @@ def write(path: str | os.PathLike[str], state: State, *, before: State | None = 
         What to write.
     before : State, optional
         The state that `undo` returns to.
+    unchanged : bool, default=False
+        Whether that is the state which the file holds now: then its tables are copied.
     """
     target = Path(os.path.realpath(path))
+    copy = unchanged and target.exists()
     with own_turn(target) as turn, understood(target, None):
         if target.exists():
             check_is_ours(target)
         try:
             with (
                 replacing(target, ready=turn.check) as draft,
-                making(draft, target, _layout(state)) as db,
+                making(draft, target, _layout(state), copy=copy) as db,
             ):
                 _put(db, "main", state)
                 if before is not None:
                     db.execute("CREATE SCHEMA new.undo")
-                    _put(db, "undo", before)
+                    if not (copy and _copied(db, target)):
+                        _put(db, "undo", before)
                 db.execute("CHECKPOINT new")
         except FileNotFoundError:
             turn.check()  # another writer that should not be there may have cleared the folder
@@ -130,6 +140,25 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State) -> None:
         db.register("incoming", table)
         db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM incoming")
         db.unregister("incoming")
+    _add_history(db, schema)
+
+
+def _copied(db: duckdb.DuckDBPyConnection, target: Path) -> bool:
+    """Copy the state of a file to where undo looks for it, with its digests.
+
+    False if the file has an earlier format: both states of a file have the same one.
+    """
+    catalogue = _catalogue.check(db, FORMAT)
+    if catalogue.version != FORMAT:
+        return False
+    check_schema(db, catalogue, "main", target)
+    for name in _catalogue.FORMATS[FORMAT]:
+        db.execute(f"CREATE TABLE new.undo.{name} AS FROM old.main.{name}")
+    _add_history(db, "undo")
+    return True
+
+
+def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 

@@ -111,7 +111,7 @@ def edit(
             undone = _to_return_to(path, before, after)
             if undone is not None and not model.keep_encoders:
                 undone = _private(undone)
-            write(path, after, before=undone)
+            write(path, after, before=undone, unchanged=undone is before)
 
 
 def undo(

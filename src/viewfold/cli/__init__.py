@@ -1,0 +1,75 @@
+"""The command line: files in, one line about what happened, data on standard output.
+
+Every command is a few lines around the library. Only typer is imported before a command runs, so
+that ``viewfold --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from viewfold import __version__
+from viewfold.bench.cli import app as bench
+from viewfold.cli._change import add, extend, forget, init, undo
+from viewfold.cli._main import run
+from viewfold.cli._show import (
+    datasets,
+    demo,
+    export,
+    history,
+    labels,
+    predict,
+    report,
+    status,
+    verify,
+)
+
+__all__ = ["add", "app", "labels", "main", "report"]
+
+app = typer.Typer(
+    name="viewfold",
+    help="Cluster samples whose views arrive one after the other, with gaps, and are then gone.",
+    epilog="Begin with: viewfold add patients.vf labs.csv --id patient --clusters 10",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(bench, name="bench", help="The paper's experiments, on your data.")
+
+EXAMPLES: dict[Callable[..., None], str] = {
+    init: "patients.vf --clusters 10",
+    add: "patients.vf labs.parquet --id patient --clusters 10",
+    labels: "patients.vf -o clusters.csv",
+    status: "patients.vf",
+    predict: "patients.vf new.csv --id patient --view labs",
+    extend: "patients.vf new.csv --id patient --view labs",
+    forget: "patients.vf p17 p42",
+    undo: "patients.vf",
+    history: "patients.vf --id p17",
+    verify: "patients.vf",
+    report: "patients.vf -o report.html",
+    export: "patients.vf -o patients.parquet",
+    datasets: "--json",
+    demo: "/tmp/try",
+}
+"""The commands, in the order of ``--help``, each with what could follow it."""
+
+for command, line in EXAMPLES.items():
+    app.command(epilog=f"Example: viewfold {command.__name__} {line}")(command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"viewfold {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; an error is one line, or an object with --json, and an exit code."""
+    run(app)

@@ -1,0 +1,267 @@
+"""Commands that change a state file: init, add, extend, forget, undo."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viewfold._console import progress, say, tell
+from viewfold.cli._files import ids_option, known_view, read_views
+from viewfold.cli._options import (
+    Clusters,
+    Id,
+    Json,
+    Kind,
+    Method,
+    MinShared,
+    NoId,
+    Private,
+    Seed,
+    Similar,
+    SimilarIds,
+    State,
+    ViewName,
+    Wait,
+)
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
+
+
+def init(
+    state: State,
+    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters.", min=1)],
+    method: Kind = Method.viewfold,
+    seed: Seed = 0,
+    private: Private = False,
+    as_json: Json = False,
+) -> None:
+    """Make an empty state file."""
+    if state.exists():
+        raise ValueError(f"{state} exists. Choose another name, or add views to it.")
+    _new_model(clusters, method, seed, private).save(state)
+    tell(
+        as_json,
+        {"file": str(state), "method": method.value, "clusters": clusters, "private": private},
+        f"{state} is ready for its first view: viewfold add {state} FILE --id COLUMN",
+    )
+
+
+def add(
+    state: State,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The view: a file, folder or glob.")],
+    id_column: Id = None,
+    no_id: NoId = False,
+    similar_ids: SimilarIds = Similar.refuse,
+    min_shared: MinShared = None,
+    view: ViewName = None,
+    clusters: Clusters = None,
+    method: Kind = Method.viewfold,
+    seed: Seed = 0,
+    private: Private = False,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Fold a view into a state file, which is made if it is not there.
+
+    The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, NumPy, MATLAB, AnnData,
+    MuData and Matrix Market files are read; of a file that holds several views, all are folded.
+    """
+    from viewfold.store import edit
+
+    started = perf_counter()
+    least = None if min_shared is None else _share(min_shared)
+    new = None
+    if not state.exists():
+        if clusters is None:
+            raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
+        new = _new_model(clusters, method, seed, private)
+    with progress(f"reading {file}") as step:
+        views = read_views(file, ids_option(id_column, no_id), view)
+        step(f"waiting for {state}")
+        with edit(state, new=new, wait=wait) as model:
+            removed = _set(model, clusters, private)
+            folds = []
+            for one in views:
+                step(f"folding {one.name}")
+                model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
+                folds.append(_fold_summary(model))
+            step(f"writing {state}")
+    for fold in folds:
+        say(_fold_line(fold))
+    if removed:
+        say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
+    seconds = round(perf_counter() - started, 3)
+    tell(
+        as_json,
+        {
+            "file": str(state),
+            "folds": folds,
+            "clusters": model.n_clusters,
+            "private": not model.keep_encoders,
+            "encoders_removed": removed,
+            "seconds": seconds,
+        },
+        f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
+        f"{len(model.views_)} ({seconds:.1f} s).",
+    )
+
+
+def extend(
+    state: State,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
+    id_column: Id = None,
+    similar_ids: SimilarIds = Similar.refuse,
+    view: ViewName = None,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Add new samples of a known view. Nobody else moves."""
+    from viewfold.store import edit
+
+    with progress(f"reading {file}"), edit(state, wait=wait) as model:
+        (rows,) = read_views(file, id_column, known_view(model, view))
+        model.extend(rows, view=rows.name, similar_ids=similar_ids.value)
+    tell(
+        as_json,
+        {"file": str(state), "view": rows.name, "new": len(rows.ids), "samples": model.ids_.size},
+        f"{len(rows.ids):,} samples of {rows.name} are new; {model.ids_.size:,} in all.",
+    )
+
+
+def forget(
+    state: State,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Samples.")] = None,
+    listed: Annotated[
+        Path | None, typer.Option("--from", help="A text file with one id per line.")
+    ] = None,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Remove samples for good: from the state, its history, and what undo returns to."""
+    from viewfold.store import edit
+
+    gone = list(ids or [])
+    if listed is not None:
+        gone += [line.strip() for line in listed.read_text().splitlines() if line.strip()]
+    if not gone:
+        raise ValueError("Whom? Give ids, or a file of ids with --from.")
+    with edit(state, wait=wait) as model:
+        model.forget(_as_known(model, gone))
+    tell(
+        as_json,
+        {"file": str(state), "forgotten": len(set(gone)), "samples": int(model.ids_.size)},
+        f"{len(set(gone)):,} samples are forgotten; {model.ids_.size:,} are left.",
+    )
+
+
+def undo(
+    state: State,
+    entry: Annotated[
+        int | None,
+        typer.Option("--entry", help="The entry of the log to take back.", metavar="N"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Take the last change back, if it is not a forget. One change can be taken back."""
+    from viewfold.store import queries
+
+    _, taken = queries.undoing(state, entry)
+    said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise ValueError(f"This would take back {said}. Say --yes if it should.")
+        if not _agreed(f"Take back {said}?"):
+            say("Nothing was changed.")
+            raise typer.Exit(1)
+    from viewfold.store import undo as take_back
+
+    # What was named is what is taken back, whatever another writer did in the meantime.
+    model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
+    names = [record.name for record in model.views_] if hasattr(model, "labels_") else []
+    samples = int(model.ids_.size) if names else 0
+    tell(
+        as_json,
+        {
+            "file": str(state),
+            "undone": [event.entry for event in taken],
+            "views": names,
+            "samples": samples,
+        },
+        f"Took back {said}. {state} is at {samples:,} samples and the views "
+        f"{', '.join(names) or '(none)'}.",
+    )
+
+
+def _new_model(clusters: int, method: Method, seed: int, private: bool) -> FoldingEstimator:
+    from viewfold.estimators import FCMVC, ViewFold
+
+    kind = ViewFold if method is Method.viewfold else FCMVC
+    return kind(clusters, random_state=seed, keep_encoders=not private)
+
+
+def _share(text: str) -> float:
+    """Return a number of samples, or a part of them for a percentage."""
+    number = text.strip().removesuffix("%")
+    try:
+        return float(number) / 100 if text.strip().endswith("%") else int(number)
+    except ValueError:
+        raise ValueError(
+            f"--min-shared {text!r} is no number. Give one such as 100, or 50%."
+        ) from None
+
+
+def _as_known(model: FoldingEstimator, ids: list[str]) -> list[Any]:
+    """Return ids from the command line as the model knows them: as numbers, if it does."""
+    known = set(model.ids_.tolist())
+    found = [i if i in known else int(i) if i.lstrip("-").isdecimal() else i for i in ids]
+    unknown = [i for i in found if i not in known]
+    if unknown:
+        raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was done.")
+    return found
+
+
+def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
+    """Return who came, who was there before, and who moved."""
+    i = which % len(model.views_)
+    record = model.views_[i]
+    known, seen = model.history_.iloc[:, i] >= 0, model.seen_.iloc[:, i]
+    return {
+        "view": record.name,
+        "samples": record.n_samples,
+        "features": record.n_features,
+        "new": record.n_new,
+        "shared": record.n_shared,
+        "unseen": int((known & ~seen).sum()),
+        "moved": len(model.movers(i)),
+    }
+
+
+def _fold_line(fold: dict[str, Any]) -> str:
+    return (
+        "{view}: {samples:,} samples × {features:,} features; {new:,} new, {shared:,} shared, "
+        "{unseen:,} known ones not in it; {moved:,} changed cluster."
+    ).format(**fold)
+
+
+def _set(model: FoldingEstimator, clusters: int | None, private: bool) -> list[str]:
+    """Set parameters before a fold; return the views whose encoders it will remove."""
+    if clusters is not None:
+        model.set_params(n_clusters=clusters)
+    if private:
+        model.set_params(keep_encoders=False)
+    views = model.views_ if hasattr(model, "labels_") and not model.keep_encoders else ()
+    return [record.name for record in views if record.encoder is not None]
+
+
+def _agreed(question: str) -> bool:
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:  # no answer is no
+        return False

@@ -1,0 +1,86 @@
+"""What commands read and write besides the state file: views in, tables out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from viewfold import _output
+from viewfold._choice import which_view
+from viewfold._console import print_json, tell
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from viewfold.estimators import FoldingEstimator
+    from viewfold.view import View
+
+
+def ids_option(column: str | None, none: bool) -> str | bool | None:
+    """Return what is said about ids: their column, that there are none (False), or nothing."""
+    if none and column is not None:
+        raise ValueError("--id names a column of ids, --no-id says that there is none. Choose one.")
+    return False if none else column
+
+
+def read_views(file: str, id_column: str | bool | None, name: str | None) -> list[View]:
+    """Return the views of a file; one of them, if a name is given."""
+    from viewfold.view import as_view, as_views
+
+    if name is None:
+        return as_views(file, ids=id_column)
+    return [as_view(file, ids=id_column, name=name)]
+
+
+def known_view(model: FoldingEstimator, view: str | None) -> str:
+    """Return the name of the view that rows belong to."""
+    if not hasattr(model, "labels_"):
+        raise ValueError("No view was folded yet: nothing is known about any.")
+    names = [record.name for record in model.views_]
+    return names[which_view(names, view, "the state holds")]
+
+
+def load_model(state: Path) -> FoldingEstimator:
+    from viewfold.store import load
+
+    return load(state)
+
+
+def check_output(output: Path | None, *inputs: Path | str) -> None:
+    """Refuse a place to write to before any work is done."""
+    if output is not None:
+        _output.check(output, _output.TABLES, inputs)
+
+
+def folded_table(state: Path, table: pa.Table | None) -> pa.Table:
+    if table is None:
+        raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
+    return table
+
+
+def as_table(frame: pd.DataFrame) -> pa.Table:
+    """Return a frame with ids that are numbers, texts or both as other tables have them."""
+    import pyarrow as pa
+
+    plain = frame.reset_index()
+    if plain["id"].dtype == object:
+        plain.insert(1, "id_is_int", [isinstance(i, int) for i in plain["id"]])
+        plain["id"] = plain["id"].astype(str)
+    return pa.Table.from_pandas(plain, preserve_index=False)
+
+
+def deliver(table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: str) -> None:
+    """Write a table to a file, or to standard output as CSV or JSON."""
+    if output is not None:
+        _output.write_table(table, output, [state, *inputs], private=state)
+        tell(
+            as_json,
+            {"file": str(output), "samples": len(table)},
+            f"{output} is written: {len(table):,} rows.",
+        )
+    elif as_json:
+        names = _output.names(table)
+        print_json([dict(zip(names, row, strict=True)) for row in _output.rows(table)])
+    else:
+        _output.print_table(table)

@@ -1,0 +1,56 @@
+"""Run a command; whatever goes wrong becomes one line, or one object, and an exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+
+from viewfold import errors
+from viewfold._console import print_json, say
+from viewfold.store._replace import replaced
+
+
+def run(app: Callable[..., object]) -> None:
+    """Run the command line and end the process with an exit code."""
+    warnings.showwarning = lambda message, *_, **__: say(f"viewfold: note: {_one_line(message)}")
+    replaced.clear()
+    try:
+        code = app(standalone_mode=False)
+        if code == errors.INTERRUPTED[1]:  # typer keeps Ctrl-C to itself
+            code = _fail(KeyboardInterrupt())
+    except (Exception, KeyboardInterrupt) as error:
+        code = _fail(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(error: BaseException) -> int:
+    """Say what went wrong, to a person or a program; return the exit code."""
+    code, exit_code = errors.code_of(error)
+    message = _one_line(error) or type(error).__name__
+    shown = f"viewfold: {message}"
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+        code, exit_code = errors.INTERRUPTED
+        message = "interrupted; nothing was changed." if not replaced else "interrupted."
+        shown = f"viewfold: {message}"
+    elif hasattr(error, "format_message"):  # of typer: a wrong option or argument
+        code, exit_code = errors.USAGE
+        message = error.format_message()
+        shown = message if "Usage:" in message else f"viewfold: {_one_line(message)} See --help."
+    elif code == errors.ViewfoldError.code:
+        traceback.print_exception(error)
+        shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
+    if replaced:
+        shown += f" Written before that: {', '.join(path.name for path in replaced)}."
+    if "--json" in sys.argv[1:]:
+        written = [str(path) for path in replaced]
+        facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
+        print_json({"error": facts})
+    else:
+        say(shown)
+    return exit_code
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())

@@ -1,0 +1,77 @@
+"""The options and arguments that several commands have."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Method(StrEnum):
+    """The estimators, by the names that the command line has for them."""
+
+    viewfold = "viewfold"
+    fcmvc = "fcmvc"
+
+
+class Similar(StrEnum):
+    """What to do with ids that are almost the same."""
+
+    refuse = "refuse"
+    match = "match"
+    new = "new"
+
+
+State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
+Id = Annotated[
+    str | None,
+    typer.Option("--id", help="The column that holds the sample ids.", metavar="COLUMN"),
+]
+NoId = Annotated[
+    bool,
+    typer.Option("--no-id", help="No column holds ids: samples are known by their row number."),
+]
+SimilarIds = Annotated[
+    Similar,
+    typer.Option(
+        "--similar-ids",
+        help="Ids that differ only in case, space, leading zeros or accents as written: refuse "
+        "them, match them with the known ones, or take them for new samples.",
+    ),
+]
+MinShared = Annotated[
+    str | None,
+    typer.Option(
+        "--min-shared",
+        help="Refuse a view of which fewer samples are known, for instance 100 or 50%.",
+        metavar="N|P%",
+    ),
+]
+ViewName = Annotated[
+    str | None,
+    typer.Option(
+        "--view",
+        help="What the view is called (the file's name if not given); of a file that holds "
+        "several views, the one to take.",
+        metavar="NAME",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
+Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
+Kind = Annotated[Method, typer.Option("--method", help="ViewFold, or the paper's FCMVC-IV.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
+Private = Annotated[
+    bool,
+    typer.Option(
+        "--private",
+        help="Keep no encoders, those of earlier views included; then there is no predict. See "
+        "docs/privacy.md for what a file still tells.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="Write here (.csv, .tsv, .parquet, .jsonl) instead."),
+]

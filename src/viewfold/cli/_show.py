@@ -1,0 +1,217 @@
+"""Commands that leave a state file as it is: what it holds, and what it says of new samples."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viewfold import _output, errors
+from viewfold._choice import which_view
+from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold.cli._files import (
+    as_table,
+    check_output,
+    deliver,
+    folded_table,
+    ids_option,
+    known_view,
+    load_model,
+    read_views,
+)
+from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
+
+if TYPE_CHECKING:
+    from viewfold.core.log import Event
+    from viewfold.estimators import FoldingEstimator
+
+
+def labels(state: State, output: Output = None, as_json: Json = False) -> None:
+    """Print the cluster of every sample, with its confidence and number of views."""
+    from viewfold.store import queries
+
+    check_output(output, state)
+    deliver(folded_table(state, queries.labels(state)), output, as_json, state)
+
+
+def status(state: State, as_json: Json = False) -> None:
+    """Tell what a state file holds."""
+    from viewfold.store import queries
+
+    found = queries.status(state)
+    facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
+    if as_json:
+        print_json(facts)
+        return
+    typer.echo(
+        f"{state}: {facts['method']}, {facts['samples']:,} samples in {facts['clusters']} "
+        f"clusters, {facts['bytes'] / 1e6:.1f} MB"
+    )
+    if facts["views"]:
+        sizes = enumerate(facts["cluster_sizes"])
+        typer.echo("cluster sizes: " + ", ".join(f"{i}: {n:,}" for i, n in sizes))
+        print_rows(facts["views"])
+    else:
+        typer.echo("no view yet")
+
+
+def predict(
+    state: State,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
+    id_column: Id = None,
+    no_id: NoId = False,
+    view: ViewName = None,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Print the cluster of samples that were never folded; the file stays as it is."""
+    check_output(output, state, file)
+    model = load_model(state)
+    with progress(f"reading {file}"):
+        (rows,) = read_views(file, ids_option(id_column, no_id), known_view(model, view))
+        frame = model.predict_frame(rows, view=rows.name)
+    deliver(as_table(frame), output, as_json, state, file)
+
+
+def history(
+    state: State,
+    sample: Annotated[
+        str | None, typer.Option("--id", help="One sample's way.", metavar="ID")
+    ] = None,
+    moved: Annotated[
+        str | None, typer.Option("--moved", help="Who moved when this view came.", metavar="VIEW")
+    ] = None,
+    output: Output = None,
+    as_json: Json = False,
+) -> None:
+    """Print the log: what every change did, where one sample went, or who moved when."""
+    from viewfold.store import queries
+
+    check_output(output, state)
+    if moved is not None:
+        which_view(queries.names(state), moved, f"{state} holds")
+        deliver(queries.movers(state, moved), output, as_json, state)
+        return
+    if sample is not None:
+        rows = queries.way(state, sample)
+        if not rows:
+            raise ValueError(f"Unknown samples: [{sample!r}].")
+    else:
+        rows = [_entry(event) for event in queries.log(state)]
+    if output is not None:
+        import pyarrow as pa
+
+        deliver(pa.Table.from_pylist(rows), output, as_json, state)
+    elif as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(rows)
+    else:
+        say(f"{state} is empty: nothing was done to it yet.")
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="STATE.vf", help="The file.")],
+    as_json: Json = False,
+) -> None:
+    """Read everything in a state file and tell what is wrong, and what can be saved."""
+    from viewfold.store import verify as look_over
+
+    found = look_over(file)
+    if as_json:
+        facts = {"file": str(file), "whole": found.whole}
+        print_json({**facts, "problems": found.problems, "rescue": found.rescue})
+    elif found.whole:
+        say(f"{file} is whole.")
+    else:
+        for line in (*found.problems, *found.rescue):
+            say(line)
+    if not found.whole:
+        raise typer.Exit(errors.DamagedFileError.exit_code)
+
+
+def report(
+    state: State,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option("--title", help="Its title.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page that shows the clusters; it opens offline."""
+    _output.check(output, _output.PAGES, [state])
+    from viewfold.report import write
+
+    with progress(f"drawing {output}"):
+        model = _folded(state, load_model(state))
+        write(model, output, title=title or state.stem)
+    size = output.stat().st_size
+    tell(
+        as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."
+    )
+
+
+def export(
+    state: State,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="A .parquet, .csv, .tsv or .jsonl file.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Write everything known of every sample: cluster, confidence, views, history, embedding."""
+    from viewfold.store import queries
+
+    check_output(output, state)
+    table = folded_table(state, queries.everything(state))
+    _output.write_table(table, output, [state], private=state)
+    columns = _output.names(table)[1:]
+    tell(
+        as_json,
+        {"file": str(output), "samples": len(table), "columns": columns},
+        f"{output} is written: {len(table):,} samples, {len(columns)} columns.",
+    )
+
+
+def datasets(as_json: Json = False) -> None:
+    """List the paper's data sets: what is known of each, and where to get it."""
+    from dataclasses import asdict
+
+    from viewfold.datasets import catalogue
+
+    rows = [asdict(entry) for entry in catalogue()]
+    if as_json:
+        print_json(rows)
+        return
+    sizes = ("name", "samples", "views", "classes", "features")
+    print_rows([{name: row[name] for name in sizes} for row in rows])
+    for row in rows:
+        typer.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where to leave the results.")] = Path("."),
+    as_json: Json = False,
+) -> None:
+    """Fold six views of handwritten digits, with samples missing; leave labels and a report."""
+    from contextlib import redirect_stdout
+
+    from viewfold.demo import tell
+
+    if not as_json:
+        tell(folder)
+        return
+    with redirect_stdout(sys.stderr):
+        accuracy = tell(folder)
+    print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
+
+
+def _folded(state: Path, model: FoldingEstimator) -> FoldingEstimator:
+    """Return the model, if there is anything in it."""
+    if not hasattr(model, "labels_"):
+        raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
+    return model
+
+
+def _entry(event: Event) -> dict[str, Any]:
+    """Return an entry of the log, with the names that the command line has for counts."""
+    return {name.removeprefix("n_"): value for name, value in vars(event).items()}

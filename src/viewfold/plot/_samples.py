@@ -1,0 +1,206 @@
+"""Figures of samples and clusters: the map, sizes and confidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._types import Array
+from viewfold.core.sampling import draw
+from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.linalg import unit_rows
+from viewfold.plot._style import (
+    MANY,
+    annotate,
+    axes_or_new,
+    background,
+    cluster_axis,
+    cluster_colour,
+    darker,
+    mark,
+    tag_cluster,
+)
+from viewfold.plot._words import counted_sample, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from viewfold.estimators import FoldingEstimator
+
+MOST_SAMPLES = 2000
+"""How many samples the map shows at most; it takes three seconds or so."""
+
+
+def sample_map(
+    model: FoldingEstimator, ax: Axes | None = None, *, most: int = MOST_SAMPLES
+) -> Axes:
+    """Draw a map on which samples with similar rows of the consensus are neighbours.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `ViewFold` or `FCMVC`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+    most : int, default=2000
+        Of more samples than this, so many are drawn at random: always the same ones.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    The map is a t-SNE of the consensus that knows nothing of the clusters: where they look apart,
+    they are. It keeps neighbours together; distances between groups and their areas mean little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold, plot
+    >>> rng = np.random.default_rng(0)
+    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    >>> ax = plot.sample_map(model)
+    >>> ax.figure.savefig("map.svg")  # doctest: +SKIP
+    >>> ax.get_xlabel()
+    '60 samples'
+    """
+    drawn = draw(LocalEngine(), model.ids_, most, seed=0, purpose="plot")
+    place, labels = _layout(model.embedding_[drawn]), model.labels_[drawn]
+    ax = axes_or_new(ax, (7, 6))
+    present = np.unique(labels)
+    for c in present:
+        points = place[labels == c]
+        ax.plot(*points.T, linestyle="none", label=f"cluster {c}", gid=f"cluster{c}.points")
+        ax.lines[-1].set(**mark(c, 4 if len(drawn) > 300 else 6))
+    for c in present:
+        points = place[labels == c]
+        # A mean may lie in the middle of others; the point next to the median does not.
+        middle = points[np.argmin(((points - np.median(points, axis=0)) ** 2).sum(axis=1))]
+        tag_cluster(ax, middle, int(c), many=len(present) > MANY)
+    ax.set(xticks=[], yticks=[], xlabel=counted_sample(len(drawn), model.ids_.size))
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
+    """Draw how many samples each cluster has.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `ViewFold` or `FCMVC`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold, plot
+    >>> rng = np.random.default_rng(0)
+    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    >>> ax = plot.cluster_sizes(model)
+    >>> int(sum(bar.get_height() for bar in ax.patches))
+    60
+    """
+    sizes = sizes_of(model)
+    ax = axes_or_new(ax, (6, 4))
+    for c, size in enumerate(sizes):
+        (bar,) = ax.bar(
+            c, size, width=0.75, color=cluster_colour(c), edgecolor=darker(cluster_colour(c))
+        )
+        bar.set(gid=f"cluster{c}.size", linewidth=0.6 if len(sizes) <= MANY else 0)
+        if len(sizes) <= 20:
+            turn = 90 if len(sizes) > 12 else 0
+            annotate(ax, (c, size), short(size), offset=(0, 3), ha="center", va="bottom", turn=turn)
+    ax.margins(y=0.16 if 12 < len(sizes) <= 20 else 0.1)
+    ax.set_ylabel("samples")
+    ax.yaxis.set_major_formatter(lambda value, _: short(value))
+    cluster_axis(ax, len(sizes))
+    return ax
+
+
+def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
+    """Draw how clear the clusters of the samples are.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        `ViewFold` or `FCMVC`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    Confidence is 0 halfway between two clusters and 1 at the centre of one. Of each cluster, the
+    thin line holds nine samples out of ten, the thick one the middle half, and the mark is the
+    median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold, plot
+    >>> rng = np.random.default_rng(0)
+    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    >>> plot.confidence(model).get_ylabel()
+    'confidence'
+    """
+    return draw_confidence(model.to_frame(), len(model.cluster_centers_), ax)
+
+
+def draw_confidence(frame: pd.DataFrame, n_clusters: int, ax: Axes | None = None) -> Axes:
+    """Draw `confidence` from the table of all samples, for those who have it already."""
+    ax = axes_or_new(ax, (6, 4))
+    thick = 7 if n_clusters <= MANY else 2.5
+    for c, own in frame.groupby("cluster")["confidence"]:
+        low, first, middle, third, high = own.quantile([0.05, 0.25, 0.5, 0.75, 0.95])
+        line: dict[str, Any] = {"color": cluster_colour(int(c)), "solid_capstyle": "butt"}
+        ax.plot([c, c], [low, high], linewidth=thick / 4, gid=f"cluster{c}.most", **line)
+        ax.plot([c, c], [first, third], linewidth=thick, gid=f"cluster{c}.half", **line)
+        ax.plot(c, middle, gid=f"cluster{c}.median")
+        hollow = {"markerfacecolor": background(ax), "markeredgewidth": 1, "clip_on": False}
+        ax.lines[-1].set(**mark(int(c), thick + 1) | hollow)
+    ax.set(ylim=(0, 1), ylabel="confidence")
+    cluster_axis(ax, n_clusters)
+    return ax
+
+
+def sizes_of(model: FoldingEstimator) -> NDArray[np.intp]:
+    """Return the number of samples of each cluster, also of those that are empty."""
+    return np.bincount(model.labels_, minlength=len(model.cluster_centers_))
+
+
+def _layout(rows: Array) -> Array:
+    """Return a place in the plane for each row: t-SNE from the two principal directions."""
+    from sklearn.manifold import TSNE
+
+    rows = unit_rows(rows.astype(np.float64))
+    # t-SNE magnifies round-off: with the number of threads, the map would change.
+    with all_on_one_thread():
+        U, s, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+        plane = np.zeros((len(rows), 2))
+        plane[:, : s.size] = (U * s)[:, :2]
+        spread = plane[:, 0].std()
+        if len(rows) <= 10 or spread < 1e-9:  # too few neighbours, or all the same
+            return plane
+        tsne = TSNE(
+            init=plane / spread * 1e-4,
+            perplexity=min(20, (len(rows) - 1) / 3),
+            max_iter=400,
+            angle=0.8,
+            random_state=0,
+            n_jobs=1,
+        )
+        return np.asarray(tsne.fit_transform(rows))

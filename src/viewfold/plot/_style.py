@@ -1,0 +1,111 @@
+"""Colours, marks and small texts that all figures share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from viewfold._types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, which colour-blind people can tell apart, with violet in place of yellow
+# and black, which vanish on light or dark paper. Seven colours and eight shapes have no common
+# divisor: clusters next to each other differ in both, and the first 56 pairs are all different.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8250df")
+
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+GREY = "#8a919c"
+"""Whatever is not one cluster: samples not seen yet, clusters taken together."""
+MANY = 30
+"""Above how many clusters marks are smaller and bars have no edges."""
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return the given Axes, or those of a new figure of pyplot, which notebooks show."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+    return made
+
+
+def cluster_colour(cluster: int | str) -> str:
+    """Return the colour of a cluster; what is not one cluster is called by a text, and grey."""
+    return GREY if isinstance(cluster, str) else COLOURS[cluster % len(COLOURS)]
+
+
+def darker(colour: str) -> tuple[float, float, float]:
+    """Return the colour of an edge: light fills alone would be hard to see on white."""
+    from matplotlib.colors import to_rgb
+
+    r, g, b = (0.65 * part for part in to_rgb(colour))
+    return r, g, b
+
+
+def mark(c: int, size: float) -> dict[str, Any]:
+    """Return how a cluster is marked."""
+    marker = MARKERS[c % len(MARKERS)]
+    return {
+        "marker": marker,
+        "markersize": 1.5 * size if marker == "*" else size,  # a star is mostly rays
+        "markerfacecolor": cluster_colour(c),
+        "markeredgecolor": darker(cluster_colour(c)),
+        "markeredgewidth": 0.4,
+    }
+
+
+def text_colour() -> str:
+    """Return the colour of text, which is light where people like their figures dark."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def background(ax: Axes) -> Any:
+    """Return the colour that figures are drawn on."""
+    return ax.get_facecolor()
+
+
+def annotate(
+    ax: Axes,
+    at: tuple[float, float],
+    text: str,
+    *,
+    offset: tuple[float, float],
+    ha: str,
+    va: str,
+    turn: float = 0,
+    size: float = 8,
+) -> None:
+    """Write something small at some points' distance from a place."""
+    ax.annotate(
+        text,
+        at,
+        xytext=offset,
+        textcoords="offset points",
+        ha=ha,
+        va=va,
+        rotation=turn,
+        fontsize=size,
+    )
+
+
+def tag_cluster(ax: Axes, at: Array, c: int, many: bool) -> None:
+    """Write a cluster's number on a little tag: above its middle if it could hide a small one."""
+    tag = {"boxstyle": "round,pad=0.2", "facecolor": background(ax), "edgecolor": cluster_colour(c)}
+    up, size = (9, 6) if many else (0, 8)
+    tag["linewidth"] = 0.6 if many else 1
+    text = ax.annotate(str(c), (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
+    text.set(ha="center", va="center", size=size, weight="bold", gid=f"cluster{c}.tag")
+
+
+def cluster_axis(ax: Axes, n_clusters: int) -> None:
+    """Let x be the clusters, with as many numbers as can be read."""
+    names = range(0, n_clusters, 1 if n_clusters <= MANY else 5 * -(-n_clusters // 100))
+    ax.set_xticks(names, [str(c) for c in names], fontsize=8 if n_clusters > 20 else None)
+    ax.set(xlim=(-0.6, n_clusters - 0.4), xlabel="cluster")
+    ax.tick_params(bottom=False)
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,58 @@
+"""Numbers and names as figures and reports write them."""
+
+from __future__ import annotations
+
+
+def counted(number: int, what: str) -> str:
+    """Say how many of something there are.
+
+    Examples
+    --------
+    >>> from viewfold.plot._words import counted
+    >>> counted(1, "view"), counted(1797, "sample")
+    ('1 view', '1,797 samples')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def counted_sample(drawn: int, n: int) -> str:
+    """Say how many of the samples a picture shows.
+
+    Examples
+    --------
+    >>> from viewfold.plot._words import counted_sample
+    >>> counted_sample(1797, 1797), counted_sample(2000, 1000000)
+    ('1,797 samples', 'a sample of 2,000 of 1,000,000')
+    """
+    if drawn == n:
+        return counted(n, "sample")
+    return f"a sample of {drawn:,} of {n:,}"
+
+
+def short(number: float) -> str:
+    """Write a number so that it fits above a bar.
+
+    Examples
+    --------
+    >>> from viewfold.plot._words import short
+    >>> [short(n) for n in (0, 1234, 9999, 12345, 100000, 999999, 2500000, 0.5)]
+    ['0', '1,234', '9,999', '12.3k', '100k', '1M', '2.5M', '0.5']
+    """
+    if abs(number) < 10_000:
+        return f"{number:,.4g}" if number != int(number) else f"{int(number):,}"
+    if abs(number) < 999_500:
+        return f"{number / 1000:.3g}k"
+    return f"{number / 1e6:,.3g}M" if abs(number) < 1e9 else f"{number:.2g}"
+
+
+def shorten(name: str, most: int = 28) -> str:
+    """Return a name that fits next to an axis: the middle of a long one is left out.
+
+    Examples
+    --------
+    >>> from viewfold.plot._words import shorten
+    >>> shorten("gene expression, tumour, batch 2024-07", 20)
+    'gene expre…h 2024-07'
+    """
+    name = "".join(letter if letter.isprintable() else " " for letter in name)
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"

@@ -1,0 +1,31 @@
+"""Views: sample ids, a matrix with a row for each of them, and a name.
+
+Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error that says what is
+wrong and what to do. Nothing behind this door sees a file, a DataFrame, a NaN or a duplicate id.
+"""
+
+from viewfold.view._cells import LARGEST, LARGEST_SINGLE, without_absent
+from viewfold.view._open import (
+    as_view,
+    as_views,
+    is_view_like,
+    named_views,
+    open_view,
+    opened,
+    own_name,
+)
+from viewfold.view._view import View
+
+__all__ = [
+    "LARGEST",
+    "LARGEST_SINGLE",
+    "View",
+    "as_view",
+    "as_views",
+    "is_view_like",
+    "named_views",
+    "open_view",
+    "opened",
+    "own_name",
+    "without_absent",
+]

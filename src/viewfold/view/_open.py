@@ -1,0 +1,196 @@
+"""Everything users hold becomes a `View` (`as_view`, `as_views`), or an error that says why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from viewfold import io
+from viewfold._choice import which_view
+from viewfold._types import IdsLike, ViewLike, ViewsLike
+from viewfold.engine import Rows
+from viewfold.ids import as_ids
+from viewfold.view._cells import check_no_id_column, without_absent
+from viewfold.view._parts import is_anndata, is_frame, is_path, of_file, of_object
+from viewfold.view._view import View, called
+
+
+def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> View:
+    """Make a `View` of anything that holds one row per sample.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+        A DataFrame of pandas, polars or any other library that narwhals reads (numeric columns;
+        the index of a pandas DataFrame holds the ids, unless it is the default one), a dense or
+        sparse array, an AnnData (``obs_names`` are the ids), a NumPy memmap (read block by block,
+        never as a whole), the path of a file (see `viewfold.io.read`; tables and ``.npy`` files
+        may be larger than memory), or an iterator of row batches, each of them one of the above.
+        Rows that are entirely NaN are absent samples.
+    ids : array-like, str or False, optional
+        One int or str per row, or the name of the column that holds them. Without any, samples
+        are known by their row number, unless a column looks as if it held ids, which is an error.
+        False says that none does, and that an index is no ids either.
+    name : str, optional
+        What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
+        of several views, the name of the one to take.
+
+    Returns
+    -------
+    View
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import as_view
+    >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
+    View('labs', 2 samples × 2 features, float64)
+    >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
+    array([0, 2])
+    """
+    view = open_view(X, ids=ids, name=name)
+    if ids is None and not view.checked:
+        check_no_id_column(view)
+    return without_absent(view)
+
+
+def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
+    """Do what `as_view` does, short of looking at the cells."""
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"The name of a view is a text, got {name!r} ({type(name).__name__}).")
+    if isinstance(X, View):
+        if ids is not None and ids is not False:
+            raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
+        return replace(X, name=name or X.name)
+    if is_path(X):
+        path, X = os.fspath(X), opened(X, ids)
+        if isinstance(X, dict):
+            X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
+    name = name or own_name(X)
+    file = X.file if isinstance(X, io.FileView) else None
+    label = called(name, file)
+    take_apart = of_object if file is None else of_file
+    found, matrix, features = take_apart(X, None if ids is False else ids, label)
+    ids = None if ids is False else found
+    n, d = matrix.shape
+    if n == 0 or d == 0:
+        raise ValueError(
+            f"{label} is empty: found array with {n} sample(s) and {d} feature(s) "
+            f"(shape={matrix.shape}) while a minimum of 1 is required. Leave the view out."
+        )
+    length = n if ids is None else None
+    ids = np.arange(n) if ids is None else as_ids(ids, n, label)
+    return View(ids, Rows(matrix), name, features, length, file)
+
+
+def as_views(
+    X: ViewsLike, *, ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None
+) -> list[View]:
+    """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
+
+    Parameters
+    ----------
+    X : object
+        Anything `as_view` takes, a list or a dict (its keys are the names) of such things, a
+        MuData (each modality is a view), or the path of a file of several views (``.npz``,
+        ``.mat``, ``.h5mu``).
+    ids : array-like, str, False, list or dict, optional
+        For one view, its ids; for several, the name of the column that all of them have, or a
+        list or dict with the ids of each. False: samples are known by their row number.
+
+    Returns
+    -------
+    list of View
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import as_views
+    >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
+    [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
+    """
+    X = opened(X, ids)
+    by_name = named_views(X)
+    if by_name is not None:
+        names, held = list(by_name), list(by_name.values())
+    elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
+        names, held = [own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
+    else:
+        return [as_view(X, ids=ids, name=own_name(X) or "view0")]
+    if not held:
+        raise ValueError("There is no view: got an empty collection. Give at least one.")
+    ids_of = _ids_of_each(ids, names)
+    return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
+
+
+def opened(X: Any, ids: Any = None) -> Any:
+    """Read a path, once: the FileView of its only view, or all of them by name.
+
+    Whatever is not a path is returned as it is.
+    """
+    if not is_path(X):
+        return X
+    views = io.read(X, ids=ids if isinstance(ids, str) else None)
+    return views if len(views) > 1 else next(iter(views.values()))
+
+
+def own_name(X: Any) -> str | None:
+    """Return what a view is called if nobody names it: a file's view is called like the file."""
+    if is_path(X):
+        return io.name_of(X)
+    return X.name if isinstance(X, View | io.FileView) else None
+
+
+def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
+    if isinstance(ids, Mapping):
+        given = {str(name): of_view for name, of_view in ids.items()}
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ValueError(f"ids are given for {unknown}, but the views are {names}.")
+        return [given.get(name) for name in names]
+    if ids is None or ids is False or isinstance(ids, str):
+        return [ids] * len(names)
+    if not isinstance(ids, Sequence) or len(ids) != len(names):
+        raise ValueError(
+            f"ids must be a list or dict with the ids of each of the {len(names)} views."
+        )
+    return list(ids)
+
+
+def named_views(X: Any) -> dict[str, Any] | None:
+    """Return the views of a dict or a MuData by name, None for one view."""
+    if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
+        X = X.mod
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
+        return {str(name): view for name, view in X.items()}
+    return None
+
+
+def _is_one_view(X: Any) -> bool:
+    """Whether a list's first element is a view of its own, rather than a row of numbers."""
+    return (
+        getattr(X, "ndim", 0) == 2
+        or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
+        or is_anndata(X)
+        or is_frame(X)
+    )
+
+
+def is_view_like(X: Any) -> bool:
+    """Whether this could be meant as a view, or as several, rather than as a target."""
+    if isinstance(X, Mapping) or (hasattr(X, "mod") and isinstance(X.mod, Mapping)):
+        return True
+    if isinstance(X, list | tuple):
+        return (
+            bool(X)
+            and not isinstance(X[0], str)
+            and (_is_one_view(X[0]) or isinstance(X[0], list | tuple | np.ndarray))
+        )
+    if isinstance(X, np.ndarray):
+        return X.ndim > 2 or (X.ndim == 2 and X.shape[1] > 1)
+    return sparse.issparse(X) or _is_one_view(X)

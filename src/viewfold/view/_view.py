@@ -1,0 +1,60 @@
+"""The class `View`: sample ids, a matrix with a row for each of them, and a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy import sparse
+
+from viewfold._types import Ids
+from viewfold.engine import Rows
+
+
+@dataclass(frozen=True)
+class View:
+    """A view: who is in it and what it says about them.
+
+    Use `as_view` to make one; it checks what this class takes for granted.
+
+    Parameters
+    ----------
+    ids : ndarray of int or object
+        The samples, each once.
+    rows : Rows
+        A finite row for each id, in the same order.
+    name : str or None
+        The view's name.
+    features : tuple of str or None
+        Names of the columns, where they have names.
+    length : int or None
+        For a view that came without ids, the number of rows it came with (absent ones included):
+        its ids are then row numbers. None if the ids were given.
+    file : str or None
+        The path it was read from; errors name it.
+    checked : bool
+        Whether its cells were looked at: what is checked once is not checked again.
+    """
+
+    ids: Ids
+    rows: Rows
+    name: str | None = None
+    features: tuple[str, ...] | None = None
+    length: int | None = None
+    file: str | None = None
+    checked: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples, features."""
+        return self.rows.shape
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        kind = "sparse" if sparse.issparse(self.rows.X) else str(self.rows.X.dtype)
+        return f"View({self.name!r}, {n} samples × {d} features, {kind})"
+
+
+def called(name: str | None, file: str | None = None) -> str:
+    """Return how errors call a view."""
+    called = "The view" if name is None else f"View {name!r}"
+    return called if file is None else f"{called} ({file})"

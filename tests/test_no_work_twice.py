@@ -1,0 +1,115 @@
+"""Nothing is done twice: cells are checked, files parsed and spooled, states converted once."""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Data
+
+from viewfold import ViewFold, as_view, cli, edit, io, load, store, undo
+
+
+@pytest.fixture
+def count(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str], list[Any]]:
+    """Replace a function by one that notes its first argument in the list that is returned."""
+
+    def counted(owner: Any, name: str) -> list[Any]:
+        called, original = [], getattr(owner, name)
+
+        def noting(*args: Any, **options: Any) -> Any:
+            called.append(args[0] if args else None)
+            return original(*args, **options)
+
+        monkeypatch.setattr(owner, name, noting)
+        return called
+
+    return counted
+
+
+@pytest.fixture
+def model(data: Data) -> ViewFold:
+    return ViewFold(4, random_state=0).fit({"labs": data.views["labs"]})
+
+
+def _command(monkeypatch: pytest.MonkeyPatch, *line: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["viewfold", *map(str, line)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
+
+
+@pytest.mark.parametrize("command", ["predict", "extend"])
+def test_commands_check_the_cells_of_a_file_once(
+    command: str, data: Data, count, tmp_path: Path, monkeypatch
+) -> None:
+    state, file = tmp_path / "p.vf", tmp_path / "labs.parquet"
+    frame = pd.DataFrame(data.views["labs"]).add_prefix("x")
+    ViewFold(4, random_state=0).fit({"labs": frame}).save(state)
+    frame.assign(id=range(1000, 1160)).to_parquet(file, index=False)
+    blocks = count(type(as_view(np.ones((2, 2))).rows), "read")
+    _command(monkeypatch, command, state, file, "--id", "id")
+    # The view is one block: it is read when its cells are checked, and when it is embedded.
+    assert sum(rows.X is blocks[0].X for rows in blocks) == 2
+
+
+def test_a_view_that_was_checked_is_not_checked_again(data: Data, model: ViewFold, count) -> None:
+    view = as_view(data.views["labs"])
+    blocks = count(type(view.rows), "read")
+    as_view(view)
+    assert len(blocks) == 0
+    model.predict(view)
+    assert sum(rows.X is view.rows.X for rows in blocks) == 1
+
+
+@pytest.mark.parametrize("name", ["one.npz", "one.npy"])
+@pytest.mark.parametrize("verb", ["predict", "transform", "predict_frame"])
+def test_a_file_is_parsed_once(
+    verb: str, name: str, data: Data, model: ViewFold, count, tmp_path: Path
+) -> None:
+    save = np.savez if name.endswith("z") else np.save
+    save(tmp_path / name, data.views["labs"])
+    parsed = count(io, "read")
+    getattr(model, verb)(tmp_path / name)
+    assert len(parsed) == 1
+
+
+def test_a_file_of_several_views_is_parsed_once(data: Data, count, tmp_path: Path) -> None:
+    model = ViewFold(4, random_state=0).fit(data.views)
+    np.savez(tmp_path / "all.npz", **data.views)
+    parsed = count(io, "read")
+    assert np.array_equal(model.predict(tmp_path / "all.npz"), model.predict(data.views))
+    assert len(parsed) == 1
+
+
+def test_large_row_groups_are_spooled_once(count, tmp_path: Path, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(1000, 7)), columns=list("abcdefg")).assign(id=range(1000))
+    # The last group is small: it is read at once, after three that are not.
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=330, index=False)
+    monkeypatch.setattr("viewfold.io._columnar._SECTION_BYTES", 5000)
+    monkeypatch.setattr("viewfold.io._tables.BATCH_BYTES", 64)
+    spooled = count(tempfile, "TemporaryFile")
+    view = as_view(tmp_path / "a.parquet", ids="id")
+    assert len(spooled) == 1
+    assert np.array_equal(np.vstack([b for _, b in view.rows.blocks()]), frame.drop(columns="id"))
+    assert np.array_equal(view.ids, frame["id"])
+
+
+def test_an_edit_converts_only_the_new_state(
+    data: Data, model: ViewFold, count, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.vf"
+    model.save(path)
+    converted = count(store._file, "to_tables")
+    with edit(path) as edited:
+        edited.partial_fit(data.views["scan"], view="scan")
+    assert len(converted) == 1
+    assert [record.name for record in load(path).views_] == ["labs", "scan"]
+    back = undo(path)
+    assert back.labels_.tobytes() == model.labels_.tobytes()
+    assert back.embedding_.tobytes() == model.embedding_.tobytes()
