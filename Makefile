@@ -5,7 +5,7 @@ OLDEST := .venv-oldest
 CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-oldest constraints lint bench clean
+.PHONY: demo test test-oldest constraints architecture lint bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -38,6 +38,9 @@ test-oldest: $(OLDEST)/installed  ## the tests on the lowest versions that pypro
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
 	mv constraints.new constraints.txt
+
+architecture: $(VENV)/installed  ## write docs/architecture.md from the code
+	$(BIN)/python docs/make_architecture.py
 
 bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
 	$(BIN)/python benchmarks/fold.py
