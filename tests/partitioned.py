@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Parts:
 
 def cut(n: int) -> list[slice]:
     ends = [round(n * share) for share in CUTS]
-    return [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(ends)]
 
 
 class PartitionedEngine:
@@ -77,19 +78,20 @@ class PartitionedEngine:
         if combine is not None:
             return reduce(combine, made)
         if isinstance(made[0], tuple):
-            return tuple(np.sum([np.asarray(m[i], float) for m in made], axis=0)
-                         for i in range(len(made[0])))
+            return tuple(
+                np.sum([np.asarray(m[i], float) for m in made], axis=0) for i in range(len(made[0]))
+            )
         return np.sum([np.asarray(m, float) for m in made], axis=0)
 
-    def map(
-        self, work: Callable[..., Any], *rows: Parts, sums: bool = False, **_: Any
-    ) -> Any:
+    def map(self, work: Callable[..., Any], *rows: Parts, sums: bool = False, **_: Any) -> Any:
         self.verbs.append("map")
         made = [work(*blocks) for blocks in self._blocks(rows)]
         blocks, totals = ([m[0] for m in made], [m[1] for m in made]) if sums else (made, [])
         drawn = all(part._drawn for part in rows)
         if isinstance(blocks[0], tuple):
-            result: Any = tuple(Parts(self._joined(some), drawn) for some in zip(*blocks, strict=True))
+            result: Any = tuple(
+                Parts(self._joined(some), drawn) for some in zip(*blocks, strict=True)
+            )
         else:
             result = Parts(self._joined(blocks), drawn)
         return (result, self._total(totals, None)) if sums else result

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
+from viewfold.consensus import Consensus, ViewRecord
+from viewfold.state import State
 
 from viewfold import FCMVC, ViewFold, plot, report
 from viewfold.clustering import Clustering
-from viewfold.consensus import Consensus, ViewRecord
 from viewfold.plot import _style
 from viewfold.report import _svg
-from viewfold.state import State
 
 NAMES = ("<b>bold</b> & <script>alert(1)</script>", "costs in $x^$", "an endless name, " * 9)
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from viewfold._types import Ids
 from viewfold.core.state import State
 from viewfold.engine import Engine
-from viewfold.ids import Similar, check_kind, settle
-from viewfold.view import View
+from viewfold.ids import (
+    Kind,
+    Similar,
+    alike,
+    check_kind,
+    check_rule,
+    kind_of,
+    normal_forms,
+    settle,
+)
+from viewfold.view._view import View
 
 
 def admit(
@@ -39,13 +50,53 @@ def admit(
     View
         With ids as they are to be known.
     """
+    check_rule(similar_ids)
     if view.length is None and state.length is None:
-        known = engine.collect(state.ids) if state.views else None
-        ids = settle(known, view.ids, similar_ids, f"View {view.name!r}", view.rows.present)
+        ids = _settled(engine, state, view, similar_ids)
         view = view if ids is view.ids else replace(view, ids=ids)
     if min_shared is not None:
         _check_shared(engine, state, view, min_shared)
     return view
+
+
+def _settled(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
+    """Return the ids of a view as they are to be known, after a look for similar ones."""
+    ids = view.ids
+    if ids.dtype != object and (not state.views or state.ids.dtype != object):
+        return ids  # whole numbers are the same or not
+    known, similar, kind = np.zeros(ids.size, bool), ids[:0], None
+    if state.views:
+        known = _known(engine, state, ids)
+        kind = kind_of_known(engine, state)
+        if rule != "new" and not known.all():
+            forms = normal_forms(ids[~known])
+            similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=_joined)
+    return settle(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)
+
+
+def _joined(a: Ids, b: Ids) -> Ids:
+    return np.concatenate([a, b])
+
+
+def _known(engine: Engine, state: State, ids: Ids) -> NDArray[np.bool_]:
+    """Return which ids of a view, that is still here, are known."""
+    alignment = engine.join(state.ids, engine.scatter(ids))
+    numbers = engine.numbers(alignment.known)
+    which = engine.reduce(lambda known, at: at[known], alignment.known, numbers, combine=_joined)
+    found = np.zeros(ids.size, bool)
+    found[which] = True
+    return found
+
+
+def kind_of_known(engine: Engine, state: State) -> Kind:
+    """Return what the known ids are."""
+    kinds = engine.reduce(
+        lambda block: {kind_of(block)} if len(block) else set(),
+        state.ids,
+        combine=lambda a, b: a | b,
+    )
+    kind: Kind = kinds.pop() if len(kinds) == 1 else "both"
+    return kind
 
 
 def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
@@ -92,16 +143,20 @@ def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
             "known by row number. Pass ids from the first view on, or row numbers here."
         )
-    check_kind(engine.collect(state.ids), view.ids, f"View {view.name!r}")
+    example = engine.head(state.ids, 1).tolist()[0]
+    check_kind(kind_of_known(engine, state), example, view.ids, f"View {view.name!r}")
 
 
 def _known_column(engine: Engine, state: State, view: View) -> str:
     """Name the column that holds known ids, if there is one."""
-    known = engine.collect(state.ids)
-    if view.features is None or known.dtype == object:
+    if view.features is None or state.ids.dtype == object:
         return ""
     top = view.rows.X[:100]
     for j, name in enumerate(view.features):
-        if np.isin(top[:, j], known).all() and np.unique(top[:, j]).size == len(top):
+        held = np.unique(top[:, j])
+        whole = held.astype(np.int64)
+        if held.size < len(top) or not np.array_equal(whole, held):
+            continue
+        if engine.join(state.ids, engine.scatter(whole)).n_shared == held.size:
             return f" Column {name!r} holds ids that are known: pass ids={name!r} (--id {name})."
     return ""

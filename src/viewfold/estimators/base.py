@@ -23,9 +23,10 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._compat import Interval, validate
 from viewfold._types import Array
 from viewfold.core.admission import admit
+from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
-from viewfold.core.transitions import Method, fold, forget
+from viewfold.core.transitions import fold, forget
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.method import check_enough
@@ -195,7 +196,12 @@ class FoldingEstimator(
         check_is_fitted(self)
         engine, state = current_engine(), self._fitted
         named = pd.Index(list(ids), tupleize_cols=False)
-        unknown = named[~named.isin(engine.collect(state.ids))].tolist()
+        found = engine.reduce(
+            lambda block: pd.Index(block)[pd.Index(block).isin(named)],
+            state.ids,
+            combine=lambda a, b: a.append(b),
+        )
+        unknown = named[~named.isin(found)].tolist()
         if unknown:
             raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
         self._state = self._without(named)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from viewfold._types import Array
 from viewfold.clustering import Reading, cluster, sample_size, settle
+from viewfold.core.method import Combined
 from viewfold.core.sampling import draw
 from viewfold.core.state import Clusters, State
-from viewfold.core.transitions import Combined
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view import View
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A combination of views, and k-means on the consensus; see `viewfold.core.transitions.Method`.
+    """A combination of views, and k-means on the consensus; see `viewfold.core.method.Method`.
 
     Attributes
     ----------

@@ -7,8 +7,8 @@ from typing import Any
 
 from viewfold._compat import Interval, StrOptions
 from viewfold.clustering import Reading
+from viewfold.core.method import Combined, Method
 from viewfold.core.state import State
-from viewfold.core.transitions import Combined, Method
 from viewfold.engine import Alignment, Engine
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe

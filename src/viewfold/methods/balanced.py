@@ -16,12 +16,12 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array
+from viewfold.core.method import Combined
 from viewfold.core.state import FEWEST, Encoder, State, unconnected_groups
-from viewfold.core.transitions import Combined
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.linalg import Regression, eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.methods import encoders
-from viewfold.view import View
+from viewfold.view._view import View
 
 AGREES = 0.02
 """A view agrees with a consensus that explains this share of its variance."""

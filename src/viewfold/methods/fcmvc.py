@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._types import Array, Matrix
+from viewfold.core.method import Combined
 from viewfold.core.state import State
-from viewfold.core.transitions import Combined
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.linalg import dense, gram, inverse_sqrt, polar, triangle, whitener_of
 from viewfold.methods.aggregates import limited
@@ -33,7 +33,7 @@ from viewfold.methods.scaling import (
     survey,
     tell_faint,
 )
-from viewfold.view import View
+from viewfold.view._view import View
 
 Solver = Literal["auto", "gram", "direct"]
 

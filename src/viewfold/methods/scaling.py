@@ -21,7 +21,7 @@ from viewfold.core.parts import part
 from viewfold.core.state import FEWEST
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import column_sums, dense, is_sparse
-from viewfold.view import View
+from viewfold.view._view import View
 
 Standardise = Literal["zscore"] | None
 

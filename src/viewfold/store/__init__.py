@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from viewfold.store._database import STORAGE
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
-    from viewfold.store._replace import replacing
     from viewfold.store.models import edit, load, undo
-    from viewfold.store.verify import verify
+    from viewfold.store._verify import verify
 
 _home = {
     "STORAGE": "viewfold.store._database",
@@ -28,9 +27,8 @@ _home = {
     "meta_table": "viewfold.store._catalogue",
     "opened": "viewfold.store._file",
     "read": "viewfold.store._file",
-    "replacing": "viewfold.store._replace",
     "undo": "viewfold.store.models",
-    "verify": "viewfold.store.verify",
+    "verify": "viewfold.store._verify",
     "write": "viewfold.store._file",
     "writing": "viewfold.store._lock",
 }
@@ -44,7 +42,6 @@ __all__ = [
     "meta_table",
     "opened",
     "read",
-    "replacing",
     "undo",
     "verify",
     "write",

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
+from viewfold._replace import replacing
 from viewfold.errors import UnreadableError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn
-from viewfold.store._replace import replacing
 from viewfold.store.tables import FORMAT, from_tables, read_meta, to_tables
 
 if TYPE_CHECKING:

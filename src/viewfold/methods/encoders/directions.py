@@ -14,7 +14,7 @@ from viewfold.core.sampling import draw
 from viewfold.engine import Engine, Rows
 from viewfold.linalg import column_sums, dense, is_sparse, top_eigenvectors
 from viewfold.methods.scaling import DOCUMENTS, Products, Scaling, Text, idf, survey, tell_faint
-from viewfold.view import View
+from viewfold.view._view import View
 
 ScaleRule = Literal["auto", "zscore", "l2", "tfidf"] | None
 

@@ -25,7 +25,7 @@ from viewfold.linalg import damped
 from viewfold.methods.encoders.directions import ScaleRule, principal_directions
 from viewfold.methods.encoders.landmarks import Landmarks, connect, place
 from viewfold.methods.scaling import Projection, Scaling, says_nothing
-from viewfold.view import View
+from viewfold.view._view import View
 
 Kind = Literal["linear", "landmarks", "mix"]
 
