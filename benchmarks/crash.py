@@ -52,7 +52,7 @@ def run(words: list[str], log: Path) -> None:
 def content(model: viewfold.ViewFold) -> tuple[object, ...]:
     """Return all that is known of the samples and views, to the last bit."""
     state = model._state
-    rows = state.consensus.embedding, state.consensus.seen, state.history
+    rows = state.embedding, state.seen, state.history
     names = tuple(view.name for view in model.views_)
     return names, tuple(model.ids_), *(array.tobytes() for array in rows)
 

@@ -48,11 +48,24 @@ def held(path: str | Path, schema: str = "main") -> dict[str, Array]:
     return {**found, "embedding": np.array([row for (row,) in embedding])}
 
 
+def knowing(file: dict[str, Array], view: int, X: Array) -> dict[str, Array]:
+    """Return what one knows who has a file, and mean and spread of a view's features as well.
+
+    The file holds the product of spread and directions only; features of a population are no
+    secret, so an attacker is given both.
+    """
+    spread = X.std(axis=0, ddof=1)
+    weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+    of = f"encoder/{view}"
+    directions = file[f"{of}/project/weights"] * spread[:, None]
+    more = {"mean": X.mean(axis=0), "weight": weight, "directions": directions}
+    return {**file, **{f"{of}/{name}": array for name, array in more.items()}}
+
+
 def standardised(X: Array, file: dict[str, Array], view: int) -> Array:
     """Return rows as the file's encoder of a view sees them, before they are projected."""
-    of = f"encoder/{view}/scaling"
-    middle = file[f"{of}/mean"] + file.get(f"{of}/shift", 0.0)
-    return np.asarray((X - middle) * file[f"{of}/weight"])
+    of = f"encoder/{view}"
+    return np.asarray((X - file[f"{of}/mean"]) * file[f"{of}/weight"])
 
 
 # ---- attacks ------------------------------------------------------------------------------------
@@ -134,32 +147,32 @@ def with_known_rows(Z: Array, X: Array, seed: int = 0) -> float:
     return explained(X[others], fit(Z[known], X[known])(Z[others]))
 
 
-def way_back(path: str | Path, view: int) -> Array:
+def way_back(path: str | Path, view: int, X: Array) -> Array:
     """Return the standardised rows of everybody in a file, rebuilt from encoder and embedding.
 
-    The attacker knows no row. He makes rows of his own, around the landmarks, embeds them, and
-    takes for everybody those that are embedded nearby.
+    The attacker knows no row, but mean and spread of the features of X. He makes rows of his own,
+    around the landmarks, embeds them, and takes for everybody those that are embedded nearby.
     """
-    file, model = held(path), viewfold.load(path)
+    file, model = knowing(held(path), view, X), viewfold.load(path)
     points = file[f"encoder/{view}/landmarks/points"]
-    of, rng = f"encoder/{view}/scaling", np.random.default_rng(0)
+    of, rng = f"encoder/{view}", np.random.default_rng(0)
     made = np.repeat(points, 20, axis=0)
     made += rng.normal(size=made.shape) * points.std(axis=0) / 2
     weight = file[f"{of}/weight"]
     inverse = np.divide(1, weight, out=np.zeros_like(weight), where=weight > 0)
     rows = made @ file[f"encoder/{view}/directions"].T
-    raw = rows * inverse + file[f"{of}/mean"] + file.get(f"{of}/shift", 0.0)
+    raw = rows * inverse + file[f"{of}/mean"]
     back = KNeighborsRegressor(10, weights="distance")
     back.fit(model.transform(raw, view=view - 1), rows)
     return np.asarray(back.predict(file["embedding"]))
 
 
-def by_subtraction(path: str | Path, view: int) -> Array:
+def by_subtraction(path: str | Path, view: int, X: Array) -> Array:
     """Return the standardised row of the one sample that was forgotten: all others make up for it.
 
     Standardised rows have mean zero.
     """
-    return np.asarray(-way_back(path, view).sum(axis=0))
+    return np.asarray(-way_back(path, view, X).sum(axis=0))
 
 
 def membership(of_members: Array, of_others: Array) -> float:
@@ -203,7 +216,10 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
         model.save(path)
         there = held(path)
         rebuilt = [
-            explained(standardised(X[:n], there, i + 1), way_back(path, i + 1))
+            explained(
+                standardised(X[:n], knowing(there, i + 1, X[:n]), i + 1),
+                way_back(path, i + 1, X[:n]),
+            )
             for i, X in enumerate(views)
         ]
         known = [with_known_rows(model.embedding_, X[:n]) for X in views]
@@ -213,6 +229,7 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
     near, apart, inside = [], [], []
     for i, X in enumerate(views):
         # Encoders are the same for every sample that was folded, whether it is forgotten or not.
+        file = knowing(file, i + 1, X[:n])
         folded_ones, others = (to_landmarks(X[rows], file, i + 1) for rows in (slice(n), fresh))
         near.append([np.median(folded_ones), np.median(others), folded_ones.min(), others.min()])
         apart.append(membership(folded_ones, others))
@@ -262,8 +279,9 @@ def subtracted(views: list[Array], ids: list[str], n_clusters: int) -> float:
         path = Path(folder) / "model.vf"
         for i in range(25):
             deepcopy(model).forget([ids[i]]).save(path)
-            found.append(by_subtraction(path, 1))
-            true.append(standardised(views[0][i], held(path), 1))
+            X = views[0][: len(ids)]
+            found.append(by_subtraction(path, 1, X))
+            true.append(standardised(X[i], knowing(held(path), 1, X), 1))
     return float(1 - ((np.array(true) - found) ** 2).sum() / np.square(true).sum())
 
 

@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 import viewfold
-from viewfold.clustering import Clustering
-from viewfold.consensus import Consensus, ViewRecord
-from viewfold.state import State, noted
+from viewfold.core.log import noted
+from viewfold.core.state import Clusters, State, ViewRecord
 
 
 def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
@@ -32,13 +31,17 @@ def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
     seen[:, 0] |= ~seen[:, 1]
     views = tuple(ViewRecord(name, n, 100, n, 0, 1, entry=1) for name in ("labs", "scan"))
     log = noted((), "fold", n, view="labs", n_new=n)
-    consensus = Consensus(ids, rng.normal(size=(n, width)), seen, views, None)
-    history = rng.integers(10, size=(n, 2)).astype(np.int32)
-    centers = rng.normal(size=(1, 10, width))
-    clustering = Clustering(history[:, -1].astype(np.intp), np.eye(width), centers)
-    return viewfold.ViewFold(10)._keep(
-        State(consensus, clustering, history, np.ones(n, np.int32), log)
+    state = State(
+        ids=ids,
+        embedding=rng.normal(size=(n, width)),
+        seen=seen,
+        history=rng.integers(10, size=(n, 2)).astype(np.int32),
+        added=np.ones(n, np.int32),
+        views=views,
+        clusters=Clusters(np.eye(width), rng.normal(size=(1, 10, width))),
+        log=log,
     )
+    return viewfold.ViewFold(10)._keep(state)
 
 
 def table_of(model: viewfold.ViewFold) -> pa.Table:
@@ -54,9 +57,9 @@ def table_of(model: viewfold.ViewFold) -> pa.Table:
             "label": state.history[:, -1].copy(),
             "confidence": np.zeros(len(model.ids_), np.float32),
             "added": state.added,
-            "views_seen": lists(state.consensus.seen),
+            "views_seen": lists(state.seen),
             "history": lists(state.history),
-            "embedding": lists(state.consensus.embedding),
+            "embedding": lists(state.embedding),
         }
     )
 

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
-from viewfold.consensus import Consensus, ViewRecord
-from viewfold.state import State
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import Rows
+from viewfold.core.state import State, ViewRecord, unconnected_groups
+from viewfold.engine import LocalEngine, Rows
 from viewfold.methods import encoders, scaling
 from viewfold.metrics import accuracy
 
@@ -66,7 +65,7 @@ def test_groups_are_those_of_the_graph_of_views_and_samples(n_views: int) -> Non
         seen = rng.random((12, n_views)) < rng.choice([0.1, 0.2, 0.4])
         seen[~seen.any(axis=1), 0] = True
         views = tuple(ViewRecord(str(v), 1, 1, 1, 0, 1) for v in range(n_views))
-        found = Consensus(np.arange(12), np.eye(12), seen, views, None).groups
+        found = unconnected_groups(LocalEngine(), seen, views)
         tied = seen.astype(int) @ seen.T.astype(int)
         n_groups, of_sample = connected_components(tied, directed=False)
         got = np.zeros(12, int) if found is None else found
@@ -79,9 +78,8 @@ def test_looking_for_groups_takes_no_memory_of_samples_times_views() -> None:
     seen = np.zeros((n, v), bool)
     seen[np.arange(n), np.arange(n) % v] = True
     views = tuple(ViewRecord(str(i), 1, 1, 1, 0, 1) for i in range(v))
-    consensus = Consensus(np.arange(n), np.zeros((n, 1)), seen, views, None)
     tracemalloc.start()
-    found = consensus.groups
+    found = unconnected_groups(LocalEngine(), seen, views)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found is not None
@@ -92,24 +90,22 @@ def test_looking_for_groups_takes_no_memory_of_samples_times_views() -> None:
 def after(model: Any, n_views: int) -> Any:
     """Return a model as if it had folded its last view so often."""
     state = model._state
-    consensus = state.consensus
-    times = n_views - len(consensus.views)
-    last = consensus.views[-1]
+    times, last = n_views - len(state.views), state.views[-1]
     grown = replace(
-        consensus,
-        views=(*consensus.views, *(replace(last, name=f"again{i}") for i in range(times))),
-        seen=np.hstack([consensus.seen, np.repeat(consensus.seen[:, -1:], times, axis=1)]),
-        turns=(*consensus.maps, *([None] * times)),
+        state,
+        views=(*state.views, *(replace(last, name=f"again{i}") for i in range(times))),
+        seen=np.hstack([state.seen, np.repeat(state.seen[:, -1:], times, axis=1)]),
+        history=np.hstack([state.history, np.repeat(state.history[:, -1:], times, axis=1)]),
+        maps=(*state.maps, *([None] * times)),
     )
-    history = np.hstack([state.history, np.repeat(state.history[:, -1:], times, axis=1)])
-    return model._keep(replace(state, consensus=grown, history=history))
+    return model._keep(grown)
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
 def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
     y = np.arange(60) % 3
     turned = []
-    for encoder in (encoders.Encoder, scaling.Affine):
+    for encoder in (encoders.FeatureEncoder, scaling.Affine):
         then = encoder.then
 
         def spy(self, turn, then=then):
@@ -163,14 +159,14 @@ def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
     for i in range(60):
         model.partial_fit(clusters(y, 4, i))
         state: State = model._state
-        assert all(turn is None for turn in state.consensus.maps)
+        assert all(turn is None for turn in state.maps)
         traces = sum(len(view.objective) for view in model.views_)
         sizes[i] = len(pickle.dumps(replace(state, log=()))) - 9 * traces - 5 * n * (i + 1)
     assert len(state.log) == 60  # an entry for each fold, on top
     assert sizes[59] - sizes[29] < 30 * 150
 
 
-def test_turns_are_no_more_than_encoders_need() -> None:
+def test_maps_are_no_more_than_encoders_need() -> None:
     y = np.arange(60) % 3
     model = ViewFold(3, random_state=0, keep_encoders=False).fit([clusters(y, 5, 0)] * 2)
     model.set_params(keep_encoders=True).partial_fit(clusters(y, 5, 1))

@@ -1,7 +1,6 @@
 """The paper's method: same answer as its lines written out, by every way of getting there."""
 
 import warnings
-from functools import partial
 
 import numpy as np
 import pytest
@@ -9,12 +8,13 @@ from conftest import zscore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from viewfold.consensus import Consensus, align, fold
 
 import transcription
 from viewfold import FCMVC, as_view
-from viewfold.engine import Rows
-from viewfold.linalg import inverse_sqrt, polar, whitener
+from viewfold.core.state import State
+from viewfold.core.transitions import fold
+from viewfold.engine import LocalEngine, Rows
+from viewfold.linalg import inverse_sqrt, polar
 from viewfold.methods import fcmvc
 from viewfold.methods.scaling import survey
 
@@ -29,13 +29,12 @@ def problem(seed: int, n: int = 40, d: int = 8, k: int = 4, share: float = 0.7):
     return views
 
 
-def run(views, k: int, **params) -> Consensus:
-    state = None
+def run(views, k: int, **params) -> State:
+    state, method = State.empty(), FCMVC(k, scale=None, n_init=1, **params)._method()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for view in views:
-            state = fold(state, view, partial(fcmvc.fold, n_clusters=k, scale=None, **params))
-    assert state is not None
+            state = fold(LocalEngine(), state, view, method, seed=0, keep_encoders=True)
     return state
 
 
@@ -52,7 +51,7 @@ def rises(trace: tuple[float, ...]) -> bool:
 def test_equals_the_transcription(solver: str, d: int, exact: bool) -> None:
     first, second = problem(3, d=d)
     before = run([first], 4)
-    found = align(before, second)
+    found = LocalEngine().join(before.ids, second.ids)
     plain, objective = transcription.later(
         second.rows.X, before.embedding, found.rows, found.previous, exact=exact
     )
@@ -132,14 +131,14 @@ def test_embedding_is_orthonormal_where_view_and_memory_are_of_different_size() 
 def test_a_constant_feature_becomes_zero_whatever_its_value(kind) -> None:
     values = np.array([0.1, 1 / 3, -0.7, 1e5 + 0.1, 0.0, 1e-300])
     rows = Rows(kind(np.tile(values, (4999, 1))))
-    scaling, _ = survey(rows, scale="zscore", full=False, threads=1)
+    scaling, _ = survey(LocalEngine(), rows, scale="zscore", full=False)
     assert np.array_equal(scaling.weight, np.zeros(6))
 
 
 def test_whitener_finds_small_directions_by_qr() -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(200, 3)) @ np.diag([1, 1e-6, 1e-10])
-    Q = A @ whitener(A)
+    Q = A @ fcmvc.whitener(LocalEngine(), A)
     assert np.abs(Q - polar(A)).max() < 1e-4
     assert np.isinf(inverse_sqrt(A.T @ A)[1])
 
@@ -163,7 +162,7 @@ def test_scaling_is_the_zscore_with_divisor_n_minus_1() -> None:
     X[:, 3] = 0.1  # constant, and not exact in binary
     expected = zscore(X)
     expected[:, 3] = 0
-    scaling, _ = survey(Rows(X), scale="zscore", full=False, threads=1)
+    scaling, _ = survey(LocalEngine(), Rows(X), scale="zscore", full=False)
     found = scaling.times_raw(np.eye(4))(X)
     assert np.abs(found - expected)[:, [0, 2, 3]].max() < 1e-12
     assert np.abs(found - expected)[:, 1].max() < 1e-6  # 1e6 in 16 digits leaves 1e-3 ten of them

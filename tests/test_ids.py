@@ -20,9 +20,13 @@ from sklearn import datasets
 
 import viewfold
 from viewfold import FCMVC, as_view, as_views, cli
-from viewfold.ids import is_called_id, settle
+from viewfold.core.admission import admit
+from viewfold.core.state import State, ViewRecord
+from viewfold.engine import LocalEngine
+from viewfold.ids import is_called_id
 
 N = 12
+RECORD = ViewRecord("labs", 1, 1, 1, 0, 1)
 TEXTS = [f"p{i}" for i in range(N)]
 
 
@@ -345,7 +349,11 @@ def test_extend_takes_the_option_too(run: Callable[..., Any]) -> None:
 
 
 def test_ids_are_looked_at_only_if_texts_are_new(monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.ids.normal_forms", lambda ids: pytest.fail("looked at"))
-    known, numbers = np.array(TEXTS, object), np.arange(N)
-    assert settle(known, known[::-1], "refuse", "v").tolist() == TEXTS[::-1]
-    assert settle(numbers, numbers + 5, "refuse", "v").tolist() == (numbers + 5).tolist()
+    for room in ("ids", "core.admission"):
+        monkeypatch.setattr(f"viewfold.{room}.normal_forms", lambda ids: pytest.fail("looked at"))
+    X = np.random.default_rng(0).normal(size=(N, 4))
+    for ids in (np.array(TEXTS, object), np.arange(N)):
+        state = State(ids, X, X[:, :1] > 9, np.zeros((N, 1), np.int32), ids, views=(RECORD,))
+        later = ids[::-1] if ids.dtype == object else ids + 5
+        admitted = admit(LocalEngine(), state, as_view(X, ids=later))
+        assert admitted.ids.tolist() == later.tolist()

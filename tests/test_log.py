@@ -16,8 +16,9 @@ from test_cli import Run, run  # noqa: F401
 from test_store import changed
 
 import viewfold
-from viewfold import StateFileError, ViewFold, queries
+from viewfold import StateFileError, ViewFold
 from viewfold.methods.encoders import Landmarks
+from viewfold.store import queries
 
 HERE = Path(__file__).parent
 
@@ -311,4 +312,4 @@ def test_a_class_may_be_renamed(path: Path) -> None:
         Landmarks.__name__ = name
     assert viewfold.load(path).views_[0].encoder is not None
     tags = {tag for (tag,) in rows(path, "SELECT DISTINCT type FROM arrays")}
-    assert tags == {"array", "encoder", "landmarks", "scaling"}
+    assert tags == {"array", "encoder", "landmarks", "projection"}

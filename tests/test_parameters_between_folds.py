@@ -9,9 +9,11 @@ import pytest
 from scipy import sparse
 
 import viewfold
-from viewfold import FCMVC, ViewFold, clustering
-from viewfold.clustering import cluster, match
-from viewfold.clustering.kmeans import inertia, means, members
+from viewfold import FCMVC, ViewFold
+from viewfold.clustering import Reading, cluster, match, starts
+from viewfold.clustering.kmeans import inertia, means
+from viewfold.engine import LocalEngine
+from viewfold.linalg import membership
 from viewfold.metrics import accuracy
 
 K, N = 6, 300
@@ -42,7 +44,7 @@ def views(count: int, seed: int = 0) -> tuple[list[np.ndarray], np.ndarray]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("trees", [20, 300], ids=["warm start", "trees see all"])
 def test_the_number_of_clusters_may_go_up_and_down(monkeypatch, kind, trees: int) -> None:
-    monkeypatch.setattr(clustering, "TREE", trees)
+    monkeypatch.setattr(starts, "TREE", trees)
     steps = [4, 3, 6, 2, 9, 6]
     (first, *later), y = views(len(steps))
     model = kind(steps[0], random_state=0).fit([first])
@@ -119,16 +121,19 @@ def test_a_fold_of_fcmvc_with_more_clusters_is_that_of_a_padded_consensus() -> N
 
 def test_numbers_are_kept_where_there_were_more_or_fewer_clusters() -> None:
     labels = np.array([0, 0, 1, 1, 2, 2])
-    assert match(np.array([4, 4, 1, 1, 0, 0]), labels, 3).tolist() == [2, 1, 0]
-    assert match(np.array([1, 1, 0, 0, 0, 0]), labels, 3).tolist() in ([1, 0, 2], [1, 2, 0])
-    assert match(np.full(6, -1), labels, 3).tolist() == [0, 1, 2]
+    assert match(LocalEngine(), np.array([4, 4, 1, 1, 0, 0]), labels, 3).tolist() == [2, 1, 0]
+    assert match(LocalEngine(), np.array([1, 1, 0, 0, 0, 0]), labels, 3).tolist() in (
+        [1, 0, 2],
+        [1, 2, 0],
+    )
+    assert match(LocalEngine(), np.full(6, -1), labels, 3).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("labels", [[0, 3], [-1, 0], [0, 2**40]])
 def test_labels_that_are_no_clusters_are_refused(labels: list[int]) -> None:
     rows = np.ones((2, 2))
     for call in (
-        lambda: members(np.array(labels), 3),
+        lambda: membership(np.array(labels), 3),
         lambda: means(rows, np.array(labels), 3),
         lambda: inertia(rows, np.array(labels), 3),
     ):
@@ -139,10 +144,9 @@ def test_labels_that_are_no_clusters_are_refused(labels: list[int]) -> None:
 def test_earlier_labels_of_more_clusters_are_no_start_but_do_no_harm() -> None:
     (X, *_), y = views(1)
     for start in ("random", "ward"):
-        found = cluster(
-            X, 3, sample=np.arange(N), previous=y, start=start, n_init=1, sharpen=start == "ward"
-        )
-        assert set(found.labels) == {0, 1, 2}
+        reading = Reading(start=start, n_init=1, discriminants=start == "ward")
+        labels, _ = cluster(LocalEngine(), X, 3, sample=np.arange(N), previous=y, reading=reading)
+        assert set(labels) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])

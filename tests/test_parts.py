@@ -14,10 +14,12 @@ from sklearn.covariance import oas
 from sklearn.metrics import pair_confusion_matrix
 
 from viewfold import metrics, missing
-from viewfold.clustering import Clustering, cluster, match, shrunk
+from viewfold.clustering import Reading, cluster, confidence, match
 from viewfold.clustering.kmeans import inertia, lloyd
+from viewfold.core.state import Clusters
 from viewfold.datasets import load_digits_views
-from viewfold.engine import Rows, block_bytes, reduce
+from viewfold.engine import LocalEngine, Rows, block_bytes
+from viewfold.linalg import shrink_eigenvalues
 
 ROOT = Path(__file__).resolve().parents[1]
 labellings = st.integers(2, 30).flatmap(
@@ -100,7 +102,7 @@ def test_masks_take_samples_out() -> None:
 
 def test_labels_follow_the_majority() -> None:
     previous = np.array([0, 0, 0, 1, 1, 2, -1])
-    assert list(match(previous, np.array([2, 2, 0, 0, 0, 1, 1]), 3)) == [1, 2, 0]
+    assert list(match(LocalEngine(), previous, np.array([2, 2, 0, 0, 0, 1, 1]), 3)) == [1, 2, 0]
 
 
 def test_an_earlier_clustering_is_one_of_the_starts() -> None:
@@ -108,9 +110,11 @@ def test_an_earlier_clustering_is_one_of_the_starts() -> None:
     rows = np.repeat(np.eye(30), 9, axis=0) + 0.1 * rng.normal(size=(270, 30))
     truth = np.repeat(np.arange(30), 9)
     for seed in range(5):
-        one_start = {"sample": np.arange(270), "n_init": 1, "seed": seed}
-        assert metrics.accuracy(truth, cluster(rows, 30, **one_start).labels) < 1
-        assert np.array_equal(cluster(rows, 30, **one_start, previous=truth).labels, truth)
+        one_start = {"sample": np.arange(270), "reading": Reading(n_init=1), "seed": seed}
+        labels, _ = cluster(LocalEngine(), rows, 30, **one_start)
+        assert metrics.accuracy(truth, labels) < 1
+        labels, _ = cluster(LocalEngine(), rows, 30, **one_start, previous=truth)
+        assert np.array_equal(labels, truth)
 
 
 def test_k_means_from_given_centres_is_that_of_scikit_learn() -> None:
@@ -133,16 +137,16 @@ def test_k_means_fills_empty_clusters_as_long_as_rows_differ() -> None:
     assert inertia(rows[:5], found.labels, 3) == 0
 
 
-def test_sharpened_clusters_may_be_longer_than_they_are_apart() -> None:
+def test_clusters_in_discriminants_may_be_longer_than_they_are_apart() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 600)
     along = 0.6 * rng.normal(size=600) + 0.3 * truth
     rows = np.column_stack([truth - 0.5, along, np.full(600, 9.0)])
     rows += 0.1 * rng.normal(size=rows.shape)
-    found = {
-        sharpen: cluster(rows, 2, sample=np.arange(600), start="ward", sharpen=sharpen).labels
-        for sharpen in (False, True)
-    }
+    found = {}
+    for used in (False, True):
+        reading = Reading(start="ward", discriminants=used)
+        found[used], _ = cluster(LocalEngine(), rows, 2, sample=np.arange(600), reading=reading)
     assert metrics.accuracy(truth, found[True]) > 0.99
     assert metrics.accuracy(truth, found[False]) < 0.95
 
@@ -152,26 +156,26 @@ def test_scatter_is_shrunk_as_scikit_learn_does() -> None:
     for n in (8, 50, 1000):
         X = rng.normal(size=(n, 5)) * [1, 2, 3, 4, 9]
         theirs = oas(X, assume_centered=True)[0]
-        ours = shrunk(np.linalg.eigvalsh(X.T @ X / n), n)
+        ours = shrink_eigenvalues(np.linalg.eigvalsh(X.T @ X / n), n)
         assert np.allclose(ours, np.linalg.eigvalsh(theirs))
-    assert np.array_equal(shrunk(np.full(3, 2.0), 10), np.full(3, 2.0))
+    assert np.array_equal(shrink_eigenvalues(np.full(3, 2.0), 10), np.full(3, 2.0))
 
 
 def test_confidence_is_low_between_clusters() -> None:
-    found = Clustering(np.empty(0, int), np.eye(2), np.eye(2)[None])
-    confidence = found.confidence(np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]]))
-    assert confidence[0] == 1
-    assert 0 < confidence[1] < 1
-    assert confidence[2] == pytest.approx(0)
+    rows = np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]])
+    found = confidence(LocalEngine(), Clusters(np.eye(2), np.eye(2)[None]), rows)
+    assert found[0] == 1
+    assert 0 < found[1] < 1
+    assert found[2] == pytest.approx(0)
 
 
 def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 3000)
     rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
-    monkeypatch.setattr("viewfold.clustering.sample_size", lambda _: 400)
-    found = cluster(rows, 3, sample=rng.permutation(3000)[:400], seed=0)
-    assert metrics.accuracy(truth, found.labels) == 1
+    monkeypatch.setattr("viewfold.clustering.find.sample_size", lambda _: 400)
+    labels, _ = cluster(LocalEngine(), rows, 3, sample=rng.permutation(3000)[:400], seed=0)
+    assert metrics.accuracy(truth, labels) == 1
 
 
 def test_blocks_hold_only_rows_that_are_there() -> None:
@@ -180,18 +184,20 @@ def test_blocks_hold_only_rows_that_are_there() -> None:
     with block_bytes(64):
         rows = Rows(X, present)
         assert np.array_equal(np.vstack([block for _, block in rows.blocks()]), X[present])
-        (total,) = reduce(rows, lambda where, block: (block.sum(axis=0),), threads=3)
+        total = LocalEngine().reduce(lambda block: block.sum(axis=0), rows)
     assert np.array_equal(total, X[present].sum(axis=0))
 
 
-def test_an_error_in_a_block_is_the_error_of_the_walk() -> None:
-    def fail(where: slice, block: np.ndarray) -> tuple[np.ndarray]:
-        if where.start > 4:
+@pytest.mark.parametrize("verb", ["reduce", "map"])
+def test_an_error_in_a_block_is_the_error_of_the_pass(verb: str) -> None:
+    def fail(block: np.ndarray, number: np.ndarray) -> np.ndarray:
+        if number[0] > 4:
             raise ValueError("row 5")
-        return (block.sum(axis=0),)
+        return block.sum(axis=0)
 
+    engine, rows = LocalEngine(), np.ones((50, 1))
     with block_bytes(8), pytest.raises(ValueError, match="row 5"):
-        reduce(Rows(np.ones((50, 1))), fail, threads=2)
+        getattr(engine, verb)(fail, rows, engine.numbers(rows))
 
 
 def test_digits_views_are_made_of_one_image_each() -> None:

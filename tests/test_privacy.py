@@ -17,11 +17,13 @@ from test_cli import Run, run  # noqa: F401
 from test_contracts import folded
 
 import viewfold
-from privacy import best_guess, by_subtraction, held, membership, off_span, standardised
+from privacy import best_guess, by_subtraction, held, knowing, membership, off_span, standardised
 from privacy import to_landmarks as distance
 from viewfold import FCMVC, ViewFold
-from viewfold.consensus import FEWEST, align
+from viewfold.clustering import settle
+from viewfold.core.state import FEWEST
 from viewfold.datasets import load_digits_views
+from viewfold.engine import LocalEngine, block_bytes
 from viewfold.methods import balanced
 from viewfold.methods.aggregates import groups_of_ten
 from viewfold.missing import at_random, by_mask
@@ -55,7 +57,7 @@ def test_no_landmark_is_a_sample_that_was_forgotten(n: int, tmp_path: Path) -> N
     X = people(n)
     path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
     for schema in ("main", "undo"):
-        file = held(path, schema)
+        file = knowing(held(path, schema), 1, X[:n])
         forgotten, fresh = (distance(rows, file, 1) for rows in (X[: n // 3], X[n:]))
         assert forgotten.min() > 0.5 * fresh.min()  # a tenth of a mean is the row itself
         assert np.median(forgotten) > 0.85 * np.median(fresh)
@@ -65,7 +67,7 @@ def test_no_landmark_is_a_sample_that_was_forgotten(n: int, tmp_path: Path) -> N
 def test_the_kept_directions_do_not_span_those_who_were_folded(n: int, tmp_path: Path) -> None:
     X = people(n)
     path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
-    file = held(path)
+    file = knowing(held(path), 1, X[:n])
     assert file["encoder/1/directions"].shape[1] <= n // FEWEST
     forgotten, fresh = (off_span(rows, file, 1) for rows in (X[: n // 3], X[n:]))
     if n < 400:  # then 40 directions are all there are
@@ -92,8 +94,8 @@ def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
     error, energy = 0.0, 0.0
     for i in range(6):
         deepcopy(model).forget([i]).save(tmp_path / "model.vf")
-        row = standardised(X[i], held(tmp_path / "model.vf"), 1)
-        error += ((by_subtraction(tmp_path / "model.vf", 1) - row) ** 2).sum()
+        row = standardised(X[i], knowing(held(tmp_path / "model.vf"), 1, X), 1)
+        error += ((by_subtraction(tmp_path / "model.vf", 1, X) - row) ** 2).sum()
         energy += (row**2).sum()
     assert error > 0.9 * energy
 
@@ -106,7 +108,7 @@ def test_no_number_of_a_forgotten_sample_is_in_the_file(kind: Any, n: int, tmp_p
     before = folded(kind(3, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
     rows = [X[:gone], before.embedding_[:gone]]
     written(kind(3, random_state=0), X, path, gone)
-    rows += [standardised(X[:gone], held(path), 1)] if kind is ViewFold else []
+    rows += [standardised(X[:gone], knowing(held(path), 1, X), 1)] if kind is ViewFold else []
     content = path.read_bytes()
     numbers = np.concatenate([one.ravel() for one in rows])
     for sample in numbers[:: max(numbers.size // 500, 1)]:
@@ -161,9 +163,9 @@ def test_clusters_depend_on_the_samples_that_are_left_only(data: Data) -> None:
     one = folded(ViewFold(4, random_state=0), data.parts()).forget(gone)
     rows = one.embedding_.copy()
     # Whoever has the rows and labels that are left can make projection and centres himself.
-    again = viewfold.clustering.settle(rows, one.labels_, 4, sharpen=True)
-    assert np.array_equal(again.centers, one._state.clustering.centers)
-    assert np.array_equal(again.projection, one._state.clustering.projection)
+    again = settle(LocalEngine(), rows, one.labels_, 4, discriminants=True)
+    assert np.array_equal(again.centers, one._state.clusters.centers)
+    assert np.array_equal(again.projection, one._state.clusters.projection)
 
 
 def test_a_rare_word_is_not_told_from_one_that_ten_documents_have() -> None:
@@ -172,17 +174,17 @@ def test_a_rare_word_is_not_told_from_one_that_ten_documents_have() -> None:
     counts[:, :12] = 0
     for i in range(12):
         counts[rng.choice(200, i, replace=False), i] = 1
-    idf = ViewFold(2).fit(sparse.csr_array(counts)).views_[0].encoder.scaling.text.idf
+    idf = ViewFold(2).fit(sparse.csr_array(counts)).views_[0].encoder.project.text.idf
     assert (idf[:11] == idf[0]).all()
     assert idf[11] < idf[0]
 
 
 def test_the_mean_of_the_first_block_is_not_kept() -> None:
     X = people(60)[:60] + 1e7
-    with viewfold.blocks.block_bytes(2 * 40 * 8):
-        scaling = ViewFold(3).fit(X).views_[0].encoder.scaling
-    assert np.allclose(scaling.shift, X.mean(axis=0), rtol=1e-12)
-    assert not scaling.mean.any()
+    with block_bytes(2 * 40 * 8):
+        project = ViewFold(3).fit(X).views_[0].encoder.project
+    assert np.allclose(project.shift, X.mean(axis=0), rtol=1e-12)
+    assert not project.offset.any()
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
@@ -196,14 +198,16 @@ def test_fewer_than_ten_samples_leave_no_encoder(kind: Any) -> None:
     assert model.predict(X[30:], view="labs").shape == (FRESH,)
 
 
-def test_encoders_hold_nothing_that_fewer_than_ten_shared_samples_foretell() -> None:
+def test_encoders_hold_nothing_that_fewer_than_ten_shared_samples_explain() -> None:
     X = people(400)[:400]
     for n_shared in (3, 9, 10, 100):
         view = viewfold.as_view(X[:, ::2] ** 2, ids=np.arange(400) + 400 - n_shared, name="scan")
-        known = ViewFold(3, random_state=0).partial_fit(X, ids=range(400))._state.consensus
-        found = balanced.fold(known, view, align(known, view), n_components=9)
-        # A part of an orthogonal matrix shortens every row; what others foretell makes it longer.
-        assert (np.linalg.norm(found.turn, 2) > 1 + 1e-9) == (n_shared >= FEWEST)
+        known = ViewFold(3, random_state=0).partial_fit(X, ids=range(400))._state
+        engine = LocalEngine()
+        alignment = engine.join(known.ids, view.ids)
+        found = balanced.combine(engine, known, view, alignment, n_components=9)
+        # A part of an orthogonal matrix shortens every row; what others explain makes it longer.
+        assert (np.linalg.norm(found.linear_map, 2) > 1 + 1e-9) == (n_shared >= FEWEST)
 
 
 def test_a_fold_gives_the_same_bits_whatever_is_kept() -> None:

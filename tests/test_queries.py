@@ -15,7 +15,8 @@ from test_cli import Run, files, run, state  # noqa: F401
 from test_store import changed
 
 import viewfold
-from viewfold import FCMVC, StateFileError, ViewFold, queries
+from viewfold import FCMVC, StateFileError, ViewFold
+from viewfold.store import queries
 
 HERE = Path(__file__).parent
 READERS = [

@@ -16,11 +16,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
-from viewfold.consensus import Consensus, ViewRecord
-from viewfold.state import State
 
 from viewfold import FCMVC, ViewFold, plot, report
-from viewfold.clustering import Clustering
+from viewfold.core.state import Clusters, State, ViewRecord
 from viewfold.plot import _style
 from viewfold.report import _svg
 
@@ -49,10 +47,16 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         ViewRecord(name, m, 9, m, 0, 1, agreement=None if v == 0 else v / n_views)
         for v, (name, m) in enumerate(zip(names, counts, strict=True))
     ]
-    state = Consensus(np.arange(n), embedding, seen, tuple(records), None)
-    clusters = Clustering(labels, np.eye(8), centers[None])
-    added = np.ones(n, np.int32)
-    return ViewFold(k)._keep(State(state, clusters, history.astype(np.int32), added, ()))
+    state = State(
+        ids=np.arange(n),
+        embedding=embedding,
+        seen=seen,
+        history=history.astype(np.int32),
+        added=np.ones(n, np.int32),
+        views=tuple(records),
+        clusters=Clusters(np.eye(8), centers[None]),
+    )
+    return ViewFold(k)._keep(state)
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +112,10 @@ def test_map_depends_on_the_samples_not_on_labels_or_row_order(model) -> None:
         return xy[np.lexsort(xy.T)]
 
     state, order = model._state, np.random.default_rng(0).permutation(160)
-    consensus = replace(
-        state.consensus,
-        ids=state.consensus.ids[order],
-        embedding=state.consensus.embedding[order],
-    )
+    history = state.history[order].copy()
+    history[:, -1] = order % 4
     other = ViewFold(4)._keep(
-        replace(state, consensus=consensus, clustering=replace(state.clustering, labels=order % 4))
+        replace(state, ids=state.ids[order], embedding=state.embedding[order], history=history)
     )
     np.testing.assert_array_equal(everybody(model), everybody(other))
 
@@ -131,8 +132,8 @@ def test_clusters_differ_in_colour_and_shape() -> None:
 
 def test_bars_are_as_high_as_clusters_have_samples(model) -> None:
     state = model._state
-    fewer = replace(state.clustering, labels=np.where(model.labels_ == 2, 1, model.labels_))
-    for one in (model, ViewFold(4)._keep(replace(state, clustering=fewer))):
+    fewer = replace(state, history=np.where(state.history == 2, 1, state.history))
+    for one in (model, ViewFold(4)._keep(fewer)):
         ax = plot.cluster_sizes(one, axes())
         expected = [int((one.labels_ == c).sum()) for c in range(4)]
         assert [bar.get_height() for bar in ax.patches] == expected

@@ -7,9 +7,9 @@ import pytest
 from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
-from viewfold.consensus import draw
+from viewfold.core.sampling import draw
 from viewfold.datasets import load_digits_views
-from viewfold.methods import encoders
+from viewfold.engine import LocalEngine
 from viewfold.metrics import accuracy
 from viewfold.selection import suggest_n_clusters
 
@@ -42,17 +42,18 @@ def test_another_seed_draws_others_and_clusters_as_well(digits) -> None:
 def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
     drawn: dict[int, dict[tuple[str, int], bytes]] = {}
 
-    def spy(ids, most, *, seed, purpose):
-        found = draw(ids, most, seed=seed, purpose=purpose)
+    def spy(engine, ids, most, *, seed, purpose):
+        found = draw(engine, ids, most, seed=seed, purpose=purpose)
         which = (purpose, sum(known == purpose for known, _ in drawn[now]))
         drawn[now][which] = found[:50].tobytes()
         return found
 
-    monkeypatch.setattr("viewfold.methods.encoders.draw", spy)
-    monkeypatch.setattr("viewfold.estimators.draw", spy)
+    for room in ("methods.encoders.features", "methods.encoders.directions", "estimators.method"):
+        monkeypatch.setattr(f"viewfold.{room}.draw", spy)
     monkeypatch.setattr("viewfold.selection.draw", spy)
-    monkeypatch.setattr(encoders, "WIDEST_GRAM", 20)  # so that directions come from a sample
-    monkeypatch.setattr(encoders, "GRAPH_DIRECTIONS", 20)
+    # So that directions come from a sample.
+    monkeypatch.setattr("viewfold.methods.encoders.directions.WIDEST_GRAM", 20)
+    monkeypatch.setattr("viewfold.methods.encoders.features.GRAPH_DIRECTIONS", 20)
     views, _ = digits
     texts = np.random.default_rng(0).poisson(0.05, size=(N, 60))
     for now in (0, 1):
@@ -130,7 +131,7 @@ def test_seeds_are_those_of_scikit_learn(digits, kind) -> None:
 def test_draws_are_random_and_those_of_other_seeds_and_purposes_independent() -> None:
     ids = np.arange(20_000)
     sets = [
-        set(draw(ids, 2000, seed=seed, purpose=purpose).tolist())
+        set(draw(LocalEngine(), ids, 2000, seed=seed, purpose=purpose).tolist())
         for seed in (0, 1, 2**32 - 1, (0, 1), (1, 0))
         for purpose in ("a", "b")
     ]

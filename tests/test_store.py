@@ -62,9 +62,9 @@ def bits(thing: Any) -> Any:
 def learned(model: Any) -> Any:
     """The bits of a model, but for its log and the numbers of entries."""
     state = model._state
-    views = tuple(replace(view, entry=0) for view in state.consensus.views)
-    consensus = replace(state.consensus, views=views)
-    return bits(replace(state, consensus=consensus, added=None, log=())), bits(model.get_params())
+    views = tuple(replace(view, entry=0) for view in state.views)
+    plain = replace(state, views=views, added=None, log=(), method="", params={})
+    return bits(plain), bits(model.get_params())
 
 
 def changed(path: Path, *statements: str) -> Path:

@@ -16,9 +16,9 @@ from conftest import Data
 from test_contracts import folded
 
 import viewfold
-from viewfold import FCMVC, StateFileError, ViewFold, digests, queries, store
+from viewfold import FCMVC, StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _catalogue, _database
+from viewfold.store import _catalogue, _database, digests, queries
 
 FOR_EVER = (
     "SELECT count(*)::VARCHAR AS key, 'x' AS value FROM range(1000000000000000) WHERE random() < 0"
@@ -291,15 +291,16 @@ VALUES = {
         "damaged",
     ),
     "a part of another class": (
-        "UPDATE arrays SET type = 'scaling' WHERE name = 'encoder/1'",
+        "UPDATE arrays SET type = 'landmarks', version = 1 WHERE name = 'encoder/1'",
         "encoder of view 'labs'",
     ),
     "an encoder without directions": (
-        "DELETE FROM arrays WHERE name = 'encoder/1/directions'",
+        "DELETE FROM arrays WHERE name = 'encoder/1/project/weights'",
         "encoder of view 'labs'",
     ),
     "an encoder of turned directions": (
-        "UPDATE arrays SET shape = [1, shape[1] * shape[2]] WHERE name = 'encoder/2/directions'",
+        "UPDATE arrays SET shape = [1, shape[1] * shape[2]] "
+        "WHERE name = 'encoder/2/project/weights'",
         "does not fit the rest in the encoder of view 'scan'",
     ),
     "an encoder that ends elsewhere": (
@@ -400,7 +401,7 @@ def test_a_small_file_cannot_take_much_memory(path: Path) -> None:
     script = f"""
         import resource, viewfold
         from viewfold import store
-        import viewfold.tables
+        import viewfold.store.tables
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             store.read({str(path)!r})
@@ -549,9 +550,7 @@ def test_everything_wrong_is_found_not_only_the_first(path: Path) -> None:
 
     saved: Any = store.read(path)
     assert list(problems(saved)) == []
-    consensus = saved.state.consensus
-    embedding, ids = consensus.embedding.copy(), consensus.ids.copy()
+    embedding, ids = saved.embedding.copy(), saved.ids.copy()
     embedding[3], ids[4] = np.nan, ids[5]
-    broken = replace(consensus, embedding=embedding, ids=ids)
-    found = list(problems(replace(saved, state=replace(saved.state, consensus=broken))))
+    found = list(problems(replace(saved, embedding=embedding, ids=ids)))
     assert found == ["two samples have one id", "the embedding is not finite"]

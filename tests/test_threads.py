@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from viewfold import FCMVC, ViewFold, blocks
+from viewfold import FCMVC, ViewFold, engine
 from viewfold.engine import all_on_one_thread, blas_on_one_thread, block_bytes
 from viewfold.selection import suggest_n_clusters
 
@@ -130,7 +130,7 @@ def test_all_of_a_fold_and_a_prediction_sees_one_thread(monkeypatch, kind) -> No
 
         return spy
 
-    for where, name in ((np.linalg, "eigh"), (np.linalg, "svd"), (blocks.Rows, "read")):
+    for where, name in ((np.linalg, "eigh"), (np.linalg, "svd"), (engine.Rows, "read")):
         monkeypatch.setattr(where, name, watched(getattr(where, name)))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))

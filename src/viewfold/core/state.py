@@ -202,8 +202,13 @@ def unconnected_groups(
     """
     if all(record.n_shared for record in views[1:]):
         return None
-    together = engine.reduce(lambda block: block.T.astype(np.float64) @ block, seen)
-    n_groups, of_view = connected_components(together > 0, directed=False)
+
+    def together(block: Array) -> Array:
+        # A sample connects all its views to its first one.
+        first = block.argmax(axis=1)
+        return np.array([np.bincount(first[here], minlength=len(views)) for here in block.T])
+
+    n_groups, of_view = connected_components(engine.reduce(together, seen) > 0, directed=False)
     if n_groups == 1:
         return None
     return engine.map(lambda block: of_view[block.argmax(axis=1)].astype(np.intp), seen)

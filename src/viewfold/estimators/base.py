@@ -11,12 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,16 +24,13 @@ from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
-from viewfold.estimators.method import check_enough
 from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
 from viewfold.registry import STORES
 from viewfold.view import View, as_view, as_views, own_name
 
 
-class FoldingEstimator(
-    Prediction, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
     """What all estimators of viewfold share: everything but the method."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -88,8 +80,7 @@ class FoldingEstimator(
         state = State.empty() if self._now.views else self._now
         for view in as_views(X, ids=ids):
             state = self._next(state, admit(current_engine(), state, view, similar_ids))
-        self._state = state
-        return self
+        return self._keep(state)
 
     def partial_fit(
         self,
@@ -125,12 +116,12 @@ class FoldingEstimator(
         self._check_parameters()
         check_y(y, "partial_fit")
         state = self._now
-        name = (own_name(X) if view is None else view) or f"view{len(state.views)}"
+        name = own_name(X) if view is None else view
+        if name in (None, ""):
+            name = f"view{len(state.views)}"
         came = as_view(X, ids=ids, name=name)
-        self._state = self._next(
-            state, admit(current_engine(), state, came, similar_ids, min_shared)
-        )
-        return self
+        admitted = admit(current_engine(), state, came, similar_ids, min_shared)
+        return self._keep(self._next(state, admitted))
 
     def fit_predict(
         self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
@@ -204,8 +195,7 @@ class FoldingEstimator(
         unknown = named[~named.isin(found)].tolist()
         if unknown:
             raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
-        self._state = self._without(named)
-        return self
+        return self._keep(self._without(named))
 
     def _without(self, named: pd.Index) -> State:
         engine, state = current_engine(), self._fitted
@@ -250,8 +240,6 @@ class FoldingEstimator(
 
     def _next(self, state: State, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""
-        if not state.views:
-            check_enough(view.shape[0], self.n_clusters)
         engine = current_engine()
         # Held throughout: what other threads do to the limit may not change a bit.
         with engine.session():

@@ -42,7 +42,14 @@ class Recipe:
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
     ) -> Combined:
-        """Combine a view with the consensus so far."""
+        """Combine a view with the consensus so far, if there are samples enough."""
+        n = alignment.n_samples
+        if n < self.n_clusters:
+            raise ValueError(
+                f"View {view.name!r} has n_samples={n} samples together with those known before, "
+                f"fewer than n_clusters={self.n_clusters}. Give it more of them, or ask for fewer "
+                "clusters."
+            )
         return self.combiner(engine, state, view, alignment, seed)
 
     def basis(self, engine: Engine, embedding: RowSet) -> Array:
@@ -60,7 +67,6 @@ class Recipe:
         seed: int,
     ) -> tuple[RowSet, Clusters]:
         """Find clusters, and number them as they were numbered before."""
-        check_enough(embedding.shape[0], self.n_clusters)
         # The same from fold to fold: then so are the trees that k-means starts from.
         sample = draw(engine, ids, sample_size(self.n_clusters), seed=seed, purpose="k-means")
         return cluster(
@@ -92,13 +98,4 @@ class Recipe:
             before.n_clusters,
             discriminants=self.reading.discriminants,
             groups=groups if apart else None,
-        )
-
-
-def check_enough(n: int, n_clusters: int) -> None:
-    """Refuse more clusters than there are samples."""
-    if n < n_clusters:
-        raise ValueError(
-            f"There are n_samples={n} samples, those known before included, fewer than "
-            f"n_clusters={n_clusters}. Give the view more of them, or ask for fewer clusters."
         )

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._types import Array
@@ -21,7 +22,7 @@ from viewfold.ids import Similar
 from viewfold.view import View, named_views, open_view, opened, without_absent
 
 
-class Prediction(Results):
+class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
     def transform(self, X: Any, *, view: str | int | None = None) -> Array:
@@ -166,8 +167,7 @@ class Prediction(Results):
         with engine.session():
             rows = self._embed(new, record)
             labels = assign(engine, self._clusters, rows)
-            self._state = extend(engine, state, new, rows, labels)
-        return self
+            return self._keep(extend(engine, state, new, rows, labels))
 
     @property
     def _clusters(self) -> Clusters:

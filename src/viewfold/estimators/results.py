@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -147,6 +148,10 @@ class Results:
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+    def _keep(self, state: State) -> Self:
+        self._state = state
+        return self
 
     @property
     def _fitted(self) -> State:

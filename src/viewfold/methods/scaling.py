@@ -154,9 +154,10 @@ class Scaling:
         affine = self.times(directions)
         weights, offset = affine.weights, affine.offset
         if single:
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 rounded = weights.astype(np.float32)
-            if np.isfinite(rounded).all():
+                error = np.abs(rounded - weights).max(axis=1)
+            if (error <= 1e-6 * np.abs(weights).max(axis=1)).all():
                 weights, offset = rounded, -(self.mean @ rounded.astype(np.float64))
         return Projection(self.text, self.shift, weights, offset)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from viewfold.store._database import STORAGE
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
-    from viewfold.store.models import edit, load, undo
     from viewfold.store._verify import verify
+    from viewfold.store.models import edit, load, undo
 
 _home = {
     "STORAGE": "viewfold.store._database",

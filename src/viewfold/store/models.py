@@ -167,8 +167,9 @@ def model_of(state: State) -> FoldingEstimator:
             f"The file holds a {state.method} with {sorted(state.params)}, which this viewfold "
             "does not know. Install a newer one, or the package that brings it along."
         ) from None
-    model._state = state
-    return model
+    if not state.views and not state.log:
+        return model
+    return model._keep(replace(state, method="", params={}))  # the model has them itself
 
 
 def state_of(model: FoldingEstimator) -> State:
