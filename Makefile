@@ -2,15 +2,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+NEWEST := .venv-newest
 CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-oldest constraints lint bench clean
+.PHONY: demo test test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) install $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
+	$(BIN)/python $(PIP) install $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS),--upgrade --upgrade-strategy eager) \
+		--editable '.[dev]'
 	touch $@
 
 demo: $(VENV)/installed  ## fold six views of digits one by one, leave a report
@@ -35,13 +37,29 @@ $(OLDEST)/installed: pyproject.toml
 test-oldest: $(OLDEST)/installed  ## the tests on the lowest versions that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n 2
 
+test-newest:  ## the tests on the newest versions that there are
+	rm -f $(NEWEST)/installed
+	$(MAKE) VENV=$(NEWEST) CONSTRAINTS= $(NEWEST)/installed
+	$(NEWEST)/bin/python -m pytest -n 2
+
+coverage: $(VENV)/installed  ## lines that no test reaches, in the rooms that [tool.coverage] names
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered
+
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
 	mv constraints.new constraints.txt
+
+architecture: $(VENV)/installed  ## write docs/architecture.md from the code
+	$(BIN)/python docs/make_architecture.py
 
 bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
 	$(BIN)/python benchmarks/fold.py
 	$(BIN)/python benchmarks/store.py
 
+history: $(VENV)/installed  ## seconds of a fold, kept in .benchmarks and compared with the last run
+	$(BIN)/python -m pytest --override-ini=addopts=-q benchmarks/history.py --benchmark-autosave \
+		--benchmark-columns=min,median,rounds --benchmark-sort=name \
+		$(if $(wildcard .benchmarks/*/*.json),--benchmark-compare)
+
 clean:
-	rm -rf $(VENV) $(OLDEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -346,7 +346,7 @@ def groups(asked: argparse.Namespace) -> None:
             missing.by_mask(views[:2], missing.by_paper_rule(len(y), 2, 0.5, i)) for i in draws
         ]
         models = [default(len(np.unique(y))).fit(pair) for pair in halves]
-        paired = sum(len(model._state.clustering.centers) > 1 for model in models if model._state)
+        paired = sum(len(model._state.clusters.centers) > 1 for model in models if model._state)
         with changed(READ_TOGETHER):
             plain = [default(len(np.unique(y))).fit(pair) for pair in halves]
         cells = [cell(np.mean([score(y, m.labels_) for m in some], 0)) for some in (models, plain)]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from viewfold.consensus import Consensus, fold
 
 import transcription
 from viewfold import FCMVC, as_view
-from viewfold.blocks import Array
-from viewfold.consensus import Consensus, fold
+from viewfold._types import Array
 from viewfold.methods import fcmvc
 
 MB = 2**20

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import viewfold
 from viewfold import FCMVC, ViewFold
-from viewfold.blocks import Array
+from viewfold._types import Array
 from viewfold.datasets import load_digits_views
 
 KNOWN = 100

@@ -8,9 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from viewfold import ViewFold, report
-from viewfold.clustering import Clustering
-from viewfold.consensus import Consensus, ViewRecord
-from viewfold.state import State
+from viewfold.core.state import Clusters, State, ViewRecord
 
 NAMES = ("<b>bold</b> & <script>alert(1)</script>", "costs in $x^$", "an endless name, " * 9)
 
@@ -37,10 +35,16 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         ViewRecord(name, m, 9, m, 0, 1, agreement=None if v == 0 else v / n_views)
         for v, (name, m) in enumerate(zip(names, counts, strict=True))
     ]
-    state = Consensus(np.arange(n), embedding, seen, tuple(records), None)
-    clusters = Clustering(labels, np.eye(8), centers[None])
-    added = np.ones(n, np.int32)
-    return ViewFold(k)._keep(State(state, clusters, history.astype(np.int32), added, ()))
+    state = State(
+        ids=np.arange(n),
+        embedding=embedding,
+        seen=seen,
+        history=history.astype(np.int32),
+        added=np.ones(n, np.int32),
+        views=tuple(records),
+        clusters=Clusters(np.eye(8), centers[None]),
+    )
+    return ViewFold(k)._keep(state)
 
 
 @pytest.fixture(scope="module")

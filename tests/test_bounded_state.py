@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
+from viewfold.consensus import Consensus, ViewRecord
+from viewfold.state import State
 
 from viewfold import FCMVC, ViewFold
-from viewfold.blocks import Rows
-from viewfold.consensus import Consensus, ViewRecord
+from viewfold.engine import Rows
 from viewfold.methods import encoders, scaling
 from viewfold.metrics import accuracy
-from viewfold.state import State
 
 
 def noise(n: int, d: int, seed: int) -> np.ndarray:
@@ -99,7 +99,7 @@ def after(model: Any, n_views: int) -> Any:
         consensus,
         views=(*consensus.views, *(replace(last, name=f"again{i}") for i in range(times))),
         seen=np.hstack([consensus.seen, np.repeat(consensus.seen[:, -1:], times, axis=1)]),
-        turns=(*consensus.turns, *([None] * times)),
+        turns=(*consensus.maps, *([None] * times)),
     )
     history = np.hstack([state.history, np.repeat(state.history[:, -1:], times, axis=1)])
     return model._keep(replace(state, consensus=grown, history=history))
@@ -163,7 +163,7 @@ def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
     for i in range(60):
         model.partial_fit(clusters(y, 4, i))
         state: State = model._state
-        assert all(turn is None for turn in state.consensus.turns)
+        assert all(turn is None for turn in state.consensus.maps)
         traces = sum(len(view.objective) for view in model.views_)
         sizes[i] = len(pickle.dumps(replace(state, log=()))) - 9 * traces - 5 * n * (i + 1)
     assert len(state.log) == 60  # an entry for each fold, on top
@@ -175,6 +175,6 @@ def test_turns_are_no_more_than_encoders_need() -> None:
     model = ViewFold(3, random_state=0, keep_encoders=False).fit([clusters(y, 5, 0)] * 2)
     model.set_params(keep_encoders=True).partial_fit(clusters(y, 5, 1))
     model.partial_fit(clusters(y, 5, 2))
-    kept = [turn is not None for turn in model._state.consensus.turns]
+    kept = [turn is not None for turn in model._state.maps]
     assert kept == [False, False, False, True]
     assert Rows(model.embedding_).shape == (60, 9)

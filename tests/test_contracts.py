@@ -14,7 +14,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from viewfold import FCMVC, ViewFold
-from viewfold.blocks import block_bytes
+from viewfold.engine import block_bytes
 from viewfold.metrics import accuracy
 
 ESTIMATORS = [

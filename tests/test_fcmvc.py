@@ -9,13 +9,13 @@ from conftest import zscore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from viewfold.consensus import Consensus, align, fold
 
 import transcription
 from viewfold import FCMVC, as_view
-from viewfold.blocks import Rows
-from viewfold.consensus import Consensus, align, fold
+from viewfold.engine import Rows
+from viewfold.linalg import inverse_sqrt, polar, whitener
 from viewfold.methods import fcmvc
-from viewfold.methods.procrustes import inverse_sqrt, polar, whitener
 from viewfold.methods.scaling import survey
 
 

@@ -164,8 +164,8 @@ def test_readers_are_imported_when_needed() -> None:
 MEMORY = r"""
 import re, sys
 from viewfold import as_view
-from viewfold.io import _delimited, _tables
-_delimited._BLOCK, _tables.BATCH_BYTES = 2**18, 2**20
+from viewfold.io import _columnar, _delimited, _tables
+_delimited._BLOCK, _tables.BATCH_BYTES, _columnar._SECTION_BYTES = 2**18, 2**20, 2**24
 def peak():  # of this process; ru_maxrss begins with that of the parent
     return int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024
 as_view(sys.argv[1], ids="id")  # imports and buffers

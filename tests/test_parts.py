@@ -14,10 +14,10 @@ from sklearn.covariance import oas
 from sklearn.metrics import pair_confusion_matrix
 
 from viewfold import metrics, missing
-from viewfold.blocks import Rows, block_bytes, reduce
 from viewfold.clustering import Clustering, cluster, match, shrunk
+from viewfold.clustering.kmeans import inertia, lloyd
 from viewfold.datasets import load_digits_views
-from viewfold.kmeans import inertia, lloyd
+from viewfold.engine import Rows, block_bytes, reduce
 
 ROOT = Path(__file__).resolve().parents[1]
 labellings = st.integers(2, 30).flatmap(

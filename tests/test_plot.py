@@ -49,13 +49,10 @@ def test_map_depends_on_the_samples_not_on_labels_or_row_order(model) -> None:
         return xy[np.lexsort(xy.T)]
 
     state, order = model._state, np.random.default_rng(0).permutation(160)
-    consensus = replace(
-        state.consensus,
-        ids=state.consensus.ids[order],
-        embedding=state.consensus.embedding[order],
-    )
+    history = state.history[order].copy()
+    history[:, -1] = order % 4
     other = ViewFold(4)._keep(
-        replace(state, consensus=consensus, clustering=replace(state.clustering, labels=order % 4))
+        replace(state, ids=state.ids[order], embedding=state.embedding[order], history=history)
     )
     np.testing.assert_array_equal(everybody(model), everybody(other))
 
@@ -72,8 +69,8 @@ def test_clusters_differ_in_colour_and_shape() -> None:
 
 def test_bars_are_as_high_as_clusters_have_samples(model) -> None:
     state = model._state
-    fewer = replace(state.clustering, labels=np.where(model.labels_ == 2, 1, model.labels_))
-    for one in (model, ViewFold(4)._keep(replace(state, clustering=fewer))):
+    fewer = replace(state, history=np.where(state.history == 2, 1, state.history))
+    for one in (model, ViewFold(4)._keep(fewer)):
         ax = plot.cluster_sizes(one, axes())
         expected = [int((one.labels_ == c).sum()) for c in range(4)]
         assert [bar.get_height() for bar in ax.patches] == expected

@@ -8,7 +8,7 @@ from conftest import SHARED, golden_files, load, zscore
 from sklearn.cluster import KMeans
 
 from viewfold import FCMVC
-from viewfold.clustering import unit_rows
+from viewfold.linalg import unit_rows
 from viewfold.metrics import evaluate
 from viewfold.missing import by_mask
 

@@ -30,18 +30,28 @@ READERS = [
 ]
 
 
+def large_imports(code: str, *arguments: str) -> str:
+    """Which large modules are imported after a program has run."""
+    code += (
+        "\nlarge = ['sklearn', 'scipy', 'pandas', 'matplotlib', 'viewfold.estimators']\n"
+        "print([name for name in large if name in sys.modules], file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", f"import sys\n{code}", *arguments]
+    return subprocess.run(command, capture_output=True, text=True).stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize("line", READERS)
 def test_commands_that_only_read_import_nothing_large(state: Path, line: str) -> None:
     code = (
-        "import sys; sys.argv = ['viewfold', *sys.argv[1].split()]\n"
+        "sys.argv = ['viewfold', *sys.argv[1].split()]\n"
         "from viewfold import cli\n"
         "try: cli.main()\n"
-        "except SystemExit as end: assert not end.code\n"
-        "large = ['sklearn', 'scipy', 'pandas', 'matplotlib', 'viewfold.estimators']\n"
-        "print([name for name in large if name in sys.modules], file=sys.stderr)"
+        "except SystemExit as end: assert not end.code"
     )
-    done = subprocess.run([sys.executable, "-c", code, line], capture_output=True, text=True)
-    assert done.stderr.splitlines()[-1] == "[]", done.stderr
+    # DuckDB before version 2 imports pandas itself when a query has a parameter.
+    asks = "--id" in line or "--moved" in line
+    alone = large_imports("import duckdb; duckdb.execute('SELECT ?', [1])") if asks else "[]"
+    assert large_imports(code, line) == alone
 
 
 def models(data: Data) -> dict[str, Any]:

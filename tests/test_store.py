@@ -23,8 +23,8 @@ from test_contracts import every_estimator, folded
 
 import viewfold
 from viewfold import FCMVC, StateFileError, ViewFold, store
-from viewfold.state import Event
-from viewfold.tables import FORMAT
+from viewfold.core.log import Event
+from viewfold.store.tables import FORMAT
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from viewfold import FCMVC, ViewFold, blocks
-from viewfold.blocks import all_on_one_thread, blas_on_one_thread, block_bytes
+from viewfold.engine import all_on_one_thread, blas_on_one_thread, block_bytes
 from viewfold.selection import suggest_n_clusters
 
 
@@ -70,7 +70,7 @@ def test_limits_of_overlapping_threads_are_back_afterwards(context, first_out: i
 NESTED = """
 from sklearn.cluster import KMeans  # brings OpenMP
 from threadpoolctl import threadpool_info, threadpool_limits
-from viewfold.blocks import all_on_one_thread, blas_on_one_thread
+from viewfold.engine import all_on_one_thread, blas_on_one_thread
 
 def limits(api):
     return {one["num_threads"] for one in threadpool_info() if one["user_api"] == api}

@@ -13,22 +13,22 @@ from viewfold._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from viewfold import datasets, errors, io, metrics, missing, plot, report
-    from viewfold._verify import verify
-    from viewfold.consensus import Consensus, ViewRecord
+    from viewfold.core.state import State, ViewRecord
     from viewfold.errors import StateFileError
-    from viewfold.estimators import FCMVC, ViewFold, edit, load, undo
+    from viewfold.estimators import FCMVC, ViewFold
     from viewfold.selection import Suggestion, suggest_n_clusters
+    from viewfold.store import edit, load, undo, verify
     from viewfold.view import View, as_view, as_views
 
 _home = {
     "FCMVC": "viewfold.estimators",
     "ViewFold": "viewfold.estimators",
-    "Consensus": "viewfold.consensus",
-    "ViewRecord": "viewfold.consensus",
-    "edit": "viewfold.estimators",
-    "load": "viewfold.estimators",
-    "undo": "viewfold.estimators",
-    "verify": "viewfold._verify",
+    "State": "viewfold.core.state",
+    "ViewRecord": "viewfold.core.state",
+    "edit": "viewfold.store",
+    "load": "viewfold.store",
+    "undo": "viewfold.store",
+    "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
@@ -39,7 +39,7 @@ _home = {
 
 __all__ = [
     "FCMVC",
-    "Consensus",
+    "State",
     "StateFileError",
     "Suggestion",
     "View",

@@ -16,7 +16,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from viewfold import store
+from viewfold import _replace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -117,7 +117,7 @@ def replacing(
     >>> path.read_text()
     'id,cluster'
     """
-    with store.replacing(check(path, endings, inputs), like=private, mode=None) as draft:
+    with _replace.replacing(check(path, endings, inputs), like=private, mode=None) as draft:
         yield draft
 
 

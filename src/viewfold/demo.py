@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from viewfold import cli, metrics, missing, queries, store
+from viewfold import cli, metrics, missing, store
 from viewfold.datasets import load_digits_views
-from viewfold.estimators import load
+from viewfold.store import load, queries
 
 BEGINNING = """\
 1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a

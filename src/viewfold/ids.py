@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from viewfold._types import Ids
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
+Kind: TypeAlias = Literal["whole numbers", "texts", "both"]
 
 MISSING = frozenset(
     ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
@@ -115,7 +116,7 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip().strip(_INVISIBLE).strip().casefold())
 
 
-def kind_of(ids: Ids) -> Literal["whole numbers", "texts", "both"]:
+def kind_of(ids: Ids) -> Kind:
     """Return what ids are; there are few that are both, but they may be."""
     if ids.dtype != object:
         return "whole numbers"
@@ -124,17 +125,27 @@ def kind_of(ids: Ids) -> Literal["whole numbers", "texts", "both"]:
 
 
 def settle(
-    known: Ids | None, ids: Ids, similar: Similar, label: str, rows: NDArray[np.intp] | None = None
+    ids: Ids,
+    known: NDArray[np.bool_],
+    similar: Ids,
+    kind: Kind | None,
+    rule: Similar,
+    label: str,
+    rows: NDArray[np.intp] | None = None,
 ) -> Ids:
     """Return the ids of a view as they are to be known.
 
     Parameters
     ----------
-    known : ndarray or None
-        The samples that there are; None if the view is the first.
     ids : ndarray
         Those of the view.
-    similar : {"refuse", "match", "new"}
+    known : ndarray of bool
+        Which of them are known exactly so.
+    similar : ndarray
+        The known samples whose ids are like one of the others; see `alike`.
+    kind : {"whole numbers", "texts", "both"} or None
+        What known ids are; None if there are none.
+    rule : {"refuse", "match", "new"}
         What to do with new ids that are almost known, or almost the same as another new one:
         refuse them, take them for the known samples, or take them for new samples.
     label : str
@@ -151,26 +162,48 @@ def settle(
     --------
     >>> import numpy as np
     >>> from viewfold.ids import settle
-    >>> known, ids = np.array(["p1", "p2"], object), np.array(["P1 ", "p3"], object)
-    >>> settle(known, ids, "match", "The view")
+    >>> ids, similar = np.array(["P1 ", "p3"], object), np.array(["p1"], object)
+    >>> settle(ids, np.zeros(2, bool), similar, "texts", "match", "The view")
     array(['p1', 'p3'], dtype=object)
     """
-    if similar not in ("refuse", "match", "new"):
-        raise ValueError(f"similar_ids must be 'refuse', 'match' or 'new', got {similar!r}.")
-    if ids.dtype != object and (known is None or known.dtype != object):
-        return ids  # whole numbers are the same or not
-    known = ids[:0] if known is None else known
-    new = np.flatnonzero(pd.Index(known).get_indexer(pd.Index(ids)) < 0)
-    if not new.size:
+    new = np.flatnonzero(~known)
+    if not new.size or rule == "new":
         return ids
-    if similar != "new":
-        rows = np.arange(ids.size) if rows is None else rows
-        return _spelled(ids, new, known, similar, label, rows)
-    return ids
+    rows = np.arange(ids.size) if rows is None else rows
+    return _spelled(ids, new, similar, kind or kind_of(ids), rule, label, rows)
+
+
+def check_rule(rule: str) -> None:
+    """Refuse what is no rule for similar ids."""
+    if rule not in ("refuse", "match", "new"):
+        raise ValueError(f"similar_ids must be 'refuse', 'match' or 'new', got {rule!r}.")
+
+
+def alike(known: Ids, forms: Any) -> Ids:
+    """Return the known ids whose normal form is among some.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.ids import alike, normal_forms
+    >>> alike(np.array(["p1", "p2"], object), normal_forms(np.array(["P1 "], object)))
+    array(['p1'], dtype=object)
+    """
+    import pyarrow.compute as pc
+
+    same = pc.is_in(normal_forms(known), value_set=forms).to_numpy(zero_copy_only=False)
+    found: Ids = known[same]
+    return found
 
 
 def _spelled(
-    ids: Ids, new: NDArray[np.intp], known: Ids, similar: Similar, label: str, rows: Any
+    ids: Ids,
+    new: NDArray[np.intp],
+    known: Ids,
+    kind: Kind,
+    similar: Similar,
+    label: str,
+    rows: Any,
 ) -> Ids:
     """Return ids with the known spelling where they are almost known; refuse them, or doubles."""
     import pyarrow.compute as pc
@@ -186,14 +219,14 @@ def _spelled(
     again = np.flatnonzero(place != known.size + np.arange(new.size))
     doubles = again[place[again] >= known.size]
     if again.size and similar == "refuse":
-        raise _almost(ids, new, known, again, place, label, rows)
+        raise _almost(ids, new, known, kind, again, place, label, rows)
     if doubles.size:
         raise _same(new[[place[doubles[0]] - known.size, doubles[0]]], ids, label, rows)
     _check_single(first[: known.size], place[again], ids[new[again]], known, label)
     out = ids.astype(object)
     out[new[again]] = known[place[again]]
     out[np.setdiff1d(new, new[again])] = [
-        _of_kind(kind_of(known), name) for name in np.delete(ids[new], again).tolist()
+        _of_kind(kind, name) for name in np.delete(ids[new], again).tolist()
     ]
     twice = np.flatnonzero(pd.Index(out).duplicated(keep=False))
     if twice.size:
@@ -222,7 +255,7 @@ def _check_single(first: Any, place: Any, ids: Ids, known: Ids, label: str) -> N
 
 
 def _almost(
-    ids: Ids, new: Any, known: Ids, again: Any, place: Any, label: str, rows: Any
+    ids: Ids, new: Any, known: Ids, kind: Kind, again: Any, place: Any, label: str, rows: Any
 ) -> ValueError:
     shown = []
     for i in again[:3].tolist():
@@ -236,7 +269,7 @@ def _almost(
     return ValueError(
         f"{label}: {', '.join(shown)}. If they are the same samples, correct them or pass "
         f"similar_ids='match' (--similar-ids match)"
-        f"{others if kind_of(ids) == kind_of(known) or not known.size else ''}."
+        f"{others if kind_of(ids) == kind or not known.size else ''}."
     )
 
 
@@ -248,16 +281,15 @@ def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
     )
 
 
-def check_kind(known: Ids, ids: Ids, label: str) -> None:
+def check_kind(ours: Kind, example: Any, ids: Ids, label: str) -> None:
     """Refuse texts among whole numbers and the other way round: ids keep the kind they have."""
-    ours, theirs = kind_of(known), kind_of(ids)
-    if ours in ("both", theirs):
+    if ours in ("both", kind_of(ids)):
         return
     other = str if ours == "whole numbers" else int
     wrong = next(name for name in ids.tolist() if isinstance(name, other))
     raise ValueError(
         f"{label} has ids that are {'texts' if other is str else 'whole numbers'} ({wrong!r}), but "
-        f"the samples folded so far have {ours} ({known.tolist()[0]!r}). Give every view ids of "
+        f"the samples folded so far have {ours} ({example!r}). Give every view ids of "
         "the same kind; similar_ids='match' (--similar-ids match) converts numbers."
     )
 

@@ -13,10 +13,11 @@ from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold.blocks import Array, all_on_one_thread, unit_rows
-from viewfold.clustering import seed_of
-from viewfold.consensus import draw
+from viewfold._types import Array
+from viewfold.core.sampling import draw, seed_of
+from viewfold.engine import LocalEngine, all_on_one_thread
 from viewfold.estimators import FoldingEstimator, ViewFold
+from viewfold.linalg import unit_rows
 
 ROWS = 1000
 """How many rows are looked at; more if there are more than a hundred clusters."""
@@ -130,7 +131,9 @@ def suggest_n_clusters(
         raise ValueError(
             f"k_range goes up to {most}, but there are {n} samples: end it below their number."
         )
-    some = draw(model.ids_, max(ROWS, 10 * most), seed=seed, purpose="number of clusters")
+    some = draw(
+        LocalEngine(), model.ids_, max(ROWS, 10 * most), seed=seed, purpose="number of clusters"
+    )
     rows = model.embedding_[some].astype(np.float64)
     random = np.random.RandomState(seed)
     chance = [_shuffled(rows, random) for _ in range(SHUFFLES)]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, edit
-from viewfold.tables import FORMAT
+from viewfold.store.tables import FORMAT
 
 
 def main() -> None:

@@ -22,9 +22,10 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import minmax_scale, normalize
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from viewfold.blocks import Array, Matrix, unit_rows
+from viewfold._compat import Interval, StrOptions
+from viewfold._types import Array, Matrix
+from viewfold.linalg import unit_rows
 from viewfold.view import as_views
 
 COUNT = [Interval(Integral, 1, None, closed="left")]

@@ -12,7 +12,8 @@ from scipy.sparse.linalg import LinearOperator, lobpcg
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
-from viewfold.blocks import Array, Matrix, unit_rows
+from viewfold._types import Array, Matrix
+from viewfold.linalg import unit_rows
 
 
 def simplex(rows: Array) -> Array:

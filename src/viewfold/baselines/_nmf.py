@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix
+from viewfold._types import Array, Matrix
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
+from viewfold._compat import StrOptions
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import Aligned
-from viewfold.blocks import Array, Matrix
-from viewfold.methods.procrustes import polar
+from viewfold.linalg import polar
 
 MODE = [StrOptions({"mask", "pairs"})]
 

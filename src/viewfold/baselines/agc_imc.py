@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
-from sklearn.utils._param_validation import Interval, Real, StrOptions
 
+from viewfold._compat import Interval, Real, StrOptions
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -25,7 +26,7 @@ from viewfold.baselines._base import (
     unit_samples,
 )
 from viewfold.baselines._blocks import knn_graph, laplacian, simplex, smallest_eigenvectors
-from viewfold.blocks import Array, unit_rows
+from viewfold.linalg import unit_rows
 
 
 class AGCIMC(Baseline):

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from viewfold._types import Array
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._blocks import laplacian, pkn_graph, smallest_eigenvectors
-from viewfold.blocks import Array
 
 
 class AMGL(Baseline):

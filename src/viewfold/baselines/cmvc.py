@@ -15,8 +15,9 @@ import pandas as pd
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh, svds
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils._param_validation import StrOptions
 
+from viewfold._compat import StrOptions
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -29,8 +30,7 @@ from viewfold.baselines._base import (
     dense,
     scaled,
 )
-from viewfold.blocks import Array, Matrix, unit_rows
-from viewfold.methods.procrustes import inverse_sqrt, polar
+from viewfold.linalg import inverse_sqrt, polar, unit_rows
 from viewfold.view import as_view
 
 _MOST_SAMPLES = 5000  # with a kernel of n × n, if nobody asks for one

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import linalg
 from sklearn.metrics import pairwise_distances
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from viewfold._compat import Interval, StrOptions
+from viewfold._types import Array
 from viewfold.baselines._base import COUNT, SCALING, Aligned, Baseline, Solution, dense
 from viewfold.baselines._blocks import anchors, simplex_quadratic
-from viewfold.blocks import Array
-from viewfold.methods.procrustes import polar
+from viewfold.linalg import polar
 
 
 class FMCNOF(Baseline):

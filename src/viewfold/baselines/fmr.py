@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     POSITIVE,
@@ -22,7 +23,6 @@ from viewfold.baselines._base import (
     unit_samples,
 )
 from viewfold.baselines._blocks import spectral_embedding
-from viewfold.blocks import Array
 
 MU, RHO, MU_MAX = 1e-5, 1.1, 1e10  # the authors' penalty: first, growth, last
 STEPS = 20_000

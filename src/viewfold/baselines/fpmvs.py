@@ -12,8 +12,7 @@ import numpy as np
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._blocks import settled, simplex
 from viewfold.baselines._nmf import squared_rows
-from viewfold.blocks import unit_rows
-from viewfold.methods.procrustes import inverse_sqrt, polar
+from viewfold.linalg import inverse_sqrt, polar, unit_rows
 
 
 class FPMVS(Baseline):

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 from sklearn.metrics import euclidean_distances
-from sklearn.utils._param_validation import StrOptions
 
+from viewfold._compat import StrOptions
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -26,7 +27,7 @@ from viewfold.baselines._base import (
 )
 from viewfold.baselines._blocks import laplacian, simplex, smallest_eigenvectors
 from viewfold.baselines._parts import MODE, Part, common, parts, patterns
-from viewfold.blocks import Array, unit_rows
+from viewfold.linalg import unit_rows
 
 
 class IMG(Baseline):

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
+from viewfold._types import Array
 from viewfold.baselines._base import COUNT, POSITIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._blocks import anchors, simplex_quadratic
-from viewfold.blocks import Array
 
 
 class LMVSC(Baseline):

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from viewfold._compat import Interval, StrOptions
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -23,7 +24,6 @@ from viewfold.baselines._base import (
     Solution,
 )
 from viewfold.baselines._nmf import Filled, columns_sum_to_one, squared_error, warm_sweeps
-from viewfold.blocks import Array
 
 
 class MIC(Baseline):

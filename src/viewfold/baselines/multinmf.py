@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
+from viewfold._compat import StrOptions
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, Aligned, Baseline, Solution
 from viewfold.baselines._nmf import columns_sum_to_one, squared_error, warm_sweeps
-from viewfold.blocks import Array, Matrix
 
 
 class MultiNMF(Baseline):

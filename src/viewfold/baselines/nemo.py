@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from viewfold._types import Matrix
 from viewfold.baselines._base import COUNT, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._blocks import neighbours, spectral_embedding
-from viewfold.blocks import Matrix
 
 
 class NEMO(Baseline):

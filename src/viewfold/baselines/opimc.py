@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -28,7 +29,6 @@ from viewfold.baselines._base import (
     scaled,
 )
 from viewfold.baselines._nmf import squared_rows
-from viewfold.blocks import Array, Matrix
 from viewfold.view import as_views
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -23,7 +24,6 @@ from viewfold.baselines._base import (
 )
 from viewfold.baselines._blocks import settled
 from viewfold.baselines._nmf import squared_rows
-from viewfold.blocks import Array, Matrix
 
 Labels = NDArray[np.intp]
 _SCORES = 2**23  # samples × clusters × starts that one product serves: 64 MB

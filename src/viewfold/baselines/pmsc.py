@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import linalg
 
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -22,7 +23,6 @@ from viewfold.baselines._base import (
     dense,
 )
 from viewfold.baselines._blocks import laplacian, smallest_eigenvectors
-from viewfold.blocks import Array
 
 
 class PMSC(Baseline):

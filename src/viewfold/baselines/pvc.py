@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
 from viewfold.baselines._nmf import squared_error
 from viewfold.baselines._parts import MODE, Part, common, parts, patterns
-from viewfold.blocks import Array, Matrix, unit_rows
+from viewfold.linalg import unit_rows
 
 _PER_ROW = 64  # a pattern of fewer samples is not worth a product of its own
 

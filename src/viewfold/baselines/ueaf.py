@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.metrics import euclidean_distances
-from sklearn.utils._param_validation import Interval, Real
 
+from viewfold._compat import Interval, Real
+from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,
     NON_NEGATIVE,
@@ -27,8 +28,7 @@ from viewfold.baselines._base import (
     unit_samples,
 )
 from viewfold.baselines._blocks import knn_graph, laplacian, simplex, smallest_eigenvectors
-from viewfold.blocks import Array, unit_rows
-from viewfold.methods.procrustes import polar
+from viewfold.linalg import polar, unit_rows
 
 
 class UEAF(Baseline):

@@ -18,11 +18,12 @@ from scipy import sparse
 
 from viewfold import baselines
 from viewfold import missing as patterns
+from viewfold._types import Array, Matrix
 from viewfold.baselines._base import Aligned, Baseline, dense
-from viewfold.blocks import Array, Matrix
-from viewfold.consensus import Consensus, fold
-from viewfold.estimators import ViewFold
-from viewfold.methods import fcmvc
+from viewfold.core.state import Clusters, State
+from viewfold.core.transitions import fold
+from viewfold.engine import Engine, LocalEngine
+from viewfold.estimators import FCMVC, ViewFold
 
 GROUP = "viewfold.methods"
 Mask = NDArray[np.bool_]
@@ -131,16 +132,27 @@ def filled(X: Matrix, gone: Mask, fill: Literal["zero", "mean"]) -> Matrix:
 def _fold_fcmvc(
     views: list[Matrix], missing: Mask, n_clusters: int, z_step: Literal["paper", "exact"]
 ) -> Answer:
-    # The estimator would run k-means after each fold, which the paper does not time.
-    consensus: Consensus | None = None
+    engine, state = LocalEngine(), State.empty()
     for view in patterns.by_mask(views, missing):
         scale: Literal["zscore"] | None = "zscore" if sparse.issparse(view.rows.X) else None
-        method = partial(fcmvc.fold, n_clusters=n_clusters, z_step=z_step, scale=scale)
-        consensus = fold(consensus, view, method, keep_encoders=False)
-    assert consensus is not None
-    embedding = np.empty_like(consensus.embedding)
-    embedding[consensus.ids] = consensus.embedding
-    return Answer((embedding,), curves=tuple(record.objective for record in consensus.views))
+        method = _Unclustered(FCMVC(n_clusters, z_step=z_step, scale=scale)._method())
+        state = fold(engine, state, view, method, seed=0, keep_encoders=False)
+    embedding = np.empty_like(state.embedding)
+    embedding[state.ids] = state.embedding
+    return Answer((embedding,), curves=tuple(record.objective for record in state.views))
+
+
+class _Unclustered:
+    """A method without k-means after each fold, which the paper does not time."""
+
+    def __init__(self, method: Any) -> None:
+        self.combine, self.basis, self.settle = method.combine, method.basis, method.settle
+
+    def cluster(
+        self, engine: Engine, ids: Array, embedding: Array, **_: Any
+    ) -> tuple[Array, Clusters]:
+        """Put all samples into one cluster."""
+        return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
 
 
 def viewfold(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Array:

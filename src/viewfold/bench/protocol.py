@@ -22,9 +22,10 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from viewfold import metrics
+from viewfold._types import Array, Matrix
 from viewfold.bench.methods import Answer, Mask, as_answer, find
 from viewfold.bench.results import DONE, OUT_OF_MEMORY, Cell, Outcome
-from viewfold.blocks import Array, Matrix, unit_rows
+from viewfold.linalg import unit_rows
 from viewfold.missing import by_paper_rule
 
 Curves = Sequence[Sequence[float]]

@@ -71,7 +71,7 @@ def add(
     The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, NumPy, MATLAB, AnnData,
     MuData and Matrix Market files are read; of a file that holds several views, all are folded.
     """
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
@@ -121,7 +121,7 @@ def extend(
     as_json: Json = False,
 ) -> None:
     """Add new samples of a known view. Nobody else moves."""
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, wait=wait) as model:
         (rows,) = read_views(file, id_column, known_view(model, view))
@@ -143,7 +143,7 @@ def forget(
     as_json: Json = False,
 ) -> None:
     """Remove samples for good: from the state, its history, and what undo returns to."""
-    from viewfold.estimators import edit
+    from viewfold.store import edit
 
     gone = list(ids or [])
     if listed is not None:
@@ -170,7 +170,7 @@ def undo(
     as_json: Json = False,
 ) -> None:
     """Take the last change back, if it is not a forget. One change can be taken back."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     _, taken = queries.undoing(state, entry)
     said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
@@ -180,7 +180,7 @@ def undo(
         if not _agreed(f"Take back {said}?"):
             say("Nothing was changed.")
             raise typer.Exit(1)
-    from viewfold.estimators import undo as take_back
+    from viewfold.store import undo as take_back
 
     # What was named is what is taken back, whatever another writer did in the meantime.
     model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)

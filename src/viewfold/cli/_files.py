@@ -42,7 +42,7 @@ def known_view(model: FoldingEstimator, view: str | None) -> str:
 
 
 def load_model(state: Path) -> FoldingEstimator:
-    from viewfold.estimators import load
+    from viewfold.store import load
 
     return load(state)
 

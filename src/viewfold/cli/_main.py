@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from viewfold import errors
 from viewfold._console import print_json, say
-from viewfold.store._replace import replaced
+from viewfold._replace import replaced
 
 
 def run(app: Callable[..., object]) -> None:

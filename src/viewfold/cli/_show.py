@@ -24,13 +24,13 @@ from viewfold.cli._files import (
 from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
 
 if TYPE_CHECKING:
+    from viewfold.core.log import Event
     from viewfold.estimators import FoldingEstimator
-    from viewfold.state import Event
 
 
 def labels(state: State, output: Output = None, as_json: Json = False) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     check_output(output, state)
     deliver(folded_table(state, queries.labels(state)), output, as_json, state)
@@ -38,7 +38,7 @@ def labels(state: State, output: Output = None, as_json: Json = False) -> None:
 
 def status(state: State, as_json: Json = False) -> None:
     """Tell what a state file holds."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     found = queries.status(state)
     facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
@@ -87,7 +87,7 @@ def history(
     as_json: Json = False,
 ) -> None:
     """Print the log: what every change did, where one sample went, or who moved when."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     check_output(output, state)
     if moved is not None:
@@ -117,7 +117,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
-    from viewfold._verify import verify as look_over
+    from viewfold.store import verify as look_over
 
     found = look_over(file)
     if as_json:
@@ -159,7 +159,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write everything known of every sample: cluster, confidence, views, history, embedding."""
-    from viewfold import queries
+    from viewfold.store import queries
 
     check_output(output, state)
     table = folded_table(state, queries.everything(state))

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
-from viewfold.blocks import Array, Matrix
-from viewfold.consensus import FEWEST
+from viewfold._types import Array, Matrix
+from viewfold.core.state import FEWEST
 
 
 def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -63,19 +63,6 @@ def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def _distances(points: Array, point: Array) -> Array:
     return np.asarray(((points - point) ** 2).sum(axis=1))
-
-
-def members(of: NDArray[np.intp], n_groups: int) -> Matrix:
-    """Return the matrix that sums rows by group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.methods.aggregates import members
-    >>> members(np.array([0, 1, 0]), 2) @ np.array([1.0, 2.0, 3.0])
-    array([4., 2.])
-    """
-    return sparse.csc_array((np.ones(of.size), of, np.arange(of.size + 1)), (n_groups, of.size))
 
 
 def nearest_of(graph: Matrix) -> NDArray[np.intp]:

@@ -1,65 +1,67 @@
 """FCMVC-IV: fast continual multi-view clustering with incomplete views.
 
 The names are those of the mathematics, samples in rows: X is the (standardised) view, Zp the
-consensus before the fold and Z after it, H the view's basis, W the rotation of the memory. `fold`
-gives what the authors' program gives without forming an n × n matrix or the SVD of an n × k one:
-after one walk over X every iteration is algebra on d × k and k × k matrices.
+consensus before the fold and Z after it, H the view's basis, W the rotation of the memory.
+`combine` gives what the authors' program gives without forming an n × n matrix or the SVD of an
+n × k one: after one pass over X every iteration is algebra on d × k and k × k matrices.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
-from viewfold.consensus import Alignment, Consensus, Folded
+from viewfold._types import Array, Matrix
+from viewfold.core.method import Combined
+from viewfold.core.state import State
+from viewfold.engine import Alignment, Engine, RowSet
+from viewfold.linalg import dense, gram, inverse_sqrt, polar, triangle, whitener_of
 from viewfold.methods.aggregates import limited
-from viewfold.methods.procrustes import gram, inverse_sqrt, polar, reorthonormalise, times, whitener
 from viewfold.methods.scaling import (
     Products,
-    Scale,
     Scaling,
-    carry_over,
-    dense,
+    Standardise,
     gram_times,
     names_of,
-    partners,
     says_nothing,
     survey,
     tell_faint,
 )
-from viewfold.view import View
+from viewfold.view._view import View
 
 Solver = Literal["auto", "gram", "direct"]
 
 
-def fold(
-    consensus: Consensus | None,
+def combine(
+    engine: Engine,
+    state: State,
     view: View,
-    found: Alignment,
+    alignment: Alignment,
     *,
     n_clusters: int,
     z_step: Literal["paper", "exact"] = "paper",
     solver: Solver = "auto",
-    scale: Scale = "zscore",
+    scale: Standardise = "zscore",
     tol: float = 1e-5,
     max_iter: int = 100,
-) -> Folded:
-    """Fold a view into the consensus by FCMVC-IV.
+) -> Combined:
+    """Combine a view with the consensus by FCMVC-IV.
 
     Parameters
     ----------
-    consensus : Consensus or None
-        The consensus so far; None for the first view.
+    engine : Engine
+        Where rows are.
+    state : State
+        The state so far; without a view at first.
     view : View
         The view.
-    found : Alignment
+    alignment : Alignment
         Where the samples of both stand in their union.
     n_clusters : int
         The least rank k of the consensus. One of a higher rank keeps it; one of a lower rank gets
@@ -77,68 +79,104 @@ def fold(
 
     Returns
     -------
-    Folded
+    Combined
     """
+    _tell_narrow(view, n_clusters)
+    if not state.views:
+        return _first(engine, view, n_clusters, scale)
+    if alignment.n_shared == 0:
+        warnings.warn(
+            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
+            "nothing connects the clusters of the two groups.",
+            stacklevel=2,
+        )
+    k_before = state.embedding.shape[1]
+    k = max(n_clusters, k_before)
+    Zp = _padded(engine, state.embedding, k)
+    if solver == "auto":
+        solver = choose_solver(view.rows, k)
+    scaling, products = survey(
+        engine,
+        view.rows,
+        lambda _, Zs: Zs,
+        alignment.partners(Zp),
+        scale=scale,
+        full=solver == "gram",
+    )
+    tell_faint(view, products)
+    if not products.energy:
+        raise says_nothing(view)
+    gram_of_view: Callable[[Array], Array] = (
+        partial(gram_times, engine, view.rows, scaling)
+        if products.gram is None
+        else products.gram.__matmul__
+    )
+    absent = engine.reduce(gram, alignment.absent(Zp))
+    problem = Problem(gram_of_view, products, absent, exact=z_step == "exact")
+    step, objective = problem.solve(tol, max_iter)
+    Z = step.Z
+    embedding = _embed(Z, Zp, view.rows, alignment, scaling)
+    if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
+        embedding, again = _reorthonormalised(engine, embedding)
+        Z = Z.times(again)
+    kept = limited(Z.U, lambda: Z.U.T @ gram_of_view(Z.U), view.shape[0])
+    return Combined(embedding, scaling.times_raw(kept), Z.N[:k_before], len(objective), objective)
+
+
+def basis(engine: Engine, Z: RowSet) -> Array:
+    """Return what makes the columns of a consensus orthonormal again that has lost some rows.
+
+    Were they left as they are, I − ZᵀZ would tell the row that is gone.
+    """
+    return whitener(engine, Z)
+
+
+def whitener(engine: Engine, A: RowSet) -> Array:
+    """Return T such that ``A @ T`` is the polar factor of a tall matrix A.
+
+    Where AᵀA cannot tell a small direction of A from none, a QR factorisation of A does.
+    """
+    T, condition = inverse_sqrt(engine.reduce(gram, A))
+    if condition < 1e8:
+        return T
+    R = engine.reduce(triangle, A, combine=lambda a, b: triangle(np.vstack([a, b])))
+    return whitener_of(R, A.shape[0], float(np.finfo(A.dtype).eps))
+
+
+def _reorthonormalised(engine: Engine, Z: RowSet) -> tuple[RowSet, Array]:
+    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with.
+
+    Forming AᵀA squares the condition of A; one more round on ``A @ (AᵀA)^(-1/2)``, whose condition
+    is near 1, makes up for it.
+    """
+    again, _ = inverse_sqrt(engine.reduce(gram, Z))
+    return _times(engine, Z, again), again
+
+
+def _times(engine: Engine, A: RowSet, M: Array) -> RowSet:
+    """Multiply a tall matrix, which is not needed any more, by a small square one."""
+    return engine.map(lambda block: block @ M.astype(block.dtype), A, reuse=True)
+
+
+def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
+    """Return rows with columns of zeros, if they have too few."""
+    more = columns - rows.shape[1]
+    if not more:
+        return rows
+    return engine.map(lambda block: np.pad(block, ((0, 0), (0, more))), rows)
+
+
+def _tell_narrow(view: View, n_clusters: int) -> None:
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
             f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters}: it can add "
             f"at most {d} dimensions to the consensus.",
-            stacklevel=2,
+            stacklevel=3,
         )
-    with blas_on_one_thread() as threads:
-        if consensus is None:
-            return _first(view, n_clusters, scale, threads)
-        Zp, k_before = consensus.embedding, consensus.embedding.shape[1]
-        k = max(n_clusters, k_before)
-        if k > k_before:
-            Zp = np.pad(Zp, ((0, 0), (0, k - k_before)))
-        if found.n_shared == 0:
-            warnings.warn(
-                f"View {view.name!r} shares no sample with the {found.previous.size} folded so "
-                "far: nothing ties the clusters of the two groups to each other.",
-                stacklevel=2,
-            )
-        if solver == "auto":
-            solver = choose_solver(view.rows, k)
-        scaling, products = survey(
-            view.rows,
-            lambda where, _: partners(Zp, found.partner[where]),
-            scale=scale,
-            full=solver == "gram",
-            threads=threads,
-        )
-        tell_faint(view, products)
-        if not products.energy:
-            raise says_nothing(view)
-        if products.gram is None:
-            gram_of_view: Callable[[Array], Array] = partial(
-                gram_times, view.rows, scaling, threads=threads
-            )
-        else:
-            gram_of_view = products.gram.__matmul__
-        absent = gram(Rows(Zp, found.absent), threads)
-        problem = Problem(gram_of_view, products, absent, exact=z_step == "exact")
-        step, objective = problem.solve(tol, max_iter)
-        Z = step.Z
-        embedding = _embed(Z, Zp, view.rows, found, scaling, threads)
-        if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
-            Z = Z.times(reorthonormalise(embedding, threads))
-        kept = limited(Z.U, lambda: Z.U.T @ gram_of_view(Z.U), view.shape[0])
-    turn = Z.N[:k_before]
-    return Folded(embedding, scaling.times_raw(kept), turn, len(objective), objective)
 
 
-def basis(Z: Array) -> Array:
-    """Return what makes the columns of a consensus orthonormal again that has lost some rows.
-
-    Were they left as they are, I − ZᵀZ would tell the row that is gone.
-    """
-    with blas_on_one_thread() as threads:
-        return whitener(Z, threads)
-
-
-def choose_solver(rows: Rows, n_clusters: int) -> Solver:
+def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
     """Pick the cheaper of the two solvers for a view.
 
     "gram" costs d multiplications for each entry of X, once, and reads X twice; "direct" costs 4k
@@ -278,49 +316,54 @@ def _settled(objective: list[float], tol: float, energy: float) -> bool:
 
 
 def _embed(
-    Z: Combination, Zp: Array, rows: Rows, found: Alignment, scaling: Scaling, threads: int
-) -> Array:
-    """Write Z, row by row."""
+    Z: Combination, Zp: RowSet, rows: RowSet, alignment: Alignment, scaling: Scaling
+) -> RowSet:
+    """Return Z, row by row."""
     dtype = np.result_type(rows.dtype, Zp.dtype)
-    out = np.empty((found.ids.size, Zp.shape[1]), dtype)
-    encode, V = scaling.times(Z.U), Z.V.astype(dtype)
+    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
 
-    def write(where: slice, block: Matrix) -> None:
-        known = partners(Zp, found.partner[where])
-        out[found.rows[where]] = encode(scaling.read(block)) + known @ V
+    def of_view(block: Matrix, known: Array) -> Array:
+        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
 
-    for_each(rows, write, threads)
-    carry_over(Zp, found, Z.N, out, threads)
-    return out
+    return alignment.merge(
+        (of_view, rows, alignment.partners(Zp)),
+        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
+    )
 
 
-def _first(view: View, n_clusters: int, scale: Scale, threads: int) -> Folded:
+def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> Combined:
     """Z = polar(X H₀): of the first view, the paper takes the first k features."""
-    rows, (n, d) = view.rows, view.shape
+    n, d = view.shape
     used = min(d, n_clusters)
-    Z = np.zeros((n, n_clusters), rows.dtype)
-    A = Z[:, :used]
-
-    def take(where: slice, block: Matrix) -> None:
-        A[where] = dense(block)
-
-    for_each(replace(rows, X=rows.X[:, :used]), take, threads)
-    scaling, products = survey(Rows(A), scale=scale, full=False, threads=threads)
+    A = engine.map(dense, engine.leading(view.rows, used))
+    scaling, products = survey(engine, A, scale=scale, full=False)
     tell_faint(view, products)
-    same = scaling.weight == 0 if scale else (A[:1] == A).all(axis=0)
+    same = scaling.weight == 0 if scale else _constant(engine, A)
     _tell_constant(view, np.asarray(same))
 
-    def standardise(where: slice, block: Matrix) -> None:
-        A[where] = (scaling.read(block) - scaling.mean) * scaling.weight
+    def standardise(block: Array) -> Array:
+        return np.asarray((scaling.read(block) - scaling.mean) * scaling.weight, block.dtype)
 
-    for_each(Rows(A), standardise, threads)
-    T = whitener(A, threads)
-    times(A, T, threads)
-    T = T @ reorthonormalise(A, threads)
+    A = engine.map(standardise, A, reuse=True)
+    T = whitener(engine, A)
+    A, again = _reorthonormalised(engine, _times(engine, A, T))
+    T = T @ again
     # T is (AᵀA)^(-1/2): what varies most is where it is small.
     kept = limited(T, lambda: np.linalg.pinv(T), n)
     encoder = scaling.times_raw(kept).padded(d, n_clusters)
-    return Folded(Z, encoder, None, 1, ())
+    return Combined(_padded(engine, A, n_clusters), encoder, None, 1, ())
+
+
+def _constant(engine: Engine, A: RowSet) -> Array:
+    """Return which columns have the same value in all rows."""
+
+    def extremes(block: Array) -> tuple[Array, Array]:
+        return block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)
+
+    least, most = engine.reduce(
+        extremes, A, combine=lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1]))
+    )
+    return np.asarray(least == most)
 
 
 def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:

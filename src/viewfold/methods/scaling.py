@@ -2,7 +2,7 @@
 
 A standardised view is ``(X − mean) · weight``. Here it exists only as its parts: sums over X are
 turned into sums over the standardised view afterwards, so that a view is never copied, a sparse one
-stays sparse, and the mean and the products of a fold come from the same walk over the data.
+stays sparse, and the mean and the products of a fold come from the same pass over the data.
 """
 
 from __future__ import annotations
@@ -16,16 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix, Rows, for_each, reduce
-from viewfold.consensus import FEWEST, Alignment
-from viewfold.view import View
+from viewfold._types import Array, Matrix
+from viewfold.core.parts import part
+from viewfold.core.state import FEWEST
+from viewfold.engine import Engine, RowSet
+from viewfold.linalg import column_sums, dense, is_sparse
+from viewfold.view._view import View
 
-Scale = Literal["zscore"] | None
+Standardise = Literal["zscore"] | None
+
+# Axes of arrays in files: features d, columns of the embedding r, directions q.
 
 FAINT = {"float32": 1e-60, "float64": 1e-280}
 """A feature whose squares add up to less is as good as constant: its z-score would overflow."""
 
 
+@part("affine", axes={"weights": "dr", "offset": "r"})
 @dataclass(frozen=True)
 class Affine:
     """The map ``X @ weights + offset``."""
@@ -39,9 +45,9 @@ class Affine:
         out += self.offset.astype(block.dtype, copy=False)
         return out
 
-    def then(self, turn: Array) -> Affine:
+    def then(self, linear_map: Array) -> Affine:
         """Return this map followed by a linear one."""
-        return Affine(self.weights @ turn, self.offset @ turn)
+        return Affine(self.weights @ linear_map, self.offset @ linear_map)
 
     def padded(self, n_features: int, n_components: int) -> Affine:
         """Return this map for more features and components, none of which it uses."""
@@ -50,6 +56,7 @@ class Affine:
         return Affine(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
 
 
+@part("text", axes={"idf": "d"})
 @dataclass(frozen=True)
 class Text:
     """Rows of word counts or weights as latent semantic analysis takes them: of unit length.
@@ -94,6 +101,7 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
+@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True)
 class Scaling:
     """The map x → (x − shift − mean) · weight, where blocks come with the shift already taken off.
@@ -138,6 +146,51 @@ class Scaling:
             return inner
         return Affine(inner.weights, inner.offset - self.shift @ inner.weights)
 
+    def projection(self, directions: Array, *, single: bool = False) -> Projection:
+        """Return what projects raw blocks on some directions, after scaling them.
+
+        Single precision takes half the memory, where it can hold the numbers.
+        """
+        affine = self.times(directions)
+        weights, offset = affine.weights, affine.offset
+        if single:
+            with np.errstate(over="ignore"):
+                rounded = weights.astype(np.float32)
+            if np.isfinite(rounded).all():
+                weights, offset = rounded, -(self.mean @ rounded.astype(np.float64))
+        return Projection(self.text, self.shift, weights, offset)
+
+
+@part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
+@dataclass(frozen=True)
+class Projection:
+    """From raw rows to scores: ``(row − shift) @ weights + offset``.
+
+    Attributes
+    ----------
+    text : Text or None
+        How rows are scaled before.
+    shift : ndarray of shape (n_features,) or None
+        What is taken off them, if that has to be done first.
+    weights : ndarray of shape (n_features, n_directions)
+        What they are multiplied with.
+    offset : ndarray of shape (n_directions,)
+        What is added.
+    """
+
+    text: Text | None
+    shift: Array | None
+    weights: Array
+    offset: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Return the scores of a block of raw rows."""
+        if self.text is not None:
+            block = self.text(block)
+        elif self.shift is not None:
+            block = block - self.shift.astype(block.dtype)
+        return Affine(self.weights, self.offset)(block)
+
 
 @dataclass(frozen=True)
 class Products:
@@ -164,21 +217,26 @@ class Products:
     faint: NDArray[np.bool_]
 
 
-def choose_shift(rows: Rows) -> Array | None:
+def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
     """Return what to take off dense features before squaring them, None if there is no need.
 
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
     """
-    if is_sparse(rows.X):
+    if _has_zeros(rows):
         return None
-    block = rows.read(next(rows.slices()))[:4096].astype(np.float64)
+    block = engine.head(rows, 4096).astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
     far = 1e3 if rows.dtype == np.float64 else 10.0
     return mean if np.any(np.abs(mean) > far * spread) else None
 
 
-def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Scaling:
+def _has_zeros(rows: RowSet) -> bool:
+    """Whether blocks are sparse."""
+    return bool(getattr(rows, "is_sparse", False))
+
+
+def zscore(rows: RowSet, shift: Array | None, total: Array, squares: Array) -> Scaling:
     """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
 
     A constant feature gets weight 0.
@@ -188,7 +246,7 @@ def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Sca
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
     # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
-    rounding = n * np.finfo(np.float64).eps if is_sparse(rows.X) else 32 * eps
+    rounding = n * np.finfo(np.float64).eps if _has_zeros(rows) else 32 * eps
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
@@ -196,44 +254,46 @@ def zscore(rows: Rows, shift: Array | None, total: Array, squares: Array) -> Sca
 
 
 def survey(
-    rows: Rows,
-    partner: Callable[[slice, Matrix], Array] | None = None,
-    *,
-    scale: Scale,
+    engine: Engine,
+    rows: RowSet,
+    partner: Callable[..., Array] | None = None,
+    *beside: RowSet,
+    scale: Standardise,
     text: Text | None = None,
     full: bool,
-    threads: int,
 ) -> tuple[Scaling, Products]:
-    """Learn the scaling of a view and its products with something else, in one walk.
+    """Learn the scaling of a view and its products with something else, in one pass.
 
     Parameters
     ----------
-    rows : Rows
+    engine : Engine
+        Where rows are.
+    rows : RowSet
         The view.
     partner : callable, optional
-        ``partner(slice, X)`` gives the rows Zs that belong to some rows of the view: where they
-        stand, and what they are before features are standardised.
+        ``partner(X, *blocks)`` gives the rows Zs that belong to some rows of the view, from what
+        these are before features are standardised, and from what is beside them.
+    *beside : RowSet
+        Other rows of the same samples.
     scale : {"zscore", None}
         How features are standardised.
     text : Text, optional
         How blocks are scaled before.
     full : bool
         Whether XᵀX is wanted.
-    threads : int
-        How many blocks are worked on at once.
     """
     n, d = rows.shape
-    shift = choose_shift(rows) if scale == "zscore" else None
+    shift = choose_shift(engine, rows) if scale == "zscore" else None
     start = Scaling(shift, np.zeros(d), np.ones(d), text)
 
-    def sums(where: slice, block: Matrix) -> tuple[Array, ...]:
+    def sums(block: Matrix, *others: Array) -> tuple[Array, ...]:
         X = start.read(block)
-        Zs = np.empty((X.shape[0], 0)) if partner is None else partner(where, X)
+        Zs = np.empty((X.shape[0], 0)) if partner is None else partner(X, *others)
         second, faint = _squares(X, full)
         cross = dense(X.T @ Zs.astype(X.dtype))
         return column_sums(X), second, cross, Zs.sum(axis=0), Zs.T @ Zs, faint
 
-    total, second, cross, total_z, shared, faint = reduce(rows, sums, threads)
+    total, second, cross, total_z, shared, faint = engine.reduce(sums, rows, *beside)
     squares = np.diagonal(second) if full else second
     scaling = start
     if scale == "zscore":
@@ -302,46 +362,14 @@ def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
     return f"column{'s' * (at.size > 1)} {', '.join(shown)}{more}"
 
 
-def gram_times(rows: Rows, scaling: Scaling, H: Array, threads: int) -> Array:
-    """Return XᵀX H for the standardised X, in one walk that never forms XᵀX."""
+def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Array:
+    """Return XᵀX H for the standardised X, in one pass that never forms XᵀX."""
     encode = scaling.times(H)
 
-    def products(_: slice, block: Matrix) -> tuple[Array, ...]:
+    def products(block: Matrix) -> tuple[Array, ...]:
         X = scaling.read(block)
         Y = encode(X)
         return dense(X.T @ Y), Y.sum(axis=0)
 
-    inner, total = reduce(rows, products, threads)
+    inner, total = engine.reduce(products, rows)
     return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
-
-
-def partners(Zp: Array, partner: Array) -> Array:
-    """Return the consensus rows of some samples, zero for those that are new."""
-    Zs: Array = Zp[partner]
-    Zs[partner < 0] = 0.0
-    return Zs
-
-
-def carry_over(Zp: Array, found: Alignment, turn: Array, out: Array, threads: int) -> None:
-    """Write ``Zp @ turn`` for the samples that the view lacks."""
-    turn = turn.astype(out.dtype)
-
-    def carry(where: slice, block: Matrix) -> None:
-        out[found.previous[found.absent[where]]] = block @ turn
-
-    for_each(Rows(Zp, found.absent), carry, threads)
-
-
-def column_sums(X: Matrix) -> Array:
-    """Sum the rows of a block."""
-    return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
-
-
-def is_sparse(X: Matrix) -> bool:
-    """Tell a CSR matrix from an array."""
-    return hasattr(X, "indptr")
-
-
-def dense(M: Matrix) -> Array:
-    """Return a small matrix as an array."""
-    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)

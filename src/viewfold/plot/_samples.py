@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._types import Array
-from viewfold.blocks import all_on_one_thread, unit_rows
-from viewfold.consensus import draw
+from viewfold.core.sampling import draw
+from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.linalg import unit_rows
 from viewfold.plot._style import (
     MANY,
     annotate,
@@ -67,7 +68,7 @@ def sample_map(
     >>> ax.get_xlabel()
     '60 samples'
     """
-    drawn = draw(model.ids_, most, seed=0, purpose="plot")
+    drawn = draw(LocalEngine(), model.ids_, most, seed=0, purpose="plot")
     place, labels = _layout(model.embedding_[drawn]), model.labels_[drawn]
     ax = axes_or_new(ax, (7, 6))
     present = np.unique(labels)

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from viewfold.store._database import STORAGE
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
-    from viewfold.store._replace import replacing
+    from viewfold.store.models import edit, load, undo
+    from viewfold.store._verify import verify
 
 _home = {
     "STORAGE": "viewfold.store._database",
     "StateFileError": "viewfold.errors",
     "check_schema": "viewfold.store._file",
+    "edit": "viewfold.store.models",
+    "load": "viewfold.store.models",
     "meta_table": "viewfold.store._catalogue",
     "opened": "viewfold.store._file",
     "read": "viewfold.store._file",
-    "replacing": "viewfold.store._replace",
+    "undo": "viewfold.store.models",
+    "verify": "viewfold.store._verify",
     "write": "viewfold.store._file",
     "writing": "viewfold.store._lock",
 }
@@ -33,10 +37,13 @@ __all__ = [
     "STORAGE",
     "StateFileError",
     "check_schema",
+    "edit",
+    "load",
     "meta_table",
     "opened",
     "read",
-    "replacing",
+    "undo",
+    "verify",
     "write",
     "writing",
 ]

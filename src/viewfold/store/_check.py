@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,19 +17,11 @@ import pyarrow.compute as pc
 
 from viewfold.errors import UnreadableError
 
+if TYPE_CHECKING:
+    from viewfold.core.state import Clusters, State
+
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
-
-AXES: dict[str, dict[str, str]] = {
-    "affine": {"weights": "dr", "offset": "r"},
-    "text": {"idf": "d"},
-    "scaling": {"shift": "d", "mean": "d", "weight": "d"},
-    "landmarks": {"points": "mq", "cosine": "", "coordinates": "mc"},
-    "encoder": {"directions": "dq", "linear": "l", "factor": "f", "output": "fr"},
-}
-"""The axes of every array in an encoder: features d, columns of the embedding r, directions q,
-landmarks m and their coordinates c, scores used l, descriptions f = l + c."""
-
 
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
 """Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
@@ -132,63 +124,62 @@ def check_claims(arrays: pa.Table) -> None:
 # -- when all is read
 
 
-def check_saved(saved: Any) -> None:
+def check_state(state: State) -> None:
     """Refuse what cannot be the state of a model.
-
-    Parameters
-    ----------
-    saved : Saved
-        What was read.
 
     Raises
     ------
     UnreadableError
         Saying what is wrong with it.
     """
-    for problem in problems(saved):
+    for problem in problems(state):
         raise UnreadableError(problem)
 
 
-def problems(saved: Any) -> Iterator[str]:
+def problems(state: State) -> Iterator[str]:
     """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
-    for name, value in saved.params.items():
+    for name, value in state.params.items():
         if not isinstance(value, str | int | float | None | np.random.RandomState):
             yield f"parameter {name!r} is a {type(value).__name__}"
-    entries = [event.entry for event in saved.log]
+    entries = [event.entry for event in state.log]
     if entries != list(range(1, len(entries) + 1)):
         yield "the entries of its log are not 1, 2, 3, …"
-    if saved.state is None:
+    clusters = state.clusters
+    if clusters is None:
         return
-    came = [event.entry for event in saved.log if event.what in ("fold", "extend")]
-    if not np.isin(saved.state.added, came).all():
+    came = [event.entry for event in state.log if event.what in ("fold", "extend")]
+    if not np.isin(state.added, came).all():
         yield "samples came by entries that its log does not have"
-    if not {view.entry for view in saved.state.consensus.views} <= set(came):
+    if not {view.entry for view in state.views} <= set(came):
         yield "views were folded by entries that its log does not have"
-    consensus, clustering = saved.state.consensus, saved.state.clustering
-    yield from _of_samples(consensus, saved.state.history, clustering)
-    if not _fits({"centers": clustering.centers, "projection": clustering.projection}):
+    yield from _of_samples(state, clusters)
+    if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
         yield "the centres of its clusters do not fit their directions"
-    columns = consensus.embedding.shape[1]
-    if clustering.projection.shape[0] > columns:
+    if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
-    turns = consensus.turns or (None,) * len(consensus.views)
-    for record, turn in zip(reversed(consensus.views), reversed(turns), strict=True):
+    yield from _of_encoders(state)
+
+
+def _of_encoders(state: State) -> Iterator[str]:
+    columns = state.embedding.shape[1]
+    maps = state.maps or (None,) * len(state.views)
+    for record, linear_map in zip(reversed(state.views), reversed(maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in _of_part(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
-        if turn is None:
+        if linear_map is None:
             continue
-        if turn.ndim != 2 or turn.dtype.kind != "f" or turn.shape[1] != columns:
+        if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:
             yield f"the map of earlier encoders at view {record.name!r} does not fit"
             return
-        if not _finite(turn):
+        if not _finite(linear_map):
             yield f"the map of earlier encoders at view {record.name!r} is not finite"
-        columns = turn.shape[0]  # what the consensus had before this fold
+        columns = linear_map.shape[0]  # what the consensus had before this fold
 
 
-def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
-    ids, length = consensus.ids, consensus.length
-    n, v = len(ids), len(consensus.views)
+def _of_samples(state: State, clusters: Clusters) -> Iterator[str]:
+    ids, length, history = state.ids, state.length, state.history
+    n, v = len(ids), len(state.views)
     if not n:
         yield "it has views, but no samples"
         return
@@ -196,16 +187,16 @@ def _of_samples(consensus: Any, history: Any, clustering: Any) -> Iterator[str]:
         yield "two samples have one id"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
-    if consensus.seen.shape != (n, v) or history.shape != (n, v):
+    if state.seen.shape != (n, v) or history.shape != (n, v):
         yield "views seen and history have not an entry for each view"
         return
-    if consensus.embedding.ndim != 2 or len(consensus.embedding) != n:
+    if state.embedding.ndim != 2 or len(state.embedding) != n:
         yield "the embedding has not a row for each sample"
-    elif not _finite(consensus.embedding):
+    elif not _finite(state.embedding):
         yield "the embedding is not finite"
     if history.min() < -1:
         yield "a cluster in the history is less than -1"
-    n_clusters = clustering.centers.shape[-2] if clustering.centers.ndim > 1 else 0
+    n_clusters = clusters.centers.shape[-2] if clusters.centers.ndim > 1 else 0
     if history[:, -1].min() < 0 or history[:, -1].max() >= n_clusters:
         yield f"a label is not among its {n_clusters} clusters"
 
@@ -239,25 +230,33 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; learn the lengths of axes on the way."""
     if part is None:
         return
-    from viewfold.methods.parts import tag_of
+    from viewfold.core.parts import axes_of, tag_of
 
     tag = tag_of(part)
-    if tag is None or tag.type not in AXES:
+    if tag is None:
         yield f"there is a {type(part).__name__}"
         return
-    kind = tag.type
+    known, kind = axes_of(part), tag.type
     for field in fields(part):
         value = getattr(part, field.name)
-        letters = AXES[kind].get(field.name)
-        if letters is None:
-            yield from _of_part(value, axes)
-            continue
+        letters = known.get(field.name)
         if value is None and "None" in str(field.type):
             continue
+        if letters is None and not isinstance(value, np.ndarray | np.generic | int | float):
+            yield from _of_part(value, axes)
+            continue
         array = np.asarray(value)
-        if array.ndim != len(letters) or array.dtype.kind not in ("fb"[not letters],):
+        letters = "?" * array.ndim if letters is None else letters  # not told: any shape will do
+        if array.ndim != len(letters) or array.dtype.kind not in (
+            "fb"[not letters],
+            "?" in letters and "fib",
+        ):
             yield f"{kind}.{field.name} is of shape {array.shape}"
-        elif any(axes.setdefault(a, n) != n for a, n in zip(letters, array.shape, strict=True)):
+        elif any(
+            axes.setdefault(a, n) != n
+            for a, n in zip(letters, array.shape, strict=True)
+            if a != "?"
+        ):
             yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
         elif letters and not _finite(array):
             yield f"{kind}.{field.name} is not finite"

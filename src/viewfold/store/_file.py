@@ -10,23 +10,27 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
+from viewfold._replace import replacing
 from viewfold.errors import UnreadableError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn
-from viewfold.store._replace import replacing
-from viewfold.tables import FORMAT, Saved, from_tables, read_meta, to_tables
+from viewfold.store.tables import FORMAT, from_tables, read_meta, to_tables
+
+if TYPE_CHECKING:
+    from viewfold.core.state import State
 
 
 def write(
     path: str | os.PathLike[str],
-    saved: Saved,
+    state: State,
     *,
-    before: Saved | None = None,
+    before: State | None = None,
     unchanged: bool = False,
 ) -> None:
     """Write a file, or replace one, in a single step.
@@ -35,9 +39,9 @@ def write(
     ----------
     path : path
         Where to. Only the owner may read a new file; a file that is replaced keeps its mode.
-    saved : Saved
+    state : State
         What to write.
-    before : Saved, optional
+    before : State, optional
         The state that `undo` returns to.
     unchanged : bool, default=False
         Whether that is the state which the file holds now: then its tables are copied.
@@ -50,9 +54,9 @@ def write(
         try:
             with (
                 replacing(target, ready=turn.check) as draft,
-                making(draft, target, _layout(saved), copy=copy) as db,
+                making(draft, target, _layout(state), copy=copy) as db,
             ):
-                _put(db, "main", saved)
+                _put(db, "main", state)
                 if before is not None:
                     db.execute("CREATE SCHEMA new.undo")
                     if not (copy and _copied(db, target)):
@@ -64,7 +68,7 @@ def write(
         turn.written()
 
 
-def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
+def read(path: str | os.PathLike[str], *, before: bool = False) -> State | None:
     """Read a file.
 
     Parameters
@@ -76,7 +80,7 @@ def read(path: str | os.PathLike[str], *, before: bool = False) -> Saved | None:
 
     Returns
     -------
-    Saved or None
+    State or None
         None if there is no state to return to.
 
     Raises
@@ -125,14 +129,14 @@ WHERE entry = added OR (entry = folded AND history[fold] <> history[fold - 1])
 column of the fold before."""
 
 
-def _layout(saved: Saved) -> str:
+def _layout(state: State) -> str:
     """Return how to lay a file out; tables take whole blocks, so small files get small ones."""
-    small = saved.state is None or saved.state.consensus.embedding.nbytes < 2**23
+    small = state.embedding.nbytes < 2**23
     return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
 
 
-def _put(db: duckdb.DuckDBPyConnection, schema: str, saved: Saved) -> None:
-    for name, table in to_tables(saved).items():
+def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State) -> None:
+    for name, table in to_tables(state).items():
         db.register("incoming", table)
         db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM incoming")
         db.unregister("incoming")
@@ -158,7 +162,7 @@ def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
-def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> Saved:
+def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> State:
     """Read the tables of a database whose catalogue was checked."""
 
     def table(name: str, **instead: str) -> duckdb.DuckDBPyRelation:
@@ -178,6 +182,6 @@ def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema:
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
     _check.check_meta(meta, n_samples, catalogue.columns[schema, "samples"] or {})
     samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
-    saved = from_tables(meta, views, arrays, samples, log)
-    _check.check_saved(saved)
-    return saved
+    state = from_tables(meta, views, arrays, samples, log)
+    _check.check_state(state)
+    return state

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from viewfold._replace import clear
 from viewfold.errors import BusyError
-from viewfold.store._replace import clear
 
 POLL = 0.02
 """Seconds between two looks at whose turn it is."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix
+from viewfold._types import Array, Matrix
 
 _OWN_LABELS_OR_LAZY = ("index", "columns", "coords", "compute", "collect", "mask", "schema")
 _UNDERSTOOD = (

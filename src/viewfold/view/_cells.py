@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold.blocks import Array, Matrix, Rows, blas_on_one_thread, for_each
+from viewfold._types import Array, Matrix
+from viewfold.engine import LocalEngine, Rows
 from viewfold.ids import is_called_id, look_like_ids
 from viewfold.view._view import View, called
 
@@ -56,34 +57,36 @@ def _usable(view: View) -> Rows:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
             raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
         return replace(view.rows, double=bool((size > LARGEST_SINGLE).any()))
-    absent: list[Array] = []
-    large: list[bool] = []
 
-    def look(where: slice, block: Matrix) -> None:
+    def look(block: Matrix, numbers: Array) -> tuple[bool, Array]:
         # Two numbers tell most of the time, and take no memory; a NaN is in both of them.
         largest = max(-float(block.min()), float(block.max()))
         single = block.dtype == np.float32
         if largest <= (LARGEST_SINGLE if single else most):
-            return
+            return False, numbers[:0]
         size = np.abs(block)
-        if single and (size > LARGEST_SINGLE).any():
-            large.append(True)
+        large = single and bool((size > LARGEST_SINGLE).any())
         fine = size <= most
         if fine.all():
-            return
+            return large, numbers[:0]
         gone = np.isnan(block).all(axis=1)
         cells = np.argwhere(~fine & ~gone[:, None])
         if cells.size:
             row, column = (int(i) for i in cells[0])
-            raise _unusable(view, where.start + row, column, block[row, column])
-        absent.append(where.start + np.flatnonzero(gone))
+            raise _unusable(view, int(numbers[row]), column, block[row, column])
+        return large, numbers[gone]
 
-    with blas_on_one_thread() as threads:
-        for_each(view.rows, look, threads)
+    engine = LocalEngine()
+    large, absent = engine.reduce(
+        look,
+        view.rows,
+        engine.numbers(view.rows),
+        combine=lambda a, b: (a[0] or b[0], np.append(a[1], b[1])),
+    )
     rows = replace(view.rows, double=bool(large))
-    if not absent:
+    if not absent.size:
         return rows
-    present = np.setdiff1d(np.arange(X.shape[0]), np.concatenate(absent), assume_unique=True)
+    present = np.setdiff1d(np.arange(X.shape[0]), absent, assume_unique=True)
     if not present.size:
         raise ValueError(
             f"{called(view.name, view.file)} is empty: all its rows are NaN. Leave the view out."

@@ -13,7 +13,7 @@ from scipy import sparse
 from viewfold import io
 from viewfold._choice import which_view
 from viewfold._types import IdsLike, ViewLike, ViewsLike
-from viewfold.blocks import Rows
+from viewfold.engine import Rows
 from viewfold.ids import as_ids
 from viewfold.view._cells import check_no_id_column, without_absent
 from viewfold.view._parts import is_anndata, is_frame, is_path, of_file, of_object

@@ -10,7 +10,7 @@ import narwhals as nw
 import pandas as pd
 
 from viewfold import io
-from viewfold.blocks import Matrix
+from viewfold._types import Matrix
 from viewfold.io._source import some
 from viewfold.io._spool import Batches, Spool
 from viewfold.view._arrays import as_matrix

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from viewfold.blocks import Matrix, Rows
+from viewfold._types import Matrix
+from viewfold.engine import Rows
 from viewfold.io._spool import Spool
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scipy import sparse
 
 from viewfold._types import Ids
-from viewfold.blocks import Rows
+from viewfold.engine import Rows
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,11 @@
-"""Everything a model has learned, in one frozen object: what a file holds and a change replaces.
-
-A state knows its past: the log has an entry for every change, and entries are only ever added.
-"""
+"""The log of a state: an entry for every change. Entries are only ever added."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from viewfold._version import __version__
-
-if TYPE_CHECKING:  # commands that only read the log need not wait for these
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from viewfold.clustering import Clustering
-    from viewfold.consensus import Consensus
 
 FINAL = "forget"
 """The change that is never taken back."""
@@ -76,7 +65,7 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
 
     Examples
     --------
-    >>> from viewfold.state import noted
+    >>> from viewfold.core.log import noted
     >>> log = noted(noted((), "fold", 60, view="labs", n_new=60), "forget", 58, n_forgotten=2)
     >>> [(event.entry, event.what) for event in log]
     [(1, 'fold'), (2, 'forget')]
@@ -89,41 +78,3 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
 def undoable(log: Log, earlier: Log) -> Log:
     """Return the changes between an earlier state and now that a return to it takes back."""
     return tuple(event for event in log[len(earlier) :] if event.what != FINAL)
-
-
-@dataclass(frozen=True)
-class State:
-    """Everything a model has learned.
-
-    Attributes
-    ----------
-    consensus : Consensus
-        What is left of the views.
-    clustering : Clustering
-        The clusters, as of now.
-    history : ndarray of int, shape (n_samples, n_views)
-        The cluster of every sample after each fold, −1 before it was seen; a sample that came by
-        `extend` has its first cluster in the column of the fold before. The last column holds the
-        labels of now.
-    added : ndarray of int, shape (n_samples,)
-        The log entry by which each sample came.
-    log : tuple of Event
-        What was done, from the first view on.
-    """
-
-    consensus: Consensus
-    clustering: Clustering
-    history: NDArray[np.int32]
-    added: NDArray[np.int32]
-    log: Log
-
-    def after(self, log: Log) -> State:
-        """Return the same state with what its log says after the entries of another log."""
-        shift = log[-1].entry if log else 0
-        moved = [
-            replace(e, entry=e.entry + shift, undoes=e.undoes and e.undoes + shift)
-            for e in self.log
-        ]
-        views = tuple(replace(v, entry=v.entry + shift) for v in self.consensus.views)
-        consensus = replace(self.consensus, views=views)
-        return replace(self, consensus=consensus, added=self.added + shift, log=(*log, *moved))

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from viewfold import queries, store
-from viewfold.estimators import model_of
-from viewfold.store import StateFileError
-from viewfold.tables import Saved
+from viewfold.core.state import State
+from viewfold.errors import StateFileError
+from viewfold.store import queries
+from viewfold.store._file import read
+from viewfold.store.models import model_of
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     >>> viewfold.verify(path).whole
     True
     """
-    now, wrong_now = _tried(lambda: _checked(store.read(path)))
-    earlier, wrong_earlier = _tried(lambda: _checked(store.read(path, before=True)))
+    now, wrong_now = _tried(lambda: _checked(read(path)))
+    earlier, wrong_earlier = _tried(lambda: _checked(read(path, before=True)))
     if now and earlier and now.log[: len(earlier.log)] != earlier.log:
         wrong_earlier = "its log is not the beginning of the log of now"
     problems = [f"The state: {wrong_now}"] if wrong_now else []
@@ -83,11 +84,11 @@ def _tried(question: Callable[[], Any]) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _checked(saved: Saved | None) -> Saved | None:
+def _checked(state: State | None) -> State | None:
     """Return what was read, if a model can be made of it."""
-    if saved is not None:
-        model_of(saved)
-    return saved
+    if state is not None:
+        model_of(state)
+    return state
 
 
 def _rescue(path: str | os.PathLike[str], *, can_undo: bool) -> list[str]:

@@ -15,10 +15,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from viewfold import digests, store
-from viewfold.errors import UnreadableError
-from viewfold.state import FINAL, Log, undoable
-from viewfold.tables import CHANGED, events_of, read_meta, to_tables
+from viewfold.core.log import FINAL, Log, undoable
+from viewfold.errors import StateFileError, UnreadableError
+from viewfold.store import _file, digests
+from viewfold.store._catalogue import meta_table
+from viewfold.store.tables import CHANGED, events_of, read_meta, to_tables
 
 StrPath = str | os.PathLike[str]
 
@@ -53,9 +54,9 @@ def opened(
     connection, dict
         A database with these tables, checked, in the present format; what ``meta`` says.
     """
-    with store.opened(path) as (db, catalogue):
-        store.check_schema(db, catalogue, "main", path)
-        meta = read_meta(store.meta_table(db, "main"))
+    with _file.opened(path) as (db, catalogue):
+        _file.check_schema(db, catalogue, "main", path)
+        meta = read_meta(meta_table(db, "main"))
         if meta["version"] > 1:
             check(db, meta, "main", _present(meta, columns), small)
             db.execute("USE old.main")
@@ -102,9 +103,9 @@ def _present(meta: dict[str, Any], columns: Sequence[str]) -> list[str]:
 
 
 def _read(path: StrPath) -> Any:
-    saved = store.read(path)
-    assert saved is not None
-    return saved
+    state = _file.read(path)
+    assert state is not None
+    return state
 
 
 def _mixed(meta: dict[str, Any]) -> str:
@@ -243,7 +244,7 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
     after_forget = last is not None and last.what == FINAL
     if earlier is None:
         why = f"The last change, {last}, cannot be taken back" if after_forget else ""
-        raise store.StateFileError(
+        raise StateFileError(
             f"There is nothing to undo in {name}. "
             + (f"{why}." if why else "One change can be taken back, the last one.")
         )
@@ -252,29 +253,29 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
     how = f"viewfold undo {name} --entry {taken[0].entry}" if taken else ""
     if entry is None and after_forget:
         before = f" To take back the change before it, {said}: {how}" if taken else ""
-        raise store.StateFileError(
+        raise StateFileError(
             f"The last change to {name}, {last}, cannot be taken back.{before}"
             + (f", or viewfold.undo(path, entry={taken[0].entry})." if taken else "")
         )
     if entry is not None and (not taken or taken[0].entry != entry):
         can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
-        raise store.StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
+        raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
     return now, taken
 
 
 def logs(path: StrPath) -> tuple[Log, Log | None]:
     """Return the log of now and that of the state that `undo` returns to, if there is one."""
-    with store.opened(path) as (db, catalogue):
+    with _file.opened(path) as (db, catalogue):
         found = []
         for schema in ["main", "undo"] if catalogue.has_undo else ["main"]:
-            store.check_schema(db, catalogue, schema, path)
-            meta = read_meta(store.meta_table(db, schema))
+            _file.check_schema(db, catalogue, schema, path)
+            meta = read_meta(meta_table(db, schema))
             if meta["version"] > 1:
                 check(db, meta, schema, (), ("log",))
                 table = db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table()
                 found.append(events_of(table))
     if not found:
         found = [_read(path).log]
-        before = store.read(path, before=True)
+        before = _file.read(path, before=True)
         found += [] if before is None else [before.log]
     return found[0], found[1] if catalogue.has_undo else None

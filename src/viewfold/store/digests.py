@@ -22,7 +22,7 @@ def of_columns(rows: pa.Table | Iterable[pa.RecordBatch]) -> dict[str, str]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from viewfold.digests import of_columns
+    >>> from viewfold.store.digests import of_columns
     >>> table = pa.table({"id": ["ann", "bob"], "label": [1, 0]})
     >>> sorted(of_columns(table))
     ['id', 'label int64', 'length of id int32']

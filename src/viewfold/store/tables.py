@@ -8,21 +8,22 @@ made of is imported where one is made: commands that read a table need none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from viewfold import digests
 from viewfold._version import __version__
+from viewfold.core.log import Event, Log
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
-from viewfold.state import Event, Log, State
+from viewfold.store import digests
 
 if TYPE_CHECKING:
-    from viewfold.blocks import Array
-    from viewfold.methods.parts import Part
+    from viewfold._types import Array
+    from viewfold.core.parts import Part
+    from viewfold.core.state import State
 
 FORMAT = 2
 """Version of the format. Files of every version up to this one can be read."""
@@ -33,44 +34,17 @@ NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 CHANGED = "its content was damaged, or changed by another program"
 
 ARRAY = ("array", 1)
-"""The tag of arrays; see `viewfold.methods.parts` for those of everything that has parts."""
-
-
-@dataclass(frozen=True)
-class Saved:
-    """What a file holds.
-
-    Attributes
-    ----------
-    method : str
-        Name of the estimator's class.
-    params : dict
-        Its parameters.
-    state : State or None
-        What it has learned; None before the first view.
-    past : tuple of Event
-        The log of a file without a state: empty, or all that was done and taken back.
-    """
-
-    method: str
-    params: Mapping[str, Any]
-    state: State | None
-    past: Log = ()
-
-    @property
-    def log(self) -> Log:
-        """All that was done."""
-        return self.past if self.state is None else self.state.log
+"""The tag of arrays; see `viewfold.core.parts` for those of everything that has parts."""
 
 
 # -- from a state to tables
 
 
-def to_tables(saved: Saved) -> dict[str, pa.Table]:
+def to_tables(state: State) -> dict[str, pa.Table]:
     """Return all tables of a state, by name."""
-    samples = _no_samples() if saved.state is None else _samples(saved.state)
-    small = {"views": _views(saved.state), "arrays": _arrays(saved.state), "log": _log(saved.log)}
-    meta = _meta(saved)
+    samples = _samples(state) if state.views else _no_samples()
+    small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
+    meta = _meta(state)
     meta["digests"] = {"samples": digests.of_columns(samples)}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)
@@ -79,20 +53,24 @@ def to_tables(saved: Saved) -> dict[str, pa.Table]:
 
 
 def _samples(state: State) -> pa.Table:
-    consensus = state.consensus
-    kind = _kind_of_ids(consensus.ids)
-    ids = consensus.ids.astype(str) if kind == "mixed" else consensus.ids
+    from viewfold.clustering import confidence
+    from viewfold.engine import LocalEngine
+
+    assert state.clusters is not None
+    kind = _kind_of_ids(state.ids)
+    ids = state.ids.astype(str) if kind == "mixed" else state.ids
+    sure = confidence(LocalEngine(), state.clusters, state.embedding)
     columns = {
         "id": pa.array(ids, pa.int64() if kind == "int" else pa.string()),
         "label": np.ascontiguousarray(state.history[:, -1]),
-        "confidence": state.clustering.confidence(consensus.embedding).astype(np.float32),
+        "confidence": sure.astype(np.float32),
         "added": state.added,
-        "views_seen": _as_lists(consensus.seen),
+        "views_seen": _as_lists(state.seen),
         "history": _as_lists(state.history),
-        "embedding": _as_lists(consensus.embedding),
+        "embedding": _as_lists(state.embedding),
     }
     if kind == "mixed":
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in consensus.ids])
+        columns["id_is_int"] = np.array([isinstance(i, int) for i in state.ids])
     return pa.table(columns)
 
 
@@ -117,8 +95,7 @@ def _as_lists(rows: Array) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(rows)), rows.shape[1])
 
 
-def _views(state: State | None) -> pa.Table:
-    records = () if state is None else state.consensus.views
+def _views(state: State) -> pa.Table:
     columns = {
         "fold": pa.int32(),
         "name": pa.string(),
@@ -137,7 +114,7 @@ def _views(state: State | None) -> pa.Table:
             "fold": i + 1,
             **{f.name: getattr(record, f.name) for f in fields(record) if f.name in columns},
         }
-        for i, record in enumerate(records)
+        for i, record in enumerate(state.views)
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
 
@@ -156,16 +133,16 @@ def _log(log: Log) -> pa.Table:
     return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
 
 
-def _arrays(state: State | None) -> pa.Table:
-    from viewfold.methods.parts import take_apart
+def _arrays(state: State) -> pa.Table:
+    from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
-    if state is not None:
-        parts |= {"centers": state.clustering.centers, "projection": state.clustering.projection}
-        for i, record in enumerate(state.consensus.views):
-            parts |= take_apart(record.encoder, f"encoder/{i + 1}")
-        for i, turn in enumerate(state.consensus.turns):
-            parts |= take_apart(turn, f"turn/{i + 1}")
+    if state.clusters is not None:
+        parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
+    for i, record in enumerate(state.views):
+        parts |= take_apart(record.encoder, f"encoder/{i + 1}")
+    for i, linear_map in enumerate(state.maps):
+        parts |= take_apart(linear_map, f"turn/{i + 1}")
     columns = {
         "name": pa.string(),
         "type": pa.string(),
@@ -195,20 +172,19 @@ def _row(part: Part) -> dict[str, Any]:
     }
 
 
-def _meta(saved: Saved) -> dict[str, Any]:
+def _meta(state: State) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "format": "viewfold",
         "version": FORMAT,
         "written_by": f"viewfold {__version__}",
-        "method": saved.method,
-        "params": {name: _plain(value) for name, value in saved.params.items()},
+        "method": state.method,
+        "params": {name: _plain(value) for name, value in state.params.items()},
     }
-    if saved.state is not None:
-        consensus = saved.state.consensus
+    if state.views:
         meta |= {
-            "n_samples": int(consensus.ids.size),
-            "ids": _kind_of_ids(consensus.ids),
-            "length": consensus.length,
+            "n_samples": state.n_samples,
+            "ids": _kind_of_ids(state.ids),
+            "length": state.length,
         }
     return meta
 
@@ -260,7 +236,7 @@ def from_tables(
     arrays: pa.Table,
     samples: Iterable[pa.RecordBatch],
     log: pa.Table | None = None,
-) -> Saved:
+) -> State:
     """Return the state that tables hold.
 
     Parameters
@@ -276,7 +252,7 @@ def from_tables(
 
     Returns
     -------
-    Saved
+    State
 
     Raises
     ------
@@ -297,10 +273,7 @@ def from_tables(
         if {"samples": digest.found(), **found} != meta["digests"]:
             raise UnreadableError(CHANGED)
         events = events_of(log)
-    params = {name: _from_plain(value) for name, value in meta["params"].items()}
-    if "n_samples" not in meta:
-        return Saved(meta["method"], params, None, events)
-    return Saved(meta["method"], params, _state(meta, rows, parts, columns, events))
+    return _state(meta, rows, parts, columns, events)
 
 
 def events_of(log: pa.Table) -> Log:
@@ -373,11 +346,13 @@ def _state(
     samples: dict[str, Array],
     log: Log,
 ) -> State:
-    from viewfold.clustering import Clustering
-    from viewfold.consensus import Consensus, ViewRecord
-    from viewfold.methods.parts import put_together
+    from viewfold.core.parts import put_together
+    from viewfold.core.state import Clusters, State, ViewRecord
 
-    ids, history = samples["id"], samples["history"]
+    params = {name: _from_plain(value) for name, value in meta["params"].items()}
+    if "n_samples" not in meta:
+        return replace(State.empty(meta["method"], params), log=log)
+    ids = samples["id"]
     if meta["ids"] == "mixed":
         is_int = samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
@@ -388,30 +363,28 @@ def _state(
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
         records.append(ViewRecord(**row, encoder=put_together(parts, f"encoder/{fold}")))
-    # Earlier files know no turns: their encoders are of the present consensus.
-    turns = tuple(cast("Array | None", parts.get(f"turn/{i + 1}")) for i in range(len(records)))
-    labels = history[:, -1].astype(np.intp)
     centers = cast("Array", parts["centers"])  # earlier files know no groups
     return State(
-        Consensus(
-            ids,
-            samples["embedding"],
-            samples["views_seen"],
-            tuple(records),
-            meta["length"],
-            turns,
+        ids=ids,
+        embedding=samples["embedding"],
+        seen=samples["views_seen"],
+        history=samples["history"],
+        added=samples["added"],
+        views=tuple(records),
+        # Earlier files know no maps: their encoders are of the present consensus.
+        maps=tuple(cast("Array | None", parts.get(f"turn/{i + 1}")) for i in range(len(records))),
+        clusters=Clusters(
+            cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),
-        Clustering(
-            labels, cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
-        ),
-        history,
-        samples["added"],
-        log,
+        length=meta["length"],
+        log=log,
+        method=meta["method"],
+        params=params,
     )
 
 
 def _part(row: dict[str, Any]) -> Part:
-    from viewfold.methods.parts import Tag
+    from viewfold.core.parts import Tag
 
     if row["shape"] is None:
         return Tag(row["type"], row["version"])

@@ -1,7 +1,6 @@
 """k-means from given centres, for the many small problems of a fold.
 
-Products of matrices do the work: a run costs what its arithmetic costs. Labels are checked, since
-compiled code would take them for addresses.
+Products of matrices do the work: a run costs what its arithmetic costs.
 """
 
 from __future__ import annotations
@@ -9,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
+from numpy.typing import NDArray
 
-from viewfold.blocks import Array
+from viewfold._types import Array
+from viewfold.linalg import membership
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.kmeans import lloyd
+    >>> from viewfold.clustering.kmeans import lloyd
     >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
     >>> found = lloyd(rows, np.array([[0.0], [100.0]]))
     >>> found.labels, found.centers.ravel()
@@ -96,44 +95,16 @@ def means(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.kmeans import means
+    >>> from viewfold.clustering.kmeans import means
     >>> means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
     array([[ 2.],
            [nan],
            [ 5.]])
     """
-    member = members(labels, n_clusters, rows.dtype)
+    member = membership(labels, n_clusters, rows.dtype)
     size = np.bincount(labels, minlength=n_clusters).astype(rows.dtype)
     with np.errstate(invalid="ignore"):
         return np.asarray(member @ rows / size[:, None])
-
-
-def members(
-    labels: NDArray[np.intp], n_clusters: int, dtype: DTypeLike = np.float64
-) -> sparse.csc_array:
-    """Return a matrix with a 1 where a row (its column) is in a cluster (its row).
-
-    Raises
-    ------
-    ValueError
-        If a label is not the number of a cluster: scipy does not look at indices, and would write
-        to memory that is not its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.kmeans import members
-    >>> members(np.array([0, 2, 0]), 3).toarray()
-    array([[1., 0., 1.],
-           [0., 0., 0.],
-           [0., 1., 0.]])
-    """
-    n = labels.size
-    if n and not 0 <= labels.min() <= labels.max() < n_clusters:
-        raise ValueError(
-            f"Labels go from {labels.min()} to {labels.max()}, but there are {n_clusters} clusters."
-        )
-    return sparse.csc_array((np.ones(n, dtype), labels, np.arange(n + 1)), shape=(n_clusters, n))
 
 
 def inertia(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> float:
@@ -142,7 +113,7 @@ def inertia(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.kmeans import inertia
+    >>> from viewfold.clustering.kmeans import inertia
     >>> inertia(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
     2.0
     """

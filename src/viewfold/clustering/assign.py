@@ -1,0 +1,64 @@
+"""The nearest cluster of each row, and how clear it is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._types import Array
+from viewfold.core.state import Clusters
+from viewfold.engine import Engine, RowSet
+from viewfold.linalg import unit_rows
+
+
+def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
+    """Return the nearest cluster of each row."""
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    toward = (clusters.projection @ centers.T).astype(embedding.dtype)
+    half = (centers**2).sum(axis=1) / 2
+
+    def nearest(block: Array) -> Array:
+        score = block @ toward
+        score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
+        if n_groups > 1:
+            score = score.reshape(-1, n_groups, n_clusters)[_group(clusters, block)]
+        return np.asarray(score.argmax(axis=1))
+
+    return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
+
+
+def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
+    """Return how clear each row's cluster is.
+
+    One minus the distance to the nearest centre over the distance to the second nearest: 0 halfway
+    between two clusters, 1 at a centre.
+    """
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    toward = 2 * clusters.projection @ centers.T
+    length = (centers**2).sum(axis=1)[:, None]
+
+    def judge(block: Array) -> Array:
+        if n_clusters == 1:
+            return np.ones(len(block))
+        rows = unit_rows(block)
+        # A row per centre: the minimum over few long rows is quick, over many short ones not.
+        squares = length - (rows @ toward).T + ((rows @ clusters.projection) ** 2).sum(axis=1)
+        if n_groups > 1:
+            squares = squares.T.reshape(-1, n_groups, n_clusters)[_group(clusters, rows)].T
+        nearest = squares.argmin(axis=0), np.arange(len(rows))
+        first = np.maximum(squares[nearest], 0)
+        squares[nearest] = np.inf
+        second = squares.min(axis=0)
+        ratio = np.divide(first, second, out=np.ones_like(first), where=second > 0)
+        return np.asarray(1 - np.sqrt(ratio))
+
+    return engine.map(judge, engine.leading(embedding, len(clusters.projection)))
+
+
+def _group(clusters: Clusters, block: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return an index of each row's group: that in whose directions it lies."""
+    directions = clusters.centers.any(axis=1)
+    energy = (block @ clusters.projection) ** 2 @ directions.T
+    return np.arange(len(block)), energy.argmax(axis=1)

@@ -1,0 +1,65 @@
+"""Linear discriminants of clusters: the directions in which they are told apart best."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._types import Array
+from viewfold.clustering.kmeans import Means, lloyd, means
+from viewfold.linalg import membership, shrink_eigenvalues
+
+
+def in_discriminants(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Means]:
+    """Return the discriminant directions of some clusters, and what k-means finds in them."""
+    n_clusters, columns = found.centers.shape
+    projection = np.eye(columns)
+    for _ in range(rounds):
+        scatter = rows.T @ rows, *_sums(rows, found.labels, n_clusters)
+        directions = discriminant(*scatter, len(rows), rows.dtype)
+        if directions is None:
+            break
+        projection, center = directions, means(rows, found.labels, n_clusters)
+        before, found = found, lloyd(rows @ projection, center @ projection)
+        if np.array_equal(found.labels, before.labels):
+            break
+    return projection, found
+
+
+def _sums(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> tuple[Array, Array]:
+    size = np.bincount(labels, minlength=n_clusters)
+    return membership(labels, n_clusters, rows.dtype) @ rows, size
+
+
+def discriminant(
+    products: Array, total: Array, size: Array, n: int, dtype: np.dtype[np.floating]
+) -> Array | None:
+    """Return the directions that tell clusters apart; None if these are single points, or empty.
+
+    The leading eigenvectors of S_w⁻¹ S_b, where S_b is the scatter between clusters and S_w that
+    within them, its eigenvalues shrunk toward their mean (OAS), since rows may be few.
+
+    Parameters
+    ----------
+    products : ndarray of shape (r, r)
+        RᵀR of the rows.
+    total : ndarray of shape (n_clusters, r)
+        The sum of the rows of each cluster.
+    size : ndarray of shape (n_clusters,)
+        How many they are.
+    n : int
+        How many rows there are.
+    dtype : dtype
+        The precision of the rows.
+    """
+    n_clusters, size = size.size, size[:, None]
+    if not size.all():
+        return None
+    center = total / size.astype(dtype)
+    within = products - (size * center).T @ center
+    if np.trace(within) < len(within) * np.finfo(dtype).eps:
+        return None
+    values, V = np.linalg.eigh(within)
+    whiten = V / np.sqrt(shrink_eigenvalues(values, n - n_clusters))
+    apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
+    return np.asarray(whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T)

@@ -1,0 +1,162 @@
+"""Who may come in: a look at the ids and the name of a view before a state is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._types import Ids
+from viewfold.core.state import State
+from viewfold.engine import Engine
+from viewfold.ids import (
+    Kind,
+    Similar,
+    alike,
+    check_kind,
+    check_rule,
+    kind_of,
+    normal_forms,
+    settle,
+)
+from viewfold.view._view import View
+
+
+def admit(
+    engine: Engine,
+    state: State,
+    view: View,
+    similar_ids: Similar = "refuse",
+    min_shared: float | None = None,
+) -> View:
+    """Look at who is in a view before it is folded or its samples are added.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where the samples are.
+    state : State
+        The state so far.
+    view : View
+        The view.
+    similar_ids : {"refuse", "match", "new"}
+        What to do with new ids that are almost known; see `viewfold.ids.settle`.
+    min_shared : int or float, optional
+        How many samples of the view have to be known: so many, or this part of them.
+
+    Returns
+    -------
+    View
+        With ids as they are to be known.
+    """
+    check_rule(similar_ids)
+    if view.length is None and state.length is None:
+        ids = _settled(engine, state, view, similar_ids)
+        view = view if ids is view.ids else replace(view, ids=ids)
+    if min_shared is not None:
+        _check_shared(engine, state, view, min_shared)
+    return view
+
+
+def _settled(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
+    """Return the ids of a view as they are to be known, after a look for similar ones."""
+    ids = view.ids
+    if ids.dtype != object and (not state.views or state.ids.dtype != object):
+        return ids  # whole numbers are the same or not
+    known, similar, kind = np.zeros(ids.size, bool), ids[:0], None
+    if state.views:
+        known = _known(engine, state, ids)
+        kind = kind_of_known(engine, state)
+        if rule != "new" and not known.all():
+            forms = normal_forms(ids[~known])
+            similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=_joined)
+    return settle(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)
+
+
+def _joined(a: Ids, b: Ids) -> Ids:
+    return np.concatenate([a, b])
+
+
+def _known(engine: Engine, state: State, ids: Ids) -> NDArray[np.bool_]:
+    """Return which ids of a view, that is still here, are known."""
+    alignment = engine.join(state.ids, engine.scatter(ids))
+    numbers = engine.numbers(alignment.known)
+    which = engine.reduce(lambda known, at: at[known], alignment.known, numbers, combine=_joined)
+    found = np.zeros(ids.size, bool)
+    found[which] = True
+    return found
+
+
+def kind_of_known(engine: Engine, state: State) -> Kind:
+    """Return what the known ids are."""
+    kinds = engine.reduce(
+        lambda block: {kind_of(block)} if len(block) else set(),
+        state.ids,
+        combine=lambda a, b: a | b,
+    )
+    kind: Kind = kinds.pop() if len(kinds) == 1 else "both"
+    return kind
+
+
+def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
+    part = isinstance(least, float)
+    if least < 0 or (part and least > 1) or isinstance(least, bool):
+        raise ValueError(f"min_shared must be a whole number or a part from 0 to 1, got {least!r}.")
+    shared = engine.join(state.ids, engine.scatter(view.ids)).n_shared if state.views else 0
+    if shared < (least * view.ids.size if part else least):
+        asked = f"{100 * least:g} % of them" if part else f"{least:,}"
+        raise ValueError(
+            f"View {view.name!r}: {shared:,} of its {view.ids.size:,} samples are known, fewer "
+            f"than asked for ({asked}). Are the ids those of the other views? Nothing was changed."
+        )
+
+
+def check_fits(engine: Engine, state: State, view: View) -> None:
+    """Refuse a view whose name is taken, or whose samples cannot be told from its row numbers."""
+    if not state.views:
+        return
+    if view.name in state.names:
+        raise ValueError(
+            f"A view named {view.name!r} was folded already (views: {state.names}). "
+            "Give the new one a name of its own."
+        )
+    if view.length is not None and state.length is None:
+        raise ValueError(
+            f"View {view.name!r} has no ids, but the samples folded so far do. "
+            "Pass ids= with one id per row, or a DataFrame whose index holds them."
+            + _known_column(engine, state, view)
+        )
+    if state.length is not None and view.length not in (None, state.length):
+        raise ValueError(
+            f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
+            f"{state.length} rows. Which rows belong together is not known: pass ids=, or mark "
+            "samples that a view lacks with rows of NaN."
+        )
+    check_kind_of_ids(engine, state, view)
+
+
+def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
+    """Refuse ids of another kind than the known ones: they are fixed by the first view."""
+    if state.length is not None and view.ids.dtype == object:
+        raise ValueError(
+            f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
+            "known by row number. Pass ids from the first view on, or row numbers here."
+        )
+    example = engine.head(state.ids, 1).tolist()[0]
+    check_kind(kind_of_known(engine, state), example, view.ids, f"View {view.name!r}")
+
+
+def _known_column(engine: Engine, state: State, view: View) -> str:
+    """Name the column that holds known ids, if there is one."""
+    if view.features is None or state.ids.dtype == object:
+        return ""
+    top = view.rows.X[:100]
+    for j, name in enumerate(view.features):
+        held = np.unique(top[:, j])
+        whole = held.astype(np.int64)
+        if held.size < len(top) or not np.array_equal(whole, held):
+            continue
+        if engine.join(state.ids, engine.scatter(whole)).n_shared == held.size:
+            return f" Column {name!r} holds ids that are known: pass ids={name!r} (--id {name})."
+    return ""

@@ -1,0 +1,123 @@
+"""Take encoders apart into plain arrays, and put them together again.
+
+A file holds arrays and the tags of a few known classes, nothing that could be run. Tags are names
+that a file keeps for ever: a class may be renamed, and a new version of one is another entry here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+
+from viewfold._types import Array
+from viewfold.registry import PARTS
+
+
+class Tag(NamedTuple):
+    """What a file calls a class that has parts, and the version of its parts."""
+
+    type: str
+    version: int
+
+
+Part: TypeAlias = Tag | Array
+C = TypeVar("C", bound=type)
+
+_tags: dict[type, Tag] = {}
+_axes: dict[type, Mapping[str, str]] = {}
+
+
+def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> Callable[[C], C]:
+    """Return a decorator for a dataclass that files may hold: of arrays, or of such classes.
+
+    Parameters
+    ----------
+    name : str
+        What files call it, for ever.
+    version : int, default=1
+        The version of its fields.
+    axes : dict, optional
+        The axes of its arrays, a letter for each: arrays in which the same letter stands have to
+        have the same length there, or a file is taken for damaged. Features of the view are d,
+        columns of the embedding r.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from viewfold.core.parts import part, put_together, take_apart
+    >>> @part("example.scale")
+    ... @dataclass(frozen=True)
+    ... class Scale:
+    ...     factor: np.ndarray
+    >>> parts = dict(take_apart(Scale(np.ones(2)), "encoder"))
+    >>> parts["encoder"]
+    Tag(type='example.scale', version=1)
+    >>> put_together(parts, "encoder")
+    Scale(factor=array([1., 1.]))
+    """
+
+    def add(kind: C) -> C:
+        if f"{name}/{version}" not in PARTS.built_in:
+            PARTS.register(f"{name}/{version}")(kind)
+        _tags[kind], _axes[kind] = Tag(name, version), axes or {}
+        return kind
+
+    return add
+
+
+def tag_of(thing: Any) -> Tag | None:
+    """Return what a file calls the class of a thing; None if a file cannot hold it."""
+    return _tags.get(type(thing))
+
+
+def axes_of(thing: Any) -> Mapping[str, str]:
+    """Return the axes of the arrays of a thing that has a tag."""
+    return _axes[type(thing)]
+
+
+def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
+    """Yield the arrays of an encoder with their names, and the tag of every part that has parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.core.parts import put_together, take_apart
+    >>> from viewfold.methods.scaling import Affine
+    >>> parts = dict(take_apart(Affine(np.eye(2), np.zeros(2)), "encoder"))
+    >>> list(parts)
+    ['encoder', 'encoder/weights', 'encoder/offset']
+    >>> parts["encoder"]
+    Tag(type='affine', version=1)
+    >>> put_together(parts, "encoder")
+    Affine(weights=array([[1., 0.],
+           [0., 1.]]), offset=array([0., 0.]))
+    """
+    if thing is None:
+        return
+    if is_dataclass(thing):
+        yield name, _tags[type(thing)]
+        for field in fields(thing):
+            yield from take_apart(getattr(thing, field.name), f"{name}/{field.name}")
+    else:
+        yield name, np.asarray(thing)
+
+
+def put_together(parts: Mapping[str, Part], name: str) -> Any:
+    """Return what was taken apart under a name; None if nothing was.
+
+    Raises
+    ------
+    KeyError, TypeError
+        If the parts are not those of a known class.
+    """
+    found = parts.get(name)
+    if not isinstance(found, Tag):
+        return found if found is None or found.ndim else found.item()
+    make = PARTS[f"{found.type}/{found.version}"]
+    needed = inspect.signature(make).parameters
+    return make(**{of: put_together(parts, f"{name}/{of}") for of in needed})

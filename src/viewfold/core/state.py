@@ -1,0 +1,216 @@
+"""Everything a model has learned, in one frozen object: what a file holds and a change replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from viewfold._types import Array, Matrix
+from viewfold.core.log import Log
+from viewfold.engine import Engine, RowSet
+
+FEWEST = 10
+"""What is kept of a view are aggregates of at least so many samples."""
+
+
+class Encoder(Protocol):
+    """How a row of a view becomes a row of the embedding: small matrices, no sample of the view."""
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of rows."""
+
+    def then(self, linear_map: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the embedding."""
+
+
+@dataclass(frozen=True)
+class ViewRecord:
+    """What is remembered of a view after it was folded.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    n_samples, n_features : int
+        The size it had.
+    n_new, n_shared : int
+        How many of its samples were new, and how many were known from earlier views.
+    n_iter : int
+        Iterations the fold took.
+    objective : tuple of float
+        The objective after each iteration (empty where there is none).
+    agreement : float or None
+        The share of the view's variance that the consensus before it explains, from 0 to 1, as
+        cross-validated on the samples they share; None if unknown.
+    features : tuple of str or None
+        Names of its columns, if they had names.
+    entry : int
+        The log entry of its fold.
+    encoder : Encoder or None
+        What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
+        encoders are not kept, or if the view had fewer than ten samples.
+    """
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_new: int
+    n_shared: int
+    n_iter: int
+    objective: tuple[float, ...] = ()
+    agreement: float | None = None
+    features: tuple[str, ...] | None = field(default=None, repr=False)
+    entry: int = 0
+    encoder: Encoder | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Where clusters are.
+
+    Attributes
+    ----------
+    projection : ndarray of shape (n_columns, n_directions)
+        Where clusters are told apart: rows of the leading columns of the embedding are scaled to
+        unit length, then projected.
+    centers : ndarray of shape (n_groups, n_clusters, n_directions)
+        The clusters' centres among the projected rows: one for each group of samples that is not
+        connected with the others, as a rule just one.
+    """
+
+    projection: Array
+    centers: Array
+
+    @property
+    def n_clusters(self) -> int:
+        """How many there are."""
+        return int(self.centers.shape[1])
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything a model has learned. Nothing changes it: a fold makes another one.
+
+    Attributes
+    ----------
+    ids : RowSet of shape (n_samples,)
+        Every sample ever seen.
+    embedding : RowSet of shape (n_samples, n_components)
+        The consensus, a row per sample.
+    seen : RowSet of bool, shape (n_samples, n_views)
+        Who was in which view.
+    history : RowSet of int, shape (n_samples, n_views)
+        The cluster of every sample after each fold, −1 before it was seen; a sample that came by
+        `extend` has its first cluster in the column of the fold before. The last column holds the
+        labels of now, which are nowhere else.
+    added : RowSet of int, shape (n_samples,)
+        The log entry by which each sample came.
+    views : tuple of ViewRecord
+        The views folded so far, in their order; empty before the first.
+    maps : tuple of ndarray or None
+        The linear map that each fold applied to the rows before it, where an encoder of an earlier
+        view needs to know: ``row @ map``. Multiplied when asked for, so that a fold does not touch
+        earlier views.
+    clusters : Clusters or None
+        Where clusters are; None before the first view.
+    length : int or None
+        If samples are known by row number: how many rows a view without ids has.
+    log : tuple of Event
+        What was done, from the first view on.
+    method : str
+        The name of the estimator's class.
+    params : dict
+        Its parameters.
+    """
+
+    ids: RowSet
+    embedding: RowSet
+    seen: RowSet
+    history: RowSet
+    added: RowSet
+    views: tuple[ViewRecord, ...] = ()
+    maps: tuple[Array | None, ...] = ()
+    clusters: Clusters | None = None
+    length: int | None = None
+    log: Log = ()
+    method: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, method: str = "", params: Mapping[str, Any] | None = None) -> State:
+        """Return the state before the first view."""
+        return cls(
+            ids=np.empty(0, np.int64),
+            embedding=np.empty((0, 0)),
+            seen=np.empty((0, 0), bool),
+            history=np.empty((0, 0), np.int32),
+            added=np.empty(0, np.int32),
+            method=method,
+            params=params or {},
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return int(self.ids.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the views."""
+        return [record.name for record in self.views]
+
+    def labels(self, engine: Engine) -> RowSet:
+        """Return the cluster of every sample: the last column of the history."""
+        return engine.map(lambda history: history[:, -1].astype(np.intp), self.history)
+
+    def encoder(self, name: str) -> Encoder | None:
+        """Return what embeds rows of a view into this consensus, None if it was not kept."""
+        which = self.names.index(name)
+        total = None
+        for step in reversed(self.maps[which + 1 :]):
+            total = step if total is None else total if step is None else np.asarray(step @ total)
+        return followed(self.views[which], total).encoder
+
+    def after(self, log: Log) -> State:
+        """Return the same state with what its log says after the entries of another log."""
+        shift = log[-1].entry if log else 0
+        moved = [
+            replace(e, entry=e.entry + shift, undoes=e.undoes and e.undoes + shift)
+            for e in self.log
+        ]
+        views = tuple(replace(view, entry=view.entry + shift) for view in self.views)
+        return replace(self, views=views, added=self.added + shift, log=(*log, *moved))
+
+    def without_encoders(self) -> State:
+        """Return the state without what `predict`, `transform` and `extend` need."""
+        if not any(record.encoder for record in self.views):
+            return self
+        views = tuple(replace(record, encoder=None) for record in self.views)
+        return replace(self, views=views, maps=(None,) * len(views))
+
+
+def unconnected_groups(
+    engine: Engine, seen: RowSet, views: tuple[ViewRecord, ...]
+) -> RowSet | None:
+    """Return the group of each sample, if there are groups that no view connects, else None.
+
+    Views that share samples connect these and all their other samples.
+    """
+    if all(record.n_shared for record in views[1:]):
+        return None
+    together = engine.reduce(lambda block: block.T.astype(np.float64) @ block, seen)
+    n_groups, of_view = connected_components(together > 0, directed=False)
+    if n_groups == 1:
+        return None
+    return engine.map(lambda block: of_view[block.argmax(axis=1)].astype(np.intp), seen)
+
+
+def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
+    """Return a record whose encoder is followed by a linear map."""
+    if record.encoder is None or linear_map is None:
+        return record
+    return replace(record, encoder=record.encoder.then(linear_map))

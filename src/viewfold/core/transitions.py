@@ -1,0 +1,289 @@
+"""The ways from a state to the next: fold a view, add samples, forget some, cluster anew.
+
+Pure functions: they take a state and return another one. What differs between methods is behind
+`Method`; where rows live is the engine's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from viewfold._types import Array
+from viewfold.core.admission import check_fits, check_kind_of_ids
+from viewfold.core.log import FINAL, noted
+from viewfold.core.method import Combined, Method
+from viewfold.core.state import (
+    FEWEST,
+    State,
+    ViewRecord,
+    followed,
+    unconnected_groups,
+)
+from viewfold.engine import Alignment, Engine, RowSet
+from viewfold.view._view import View
+
+
+def fold(
+    engine: Engine, state: State, view: View, method: Method, *, seed: int, keep_encoders: bool
+) -> State:
+    """Fold a view into the consensus and find the clusters.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where rows are.
+    state : State
+        The state so far. It is left as it is.
+    view : View
+        The view. Only small matrices are remembered of it.
+    method : Method
+        How views are combined and clusters found.
+    seed : int
+        Seed of all draws.
+    keep_encoders : bool
+        Whether to keep what `predict` needs; if not, the encoders of earlier views go, too.
+        Encoder and embedding together give a low-rank copy of the view.
+
+    Returns
+    -------
+    State
+    """
+    check_fits(engine, state, view)
+    view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    with engine.session():
+        found = method.combine(engine, state, view, alignment, seed)
+        record = _record(state, view, alignment, found)
+        views, seen = (*state.views, record), _seen(engine, state, alignment)
+        previous = alignment.carry(state.labels(engine), -1) if state.views else None
+        labels, clusters = method.cluster(
+            engine,
+            alignment.ids,
+            found.embedding,
+            groups=unconnected_groups(engine, seen, views),
+            previous=previous,
+            seed=seed,
+        )
+    log = noted(
+        state.log,
+        "fold",
+        alignment.n_samples,
+        view=record.name,
+        n_new=record.n_new,
+        n_shared=record.n_shared,
+        n_moved=0 if previous is None else _moved(engine, previous, labels),
+    )
+    entry = log[-1].entry
+    needed = any(old.encoder is not None for old in state.views)
+    after = replace(
+        state,
+        ids=alignment.ids,
+        embedding=found.embedding,
+        seen=seen,
+        history=_appended(engine, alignment.carry(state.history, -1), labels),
+        added=alignment.carry(state.added, entry),
+        views=(*state.views, replace(record, entry=entry)),
+        maps=(
+            *(state.maps or (None,) * len(state.views)),
+            found.linear_map if needed else None,
+        ),
+        clusters=clusters,
+        length=state.length if state.views else view.length,
+        log=log,
+    )
+    return after if keep_encoders else after.without_encoders()
+
+
+def _record(state: State, view: View, alignment: Alignment, found: Combined) -> ViewRecord:
+    n, d = view.shape
+    return ViewRecord(
+        name=view.name or f"view{len(state.views)}",
+        n_samples=n,
+        n_features=d,
+        n_new=alignment.n_new,
+        n_shared=alignment.n_shared,
+        n_iter=found.n_iter,
+        objective=found.objective,
+        agreement=found.agreement,
+        features=view.features,
+        encoder=found.encoder if n >= FEWEST else None,
+    )
+
+
+def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
+    """Return who was in which view, with a column for this one."""
+    here = alignment.merge(
+        (lambda known: np.ones(len(known), bool), alignment.known),
+        (lambda added: np.zeros(len(added), bool), alignment.absent(state.added)),
+    )
+    return _appended(engine, alignment.carry(state.seen, False), here)
+
+
+def _moved(engine: Engine, before: RowSet, now: RowSet) -> int:
+    """Return how many samples have another cluster than before."""
+    return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
+
+
+def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSet) -> State:
+    """Add samples that are in one known view and in no other.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where rows are.
+    state : State
+        The state so far. It is left as it is.
+    view : View
+        The samples, all of them new, under the name of a known view.
+    rows : RowSet of shape (n_new, n_components)
+        Their rows of the embedding, as the view's encoder gives them.
+    labels : RowSet of int, shape (n_new,)
+        Their clusters.
+
+    Returns
+    -------
+    State
+    """
+    _check_new(engine, state, view)
+    n, which = view.shape[0], state.names.index(view.name or "")
+    # Where rows are known by number, they may come in between.
+    alignment = engine.join(state.ids, engine.scatter(view.ids), ordered=state.length is not None)
+    log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
+    entry, v = log[-1].entry, len(state.views)
+
+    def in_one_view(new: Array) -> Array:
+        return np.tile(np.arange(v) == which, (len(new), 1))
+
+    def now(new: Array) -> Array:
+        return np.where(np.arange(v) == v - 1, new[:, None], -1).astype(np.int32)
+
+    def old(rows: Array) -> Array:
+        return rows
+
+    old_record = state.views[which]
+    record = replace(old_record, n_samples=old_record.n_samples + n, n_new=old_record.n_new + n)
+    dtype = state.embedding.dtype
+    return replace(
+        state,
+        ids=alignment.ids,
+        embedding=alignment.merge(
+            (lambda new: new.astype(dtype), rows), (old, alignment.absent(state.embedding))
+        ),
+        seen=alignment.merge((in_one_view, labels), (old, alignment.absent(state.seen))),
+        history=alignment.merge((now, labels), (old, alignment.absent(state.history))),
+        added=alignment.carry(state.added, entry),
+        views=(*state.views[:which], record, *state.views[which + 1 :]),
+        log=log,
+    )
+
+
+def _check_new(engine: Engine, state: State, view: View) -> None:
+    alignment = engine.join(state.ids, engine.scatter(view.ids))
+    if alignment.n_shared:
+        first = engine.collect(engine.keep(engine.scatter(view.ids), alignment.known)).tolist()[0]
+        raise ValueError(
+            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
+            "samples can be added to a view that was folded."
+        )
+    if view.length is not None:
+        raise ValueError(
+            f"View {view.name!r}: new samples need ids. Pass ids= with one id per row, or a "
+            "DataFrame whose index holds them."
+        )
+    check_kind_of_ids(engine, state, view)
+
+
+def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
+    """Remove samples, with an entry in the log; see `leave`."""
+    after = leave(engine, state, kept, method)
+    n_gone = state.n_samples - after.n_samples
+    return replace(after, log=noted(state.log, FINAL, after.n_samples, n_forgotten=n_gone))
+
+
+def leave(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
+    """Return what some samples leave: nothing that depends on the others but encoders.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where rows are.
+    state : State
+        The state so far. It is left as it is.
+    kept : RowSet of bool
+        Which samples stay.
+    method : Method
+        How the consensus is made again what the method makes it, and where clusters are.
+
+    Returns
+    -------
+    State
+        Nobody has another cluster.
+    """
+    rows = _lengthened(engine, engine.keep(state.embedding, kept), state.embedding)
+    basis = method.basis(engine, rows)
+    after = replace(
+        state,
+        ids=engine.keep(state.ids, kept),
+        embedding=engine.map(lambda block: block @ basis.astype(block.dtype), rows, reuse=True),
+        seen=engine.keep(state.seen, kept),
+        history=engine.keep(state.history, kept),
+        added=engine.keep(state.added, kept),
+        views=_brought_up(state, basis),
+        maps=(None,) * len(state.views),
+    )
+    assert state.clusters is not None
+    clusters = method.settle(
+        engine,
+        after.embedding,
+        after.labels(engine),
+        groups=unconnected_groups(engine, after.seen, after.views),
+        before=state.clusters,
+    )
+    return replace(after, clusters=clusters)
+
+
+def _brought_up(state: State, basis: Array) -> tuple[ViewRecord, ...]:
+    """Return the records with encoders into this consensus, followed by one more map."""
+    records, total = [], basis
+    maps = state.maps or (None,) * len(state.views)
+    for record, before in zip(reversed(state.views), reversed(maps), strict=True):
+        records.append(followed(record, total))
+        total = total if before is None else np.asarray(before @ total)
+    return tuple(reversed(records))
+
+
+def _lengthened(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
+    """Return rows in other lengths, if the sum of a few that are gone could be told; else as is.
+
+    It can if all rows together had nearly mean zero: nearer than independent rows come to it. Then
+    lengths change, by little, until those that are left have mean zero. Clusters see directions.
+    """
+    total, squares = engine.reduce(
+        lambda block: (block.sum(axis=0, dtype=np.float64), np.vdot(block, block)), before
+    )
+    if before.shape[0] - rows.shape[0] >= FEWEST or total @ total > squares:
+        return rows
+
+    def products(block: Array) -> tuple[Array, Array]:
+        wide = block.astype(np.float64)
+        return wide.T @ wide, wide.sum(axis=0)
+
+    inner, left = engine.reduce(products, rows)
+    toward = np.linalg.pinv(inner, hermitian=True) @ left
+
+    def scaled(block: Array) -> Array:
+        factor = np.clip(1 - block.astype(np.float64) @ toward, 0.5, 1.5)
+        return np.asarray(block * factor[:, None].astype(block.dtype))
+
+    return engine.map(scaled, rows)
+
+
+def _appended(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
+    """Return rows with one more column, of their kind."""
+
+    def append(block: Array, last: Array) -> Array:
+        return np.column_stack([block, last.astype(block.dtype)])
+
+    return engine.map(append, rows, column)

@@ -1,0 +1,51 @@
+"""Where rows live, and the three verbs for them: `reduce`, `map` and `join`; see `base.Engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from viewfold.engine._rows import Rows, block_bytes
+from viewfold.engine._threads import all_on_one_thread, blas_on_one_thread
+from viewfold.engine.base import Alignment, Engine, RowSet
+from viewfold.engine.local import LocalEngine
+
+__all__ = [
+    "Alignment",
+    "Engine",
+    "LocalEngine",
+    "RowSet",
+    "Rows",
+    "all_on_one_thread",
+    "blas_on_one_thread",
+    "block_bytes",
+    "current_engine",
+    "using",
+]
+
+_current: ContextVar[Engine | None] = ContextVar("engine", default=None)
+_local = LocalEngine()
+
+
+def current_engine() -> Engine:
+    """Return the engine that estimators use: the local one, unless another was chosen."""
+    return _current.get() or _local
+
+
+@contextmanager
+def using(engine: Engine) -> Iterator[Engine]:
+    """Let estimators use another engine for a while.
+
+    Examples
+    --------
+    >>> from viewfold.engine import LocalEngine, current_engine, using
+    >>> with using(LocalEngine()) as engine:
+    ...     current_engine() is engine
+    True
+    """
+    token = _current.set(engine)
+    try:
+        yield engine
+    finally:
+        _current.reset(token)

@@ -1,0 +1,265 @@
+"""What all estimators of viewfold share: scikit-learn's manners around the transitions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from viewfold._compat import Interval, validate
+from viewfold._types import Array
+from viewfold.core.admission import admit
+from viewfold.core.method import Method
+from viewfold.core.sampling import seed_of
+from viewfold.core.state import State
+from viewfold.core.transitions import fold, forget
+from viewfold.engine import current_engine
+from viewfold.estimators.checks import check_y
+from viewfold.estimators.method import check_enough
+from viewfold.estimators.prediction import Prediction
+from viewfold.ids import Similar
+from viewfold.registry import STORES
+from viewfold.view import View, as_view, as_views, own_name
+
+
+class FoldingEstimator(
+    Prediction, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """What all estimators of viewfold share: everything but the method."""
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "keep_encoders": ["boolean"],
+    }
+    n_clusters: int
+    n_init: int
+    random_state: Any
+    keep_encoders: bool
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant."""
+        validate(self)
+
+    @abstractmethod
+    def _method(self) -> Method:
+        """Return the method, with its parameters."""
+
+    def fit(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> Self:
+        """Forget everything and fold the given views, one after the other.
+
+        Parameters
+        ----------
+        X : view, list of views, dict of views or MuData
+            One 2-D array-like is one view; see `as_view` for what a view can be.
+        y : Ignored
+            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+        ids : array-like, str, False, list or dict, optional
+            The sample ids of the view, or those of each view; see `as_views`.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with ids that differ only in case, space around them, leading zeros or the
+            composition of their letters: refuse them, take them for the same sample, or for
+            different ones.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_y(y, "fit")
+        # A file whose folds were all taken back has a log, and no view yet.
+        state = State.empty() if self._now.views else self._now
+        for view in as_views(X, ids=ids):
+            state = self._next(state, admit(current_engine(), state, view, similar_ids))
+        self._state = state
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ids: Any = None,
+        view: str | None = None,
+        similar_ids: Similar = "refuse",
+        min_shared: float | None = None,
+    ) -> Self:
+        """Fold one more view. It is not needed any more afterwards.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+            The view; see `as_view`.
+        y : Ignored
+            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+        ids : array-like, str or False, optional
+            The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
+        view : str, optional
+            What to call the view; ``"view0"``, ``"view1"``, … if not given.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with new ids that are almost known; see `fit`.
+        min_shared : int or float, optional
+            Refuse the view if fewer of its samples are known: so many, or this part of them.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        check_y(y, "partial_fit")
+        state = self._now
+        name = (own_name(X) if view is None else view) or f"view{len(state.views)}"
+        came = as_view(X, ids=ids, name=name)
+        self._state = self._next(
+            state, admit(current_engine(), state, came, similar_ids, min_shared)
+        )
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> NDArray[np.intp]:
+        """Fit and return the cluster of each row, or `labels_` if several views have ids.
+
+        A row that is NaN in every view is no sample: its label is −1, and a warning says so.
+        """
+        check_y(y, "fit_predict")
+        views = as_views(X, ids=ids)
+        self.fit(views, similar_ids=similar_ids)
+        return self._by_row(X, views, self.labels_, -1)
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+    ) -> Array:
+        """Fit and return the embedding of each row, or `embedding_` if several views have ids.
+
+        Of one view it is what `transform` gives: encoders keep no single sample, so it is near to
+        `embedding_` and not the same. A row that is NaN in every view is no sample: it stays NaN,
+        and a warning says so.
+        """
+        check_y(y, "fit_transform")
+        views = as_views(X, ids=ids)
+        self.fit(views, similar_ids=similar_ids)
+        record = self.views_[0]
+        alone = len(self.views_) == 1 and record.encoder is not None
+        embedded = self._embed(views[0], record) if alone else self._state.embedding
+        return self._by_row(X, views, current_engine().collect(embedded), np.nan)
+
+    def _by_row(self, X: Any, views: list[View], found: Array, gap: float) -> Array:
+        """Return a value for each row that came, if rows are what the caller knows samples by."""
+        n, at = views[0].length, self.ids_
+        if len(views) == 1 and not isinstance(X, View) and views[0].rows.present is not None:
+            n, at = views[0].rows.X.shape[0], views[0].rows.present
+        if n is None or at.size >= n or at.max() >= n:
+            return found
+        warnings.warn(
+            f"{n - at.size} of {n} rows are NaN in every view: they are no samples, and get {gap}.",
+            stacklevel=3,
+        )
+        out = np.full((n, *found.shape[1:]), gap, found.dtype)
+        out[at] = found
+        return out
+
+    def forget(self, ids: Any) -> Self:
+        """Remove samples for good.
+
+        Their rows and labels are gone, and so is what the rows of others tell about them: the
+        columns of `embedding_` are made orthogonal again, and clusters get the centres of the
+        samples that are left. No other sample changes its cluster. What encoders learned from ten
+        or more samples at once stays (see docs/privacy.md).
+
+        Parameters
+        ----------
+        ids : array-like
+            Samples that are known.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        engine, state = current_engine(), self._fitted
+        named = pd.Index(list(ids), tupleize_cols=False)
+        found = engine.reduce(
+            lambda block: pd.Index(block)[pd.Index(block).isin(named)],
+            state.ids,
+            combine=lambda a, b: a.append(b),
+        )
+        unknown = named[~named.isin(found)].tolist()
+        if unknown:
+            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
+        self._state = self._without(named)
+        return self
+
+    def _without(self, named: pd.Index) -> State:
+        engine, state = current_engine(), self._fitted
+        kept = engine.map(lambda block: ~pd.Index(block).isin(named), state.ids)
+        n_kept = int(engine.reduce(np.count_nonzero, kept))
+        if not n_kept:
+            raise ValueError("These are all samples there are. Throw the model away instead.")
+        if n_kept == state.n_samples:
+            return state
+        with engine.session():
+            return forget(engine, state, kept, self._method())
+
+    def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
+        """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
+
+        A file that is there is replaced in one step, if viewfold wrote it. To fold into a file
+        that others write to as well, use `viewfold.edit`.
+
+        Parameters
+        ----------
+        path : path
+            Where to. A new file can be read by its owner only.
+        wait : float, default=60
+            Seconds to wait for another program that writes to the file.
+        """
+        STORES["vf"](self, path, wait=wait)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(self._now.views)
+
+    @property
+    def _now(self) -> State:
+        """The state, also before the first view."""
+        state: State = getattr(self, "_state", None) or State.empty()
+        return state
+
+    def _next(self, state: State, view: View) -> State:
+        """Return the state after one more view: the way from a fold to labels."""
+        if not state.views:
+            check_enough(view.shape[0], self.n_clusters)
+        engine = current_engine()
+        # Held throughout: what other threads do to the limit may not change a bit.
+        with engine.session():
+            return fold(
+                engine,
+                state,
+                view,
+                self._method(),
+                seed=seed_of(self.random_state),
+                keep_encoders=self.keep_encoders,
+            )

@@ -1,0 +1,206 @@
+"""What a model makes of rows that it has not seen: their place in the embedding, their cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from viewfold._types import Array
+from viewfold.clustering import assign, confidence
+from viewfold.core.admission import admit
+from viewfold.core.state import Clusters, ViewRecord
+from viewfold.core.transitions import extend
+from viewfold.engine import RowSet, current_engine
+from viewfold.estimators.checks import check_features
+from viewfold.estimators.results import Results, known_view
+from viewfold.ids import Similar
+from viewfold.view import View, named_views, open_view, opened, without_absent
+
+
+class Prediction(Results):
+    """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
+
+    def transform(self, X: Any, *, view: str | int | None = None) -> Array:
+        """Embed rows of a known view, as if their samples had been in that view alone.
+
+        Parameters
+        ----------
+        X : array-like, or dict of array-likes
+            Rows with the features of that view. A dict (or a MuData) of several known views gives
+            the mean over the views that a sample is in; samples are matched by id, or by row
+            number, with rows of NaN for the views that they lack.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one and X is not a dict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        check_is_fitted(self)
+        X = opened(X)
+        several = named_views(X)
+        if several is None:
+            record = known_view(self.views_, view)
+            return current_engine().collect(self._embed(self._view_of(X, record), record))
+        if view is not None:
+            raise ValueError("A dict names its views itself; leave view= out.")
+        records = [known_view(self.views_, name) for name in several]
+        views = [
+            self._view_of(rows, record, gaps=True)
+            for rows, record in zip(several.values(), records, strict=True)
+        ]
+        return self._mean_of(
+            views, [self._embed(*pair) for pair in zip(views, records, strict=True)]
+        )
+
+    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> Array:
+        """Return, for every sample, the mean of its rows in the views that it is in."""
+        lengths = {part.length for part in views}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
+                "same number of rows with NaN for samples that a view lacks."
+            )
+        engine, (length,) = current_engine(), lengths
+        ids = engine.scatter(views[0].ids if length is None else np.arange(length))
+        width = self._n_features_out
+        total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
+        for part, rows in zip(views, embedded, strict=True):
+            alignment = engine.join(ids, engine.scatter(part.ids))
+            total = alignment.merge(
+                (_added, alignment.partners(total), rows),
+                (lambda block: block, alignment.absent(total)),
+            )
+            ids = alignment.ids
+        sums = engine.collect(total)
+        count = sums[:, -1:]
+        if not count.all():
+            row = int(np.flatnonzero(count == 0)[0])
+            raise ValueError(f"Row {row} is NaN in every view: there is nothing to embed.")
+        return np.asarray(sums[:, :-1] / count)
+
+    def predict(self, X: Any, *, view: str | int | None = None) -> NDArray[np.intp]:
+        """Return the cluster of each row of a known view; the model stays as it is.
+
+        Parameters
+        ----------
+        X : array-like, or dict of array-likes
+            Rows with the features of that view, or of several views; see `transform`.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one and X is not a dict.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+        """
+        check_is_fitted(self)
+        # set_output may turn what `transform` returns into a DataFrame.
+        embedded = np.asarray(self.transform(X, view=view))
+        engine = current_engine()
+        return engine.collect(assign(engine, self._clusters, engine.scatter(embedded)))
+
+    def predict_frame(
+        self, X: Any, *, ids: Any = None, view: str | int | None = None
+    ) -> pd.DataFrame:
+        """Return the cluster of each row of a known view, with its confidence, by id.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        ids : array-like or str, optional
+            Their ids, or the name of the column that holds them; row numbers if there are none.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+
+        Returns
+        -------
+        DataFrame
+            With the columns ``cluster`` and ``confidence``.
+        """
+        check_is_fitted(self)
+        record = known_view(self.views_, view)
+        rows = self._view_of(X, record, ids=ids)
+        engine, embedded = current_engine(), self._embed(rows, record)
+        return pd.DataFrame(
+            {
+                "cluster": engine.collect(assign(engine, self._clusters, embedded)),
+                "confidence": engine.collect(confidence(engine, self._clusters, embedded)),
+            },
+            index=pd.Index(rows.ids, name="id"),
+        )
+
+    def extend(
+        self,
+        X: Any,
+        *,
+        ids: Any = None,
+        view: str | int | None = None,
+        similar_ids: Similar = "refuse",
+    ) -> Self:
+        """Add new samples of a known view to the consensus. Nobody else moves.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        ids : array-like or str, optional
+            Their ids, none of them known; not needed if X is a DataFrame with an index.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with ids that are almost known; see `fit`.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        record = known_view(self.views_, view)
+        engine, state = current_engine(), self._fitted
+        new = admit(engine, state, self._view_of(X, record, ids=ids), similar_ids)
+        with engine.session():
+            rows = self._embed(new, record)
+            labels = assign(engine, self._clusters, rows)
+            self._state = extend(engine, state, new, rows, labels)
+        return self
+
+    @property
+    def _clusters(self) -> Clusters:
+        clusters = self._fitted.clusters
+        assert clusters is not None
+        return clusters
+
+    def _view_of(self, X: Any, record: ViewRecord, *, ids: Any = None, gaps: bool = False) -> View:
+        """Return rows that have the features of a known view; gaps are rows of NaN."""
+        if record.encoder is None:
+            raise ValueError(
+                f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
+                "ten samples): nothing is known about samples that were not in it."
+            )
+        view = open_view(X, ids=ids, name=record.name)
+        check_features(view, record, type(self).__name__)
+        view = without_absent(view)
+        if view.rows.present is not None and not gaps:
+            row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
+            raise ValueError(
+                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
+                "embed. Leave the row out."
+            )
+        return view
+
+    def _embed(self, view: View, record: ViewRecord) -> RowSet:
+        engine = current_engine()
+        encode = self._fitted.encoder(record.name)
+        assert encode is not None
+        with engine.session():
+            return engine.map(encode, engine.scatter(view.rows))
+
+
+def _added(total: Array, rows: Array) -> Array:
+    """Add rows to sums, the last column of which counts them."""
+    return np.asarray(total + np.column_stack([rows, np.ones(len(rows))]))

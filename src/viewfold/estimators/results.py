@@ -1,0 +1,168 @@
+"""What a model tells about all samples it has ever seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from viewfold._choice import which_view
+from viewfold._types import Array
+from viewfold.clustering import confidence
+from viewfold.core.log import Event
+from viewfold.core.state import State, ViewRecord
+from viewfold.engine import RowSet, current_engine
+
+
+def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
+    """Return the record of a view by its name or number; of the only one, if there is one."""
+    names = [record.name for record in views]
+    return views[which_view(names, view, "the model has folded")]
+
+
+class Results:
+    """What a fitted model tells: samples, clusters, views, history and log."""
+
+    _state: State
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
+        check_is_fitted(self)
+        return pd.DataFrame(
+            {
+                "cluster": self.labels_,
+                "confidence": self._confidence(),
+                "views_seen": self.seen_.to_numpy().sum(axis=1),
+            },
+            index=pd.Index(self.ids_, name="id"),
+        )
+
+    @property
+    def labels_(self) -> NDArray[np.intp]:
+        """The cluster of every sample ever seen, in the order of `ids_`."""
+        engine = current_engine()
+        return engine.collect(self._fitted.labels(engine))
+
+    @property
+    def ids_(self) -> Array:
+        """Every sample ever seen, in the order of `labels_` and `embedding_`."""
+        return current_engine().collect(self._fitted.ids)
+
+    @property
+    def embedding_(self) -> Array:
+        """The consensus: a row per sample."""
+        return current_engine().collect(self._fitted.embedding)
+
+    @property
+    def views_(self) -> tuple[ViewRecord, ...]:
+        """What is remembered of each view."""
+        return self._fitted.views
+
+    @property
+    def seen_(self) -> pd.DataFrame:
+        """Who was in which view: a row of bools per sample, a column per view."""
+        return self._frame(self._fitted.seen)
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """The cluster of every sample after each fold: a column per view, −1 before it was seen."""
+        return self._frame(self._fitted.history)
+
+    @property
+    def log_(self) -> pd.DataFrame:
+        """What was done to the model and when (UTC): a row per entry, see `core.log.Event`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> model = ViewFold(2).fit({"labs": np.eye(6)}).forget([3])
+        >>> model.log_[["what", "view", "n_samples", "n_forgotten"]].to_numpy().tolist()
+        [['fold', 'labs', 6, <NA>], ['forget', None, 5, 1]]
+        """
+        names = [field.name for field in fields(Event)]
+        state: State | None = getattr(self, "_state", None)
+        log = state.log if state is not None and state.log else self._fitted.log
+        frame = pd.DataFrame([asdict(event) for event in log], columns=names)
+        counts = [name for name in names if name.startswith("n_")]
+        return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
+
+    def movers(self, view: str | int = -1) -> pd.DataFrame:
+        """Return the samples that changed their cluster when a view was folded.
+
+        Parameters
+        ----------
+        view : str or int, default=-1
+            Name or number of the view; the last one if not given.
+
+        Returns
+        -------
+        DataFrame
+            Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
+        """
+        check_is_fitted(self)
+        names = [record.name for record in self.views_]
+        i = names.index(known_view(self.views_, view).name)
+        history = current_engine().collect(self._fitted.history)
+        after = history[:, i]
+        before = history[:, i - 1] if i else after
+        moved = (before >= 0) & (before != after)
+        index = pd.Index(self.ids_[moved], name="id")
+        return pd.DataFrame({"before": before[moved], "after": after[moved]}, index=index)
+
+    def _frame(self, per_view: RowSet) -> pd.DataFrame:
+        names = [record.name for record in self.views_]
+        per_view = current_engine().collect(per_view)
+        return pd.DataFrame(per_view, index=pd.Index(self.ids_, name="id"), columns=names)
+
+    @property
+    def cluster_centers_(self) -> Array:
+        """Centres of the clusters; see `viewfold.core.state.Clusters` for where they lie."""
+        clusters = self._fitted.clusters
+        assert clusters is not None
+        return np.asarray(clusters.centers.sum(axis=0))
+
+    @property
+    def n_iter_(self) -> int:
+        """Iterations of the last fold."""
+        return self.views_[-1].n_iter
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features, of a model that has seen one view (see `views_` for several)."""
+        return self._only_view("n_features_in_").n_features
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, of a model that has seen one view with names."""
+        features = self._only_view("feature_names_in_").features
+        if features is None:
+            raise AttributeError("The view had no feature names.")
+        return np.array(features, dtype=object)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    @property
+    def _fitted(self) -> State:
+        state: State | None = getattr(self, "_state", None)
+        if state is None or not state.views:
+            raise AttributeError(
+                f"This {type(self).__name__} has not folded a view yet. Call fit or partial_fit."
+            )
+        return state
+
+    def _confidence(self) -> Array:
+        engine, state = current_engine(), self._fitted
+        assert state.clusters is not None
+        return engine.collect(confidence(engine, state.clusters, state.embedding))
+
+    def _only_view(self, asked: str) -> ViewRecord:
+        if len(self.views_) > 1:
+            raise AttributeError(f"{asked} is one view's; with several, look into views_.")
+        return self.views_[0]

@@ -1,0 +1,137 @@
+"""ViewFold, viewfold's own method, as an estimator."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from viewfold._compat import Interval, StrOptions
+from viewfold.clustering import Reading
+from viewfold.core.method import Combined, Method
+from viewfold.core.state import State
+from viewfold.engine import Alignment, Engine
+from viewfold.estimators.base import FoldingEstimator
+from viewfold.estimators.method import Recipe
+from viewfold.methods import balanced, encoders
+from viewfold.registry import ENCODERS
+from viewfold.view import View
+
+
+class ViewFold(FoldingEstimator):
+    """Continual clustering of incomplete views in which every view weighs the same.
+
+    Views are folded one by one into a consensus; samples may be missing from any of them, and a
+    view is not needed after it was folded. Nothing needs tuning.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        How many clusters. It may be changed between folds, like all parameters: clusters that go on
+        keep their numbers.
+    encoder : {"auto", "linear", "landmarks", "mix"} or str, default="auto"
+        Describe the samples of a view by its principal directions, by their place in a graph of
+        landmarks, which follows curved clusters, or by both ("mix", which "auto" stands for).
+        Other packages may bring others; see docs/extending.md.
+    n_components : int, default=None
+        The most columns that the consensus may have, however many views were folded; three for
+        each cluster if not given.
+    scale : {"auto", "zscore", "l2", "tfidf", None}, default="auto"
+        How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
+        unit length, other sparse non-negative weights unit length, everything else a z-score.
+    n_init : int, default=3
+        Starts of k-means, from trees that Ward's method grows; the best one counts. With few
+        samples, more than five bring nothing.
+    random_state : int, RandomState or None, default=None
+        Seed of all draws: landmarks, rows that stand for a large view, rows that k-means sees. With
+        an int, the same views give the same answer; see scikit-learn's glossary.
+    keep_encoders : bool, default=True
+        Whether to keep what `predict`, `transform` and `extend` need: aggregates of ten samples or
+        more. With the embedding they give a low-rank copy of a view. If not, the next fold removes
+        those of earlier views, too. docs/privacy.md says what a file tells either way.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int, shape (n_samples,)
+        The cluster of every sample ever seen. Clusters keep their numbers from fold to fold.
+    ids_ : ndarray of shape (n_samples,)
+        Who they are.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The consensus.
+    views_ : tuple of ViewRecord
+        What is remembered of each view.
+    cluster_centers_ : ndarray of shape (n_clusters, n_directions)
+        Centres of the clusters, in the directions that tell them apart best: n_clusters − 1, or so
+        many for each group of samples that no view connects with others.
+    n_iter_ : int
+        Always 1: a fold is not iterative.
+
+    Examples
+    --------
+    >>> from viewfold import ViewFold, datasets, metrics, missing
+    >>> digits = datasets.load_digits_views()
+    >>> gone = missing.at_random(1797, 6, ratio=0.3, random_state=0)
+    >>> model = ViewFold(n_clusters=10, random_state=0)
+    >>> for view in missing.by_mask(digits.views, gone):
+    ...     model = model.partial_fit(view)
+    >>> metrics.accuracy(digits.target, model.labels_) > 0.9
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
+        **FoldingEstimator._parameter_constraints,
+        "encoder": [str],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "scale": [StrOptions({"auto", "zscore", "l2", "tfidf"}), None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        encoder: str = "auto",
+        n_components: int | None = None,
+        scale: encoders.ScaleRule = "auto",
+        n_init: int = 3,
+        random_state: Any = None,
+        keep_encoders: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.encoder = encoder
+        self.n_components = n_components
+        self.scale = scale
+        self.n_init = n_init
+        self.random_state = random_state
+        self.keep_encoders = keep_encoders
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.encoder != "auto" and self.encoder not in ENCODERS:
+            raise ValueError(
+                f"The 'encoder' parameter of ViewFold must be one of "
+                f"{['auto', *ENCODERS.names()]}, got {self.encoder!r}."
+            )
+
+    def _method(self) -> Method:
+        most = self.n_components or 3 * self.n_clusters
+        reading = Reading(
+            # The other half serves to complete rows of samples that lack a view.
+            columns=max(2, (most + 1) // 2),
+            start="ward",
+            discriminants=True,
+            n_init=self.n_init,
+        )
+        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, pair_groups=True)
+
+    def _combine(
+        self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
+    ) -> Combined:
+        return balanced.combine(
+            engine,
+            state,
+            view,
+            alignment,
+            n_components=self.n_components or 3 * self.n_clusters,
+            learn=ENCODERS["mix" if self.encoder == "auto" else self.encoder],
+            scale=self.scale,
+            seed=seed,
+        )

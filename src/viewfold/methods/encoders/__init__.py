@@ -1,0 +1,24 @@
+"""How a view becomes a few features of balanced energy, and what is kept of it for new rows."""
+
+from viewfold.methods.encoders.directions import ScaleRule, scale_of
+from viewfold.methods.encoders.features import (
+    FeatureEncoder,
+    Learner,
+    encoder_1,
+    learn_landmarks,
+    learn_linear,
+    learn_mix,
+)
+from viewfold.methods.encoders.landmarks import Landmarks
+
+__all__ = [
+    "FeatureEncoder",
+    "Landmarks",
+    "Learner",
+    "ScaleRule",
+    "encoder_1",
+    "learn_landmarks",
+    "learn_linear",
+    "learn_mix",
+    "scale_of",
+]

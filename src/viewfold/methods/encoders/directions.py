@@ -1,0 +1,119 @@
+"""The principal directions of a view, after scaling it by what it is: dense, counts, or weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from viewfold._types import Array, Matrix
+from viewfold.core.sampling import draw
+from viewfold.engine import Engine, Rows
+from viewfold.linalg import column_sums, dense, is_sparse, top_eigenvectors
+from viewfold.methods.scaling import DOCUMENTS, Products, Scaling, Text, idf, survey, tell_faint
+from viewfold.view._view import View
+
+ScaleRule = Literal["auto", "zscore", "l2", "tfidf"] | None
+
+WIDEST_GRAM = 2048
+"""A view with more features gets its principal directions from a sample instead of all of XᵀX."""
+
+
+def principal_directions(
+    engine: Engine, view: View, most: int, scale: ScaleRule, seed: tuple[int, ...]
+) -> tuple[Scaling, Array, Array]:
+    """Return scaling, top right singular vectors and singular values of a view, in one pass."""
+    kind = scale
+    if scale == "auto":
+        drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
+        kind = scale_of(engine.collect(engine.select(view.rows, drawn)))
+    text = None
+    if kind in ("tfidf", "l2"):
+        text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
+    look = partial(survey, engine, scale="zscore" if kind == "zscore" else None, text=text)
+    if view.shape[1] <= WIDEST_GRAM:
+        scaling, products = look(view.rows, full=True)
+        assert products.gram is not None
+        values, directions = top_eigenvectors(products.gram, most)
+        tell_faint(view, products)
+    else:
+        scaling, values, directions = _of_wide(engine, view, most, seed, partial(look, full=False))
+    return scaling, directions, np.sqrt(values)
+
+
+def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
+    """Tell from some rows what a view is: dense, word counts, or other sparse weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.methods.encoders.directions import scale_of
+    >>> counts = np.zeros((4, 50))
+    >>> counts[:, ::25] = [3, 1]
+    >>> scale_of(counts), scale_of(counts / 7), scale_of(np.ones((4, 50)))
+    ('tfidf', 'l2', 'zscore')
+    """
+    values = sample.data if is_sparse(sample) else sample[sample != 0]
+    values = values[values != 0]
+    size = sample.shape[0] * sample.shape[1]
+    if not values.size or values.size >= 0.1 * size or values.min() < 0:
+        return "zscore"
+    return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
+
+
+def _of_wide(
+    engine: Engine,
+    view: View,
+    most: int,
+    seed: tuple[int, ...],
+    look: Callable[..., tuple[Scaling, Products]],
+) -> tuple[Scaling, Array, Array]:
+    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X.
+
+    Those of a sample, ten rows for each, come from the products of its rows. If there are more
+    rows, one product of XᵀX with them tells its leading part (Nyström's method).
+    """
+    rows, n = view.rows, view.shape[0]
+    if n <= 10 * most:
+        scaling, products = look(rows)
+        tell_faint(view, products)
+        return scaling, *_from_rows(scaling.read(engine.collect(rows)), scaling, most)
+    drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
+    some = engine.collect(engine.select(rows, drawn))
+    scaling, _ = look(engine.scatter(Rows(some)))
+    _, basis = _from_rows(scaling.read(some), scaling, most + 10)
+    # Blocks come before features are standardised, so that has to be done to the other factor.
+    raw = scaling.weight[:, None] * basis
+    scaling, products = look(rows, lambda X: X @ raw.astype(X.dtype))
+    tell_faint(view, products)
+    weight = scaling.weight[:, None]
+    basis = np.divide(raw, weight, out=np.zeros_like(raw), where=weight > 0)
+    inner, V = top_eigenvectors(basis.T @ products.cross, basis.shape[1])
+    half = products.cross @ (V / np.sqrt(inner))  # XᵀX is about half · halfᵀ
+    values, V = top_eigenvectors(half.T @ half, most)
+    return scaling, values, half @ (V / np.sqrt(values))
+
+
+def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
+    """Return top eigenvalues and eigenvectors of XᵀX from the products of few rows."""
+    weighted = X @ sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
+    mean = scaling.mean * scaling.weight
+    products = dense(weighted @ weighted.T).astype(np.float64)
+    toward = weighted @ mean
+    products += mean @ mean - toward - toward[:, None]
+    values, vectors = top_eigenvectors(products, most)
+    vectors = vectors / np.sqrt(values)
+    return values, dense(weighted.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
+
+
+def _idf(engine: Engine, view: View, seed: tuple[int, ...]) -> Array:
+    """Return how much a word counts that few rows have."""
+    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
+    rows_with = engine.reduce(
+        lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),
+        engine.select(view.rows, drawn),
+    )
+    return idf(drawn.size, rows_with)

@@ -1,0 +1,262 @@
+"""Turn a view into a few balanced features, and remember how.
+
+`learn` projects a view on its principal directions and describes every sample twice: by those
+directions (linear) and by its place in a graph of landmarks (curved). Both have the same total
+energy, so that no view and no description outweighs another. What is remembered is a
+`FeatureEncoder`: small matrices that do nearly the same with rows that were never seen, and that
+hold no single sample, but aggregates of ten or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from viewfold._types import Array, Matrix
+from viewfold.core.parts import part
+from viewfold.core.sampling import draw
+from viewfold.core.state import FEWEST, Encoder
+from viewfold.engine import Engine, RowSet
+from viewfold.linalg import damped
+from viewfold.methods.encoders.directions import ScaleRule, principal_directions
+from viewfold.methods.encoders.landmarks import Landmarks, connect, place
+from viewfold.methods.scaling import Projection, Scaling, says_nothing
+from viewfold.view._view import View
+
+Kind = Literal["linear", "landmarks", "mix"]
+
+LINEAR_POWER = 0.5
+"""Scores are U S^½ rather than U S: weaker directions may speak up."""
+
+LANDMARKS = (400, 1000)
+"""A landmark for every twenty samples, but at least so many, or two for each direction that is
+used, and otherwise at most so many."""
+
+RIDGE = 1e-3
+"""Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well."""
+
+GRAPH_DIRECTIONS = 100
+"""Distances to landmarks are taken in at least so many directions."""
+
+
+class Learner(Protocol):
+    """What learns features of a view, and an encoder that gives nearly the same for other rows."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        view: View,
+        n_components: int,
+        *,
+        scale: ScaleRule,
+        seed: tuple[int, ...],
+    ) -> tuple[Encoder, RowSet]:
+        """Return the encoder, and a row of features for each of the view's; see `learn`."""
+
+
+@part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
+@dataclass(frozen=True)
+class FeatureEncoder:
+    """From raw rows to features, and from features to the consensus.
+
+    Attributes
+    ----------
+    project : Projection
+        From raw rows to scores on the principal directions.
+    linear : ndarray
+        Factors of the leading scores; empty if they are not used.
+    landmarks : Landmarks or None
+        The curved description, if it is used.
+    factor : ndarray of shape (n_linear + n_coordinates,)
+        What balances the two descriptions.
+    output : ndarray of shape (n_linear + n_coordinates, n_components)
+        From features to the consensus.
+    """
+
+    project: Projection
+    linear: Array
+    landmarks: Landmarks | None
+    factor: Array
+    output: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of raw rows."""
+        return np.asarray(self.features(self.project(block)) @ self.output.astype(block.dtype))
+
+    def then(self, linear_map: Array) -> FeatureEncoder:
+        """Return this encoder followed by a linear map of the consensus."""
+        return replace(self, output=self.output @ linear_map)
+
+    def features(self, scores: Array) -> Array:
+        """Describe samples by their scores."""
+        graph = None if self.landmarks is None else self.landmarks.graph(scores)
+        raw = described(scores, graph, self.linear, self.landmarks)
+        return (raw * self.factor).astype(scores.dtype, copy=False)
+
+
+def encoder_1(
+    scaling: Scaling,
+    directions: Array,
+    linear: Array,
+    landmarks: Landmarks | None,
+    factor: Array,
+    output: Array,
+) -> FeatureEncoder:
+    """Return an encoder of files that kept scaling and directions, which are one matrix now."""
+    return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
+
+
+def described(
+    scores: Array, graph: Matrix | None, linear: Array, landmarks: Landmarks | None
+) -> Array:
+    """Describe samples by their scores and by their landmarks, before either is balanced."""
+    parts = [damped(scores[:, : linear.size] * linear)]
+    if landmarks is not None:
+        parts.append(damped(graph @ landmarks.coordinates))
+    return np.hstack(parts)
+
+
+def learn(
+    engine: Engine,
+    view: View,
+    n_components: int,
+    *,
+    kind: Kind,
+    scale: ScaleRule,
+    seed: tuple[int, ...],
+) -> tuple[FeatureEncoder, RowSet]:
+    """Learn the encoder of a view.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where rows are.
+    view : View
+        The view; two passes are made over it.
+    n_components : int
+        How many directions, and how many coordinates among landmarks, are used.
+    kind : {"linear", "landmarks", "mix"}
+        Which descriptions are used.
+    scale : {"auto", "zscore", "l2", "tfidf", None}
+        How rows are scaled; "auto" looks at what the view is.
+    seed : tuple of int
+        Seed of the draws. No two views of a model may have the same: were the same samples drawn
+        from every view, views of noise would agree on who was.
+
+    Returns
+    -------
+    encoder : FeatureEncoder
+        What may be kept of the view: it gives nearly these features.
+    features : RowSet of shape (n_samples, n_linear + n_coordinates)
+        The features of the view's samples, of total energy n_samples.
+    """
+    n = view.shape[0]
+    width = n_components if kind == "linear" else max(n_components, GRAPH_DIRECTIONS)
+    scaling, directions, spectrum = principal_directions(engine, view, width, scale, seed)
+    if not spectrum.size:
+        raise says_nothing(view)
+    project = scaling.projection(directions)
+    leading = spectrum[: 0 if kind == "landmarks" else n_components]
+    linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
+    if kind == "linear":
+        scores = engine.map(project, view.rows)
+        features, factor = _balanced(engine, scores, None, linear, None)
+        learned = Learned(scaling, directions, linear, None, factor)
+        if n // FEWEST >= linear.size:  # nothing is blurred
+            return learned.kept(n, None, None), features
+        some = engine.collect(scores), engine.collect(features)
+        return learned.kept(n, *some), features
+    most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
+    drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
+    scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
+    cosine = scaling.text is not None
+    landmarks, coarse, leading_scores, graph = connect(
+        engine,
+        view.rows,
+        project,
+        place(scores, most, cosine),
+        cosine,
+        n_scores=linear.size,
+        n_coordinates=n_components,
+    )
+    features, factor = _balanced(engine, leading_scores, graph, linear, landmarks)
+    learned = Learned(scaling, directions, linear, coarse, factor)
+    return learned.kept(n, scores, engine.collect(engine.select(features, drawn))), features
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from a view, of which not everything may be kept.
+
+    Attributes
+    ----------
+    scaling, directions : Scaling, ndarray
+        How rows become scores.
+    linear, landmarks, factor
+        See `FeatureEncoder`; landmarks are means of ten samples or more.
+    """
+
+    scaling: Scaling
+    directions: Array
+    linear: Array
+    landmarks: Landmarks | None
+    factor: Array
+
+    def kept(self, n: int, scores: Array | None, features: Array | None) -> FeatureEncoder:
+        """Return what may be kept of an encoder that was learned from n samples.
+
+        Directions are at most a tenth of the samples. A regression on samples whose scores and
+        features are at hand makes up for what that and coarser landmarks blur.
+        """
+        most, split = max(n // FEWEST, 1), self.linear.size
+        landmarks = self.landmarks
+        if landmarks is not None:
+            points = np.ascontiguousarray(landmarks.points[:, :most])
+            landmarks = replace(landmarks, points=points)
+        encoder = FeatureEncoder(
+            project=self.scaling.kept(n).projection(self.directions[:, :most], single=True),
+            linear=self.linear[:most],
+            landmarks=landmarks,
+            factor=np.append(self.factor[:split][:most], self.factor[split:]),
+            output=np.eye(self.factor.size),
+        )
+        if scores is None or features is None:
+            return encoder
+        K = encoder.features(scores[:, :most]).astype(np.float64)
+        inner = K.T @ K
+        inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
+        return replace(encoder, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
+
+
+def _balanced(
+    engine: Engine,
+    scores: RowSet,
+    graph: RowSet | None,
+    linear: Array,
+    landmarks: Landmarks | None,
+) -> tuple[RowSet, Array]:
+    """Return features in which each description has an equal share of the energy n, and factors."""
+    n, split = scores.shape[0], linear.size
+    width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
+
+    def describe(block: Array, edges: Matrix | None = None) -> tuple[Array, Array]:
+        raw = described(block, edges, linear, landmarks)
+        return raw.astype(block.dtype, copy=False), (raw * raw).sum(axis=0)
+
+    beside = () if graph is None else (graph,)
+    raw, squares = engine.map(describe, scores, *beside, sums=True, width=width)
+    energies = float(squares[:split].sum()), float(squares[split:].sum())
+    share = n / max(sum(energy > 0 for energy in energies), 1)
+    first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
+    factor = np.repeat([first, second], [split, width - split])
+    scaled = engine.map(lambda block: (block * factor).astype(block.dtype), raw, reuse=True)
+    return scaled, factor
+
+
+learn_mix = partial(learn, kind="mix")
+learn_linear = partial(learn, kind="linear")
+learn_landmarks = partial(learn, kind="landmarks")

@@ -1,0 +1,155 @@
+"""A graph that joins samples to landmarks, and the coordinates of a spectral embedding in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from viewfold._types import Array, Matrix
+from viewfold.clustering.kmeans import nearest, step
+from viewfold.core.parts import part
+from viewfold.engine import Engine, RowSet
+from viewfold.linalg import membership, top_eigenvectors, unit_rows
+from viewfold.methods.aggregates import groups_of_ten, nearest_of
+from viewfold.methods.scaling import Projection
+
+GRAPH_POWER = 2.0
+"""Coordinates among landmarks are U S²: smoothed over the graph twice."""
+
+NEIGHBOURS = 8
+"""A sample is joined to so many landmarks."""
+
+
+@part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
+@dataclass(frozen=True)
+class Landmarks:
+    """A sample's place among landmarks, in the coordinates of a spectral embedding.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_landmarks, n_directions)
+        The landmarks.
+    cosine : bool
+        Whether angles count (text) or distances.
+    coordinates : ndarray of shape (n_landmarks, n_coordinates)
+        What a sample inherits from its landmarks.
+    """
+
+    points: Array
+    cosine: bool
+    coordinates: Array
+
+    def graph(self, scores: Array) -> Matrix:
+        """Join every row to its nearest landmarks, the nearer the stronger; rows sum to 1."""
+        return graph_of(scores, self.points, self.cosine)
+
+
+def comparable(scores: Array, cosine: bool) -> Array:
+    """Return scores as they are compared with landmarks."""
+    return unit_rows(scores) if cosine else scores
+
+
+def graph_of(scores: Array, points: Array, cosine: bool) -> Matrix:
+    """Join rows to landmarks, a few rows at a time: their distances should fit a cache."""
+    rows = comparable(scores, cosine)
+    parts = [_weights(rows[i : i + 500], points) for i in range(0, max(len(rows), 1), 500)]
+    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+
+
+def place(scores: Array, most: int, cosine: bool) -> Array:
+    """Place landmarks by one step of k-means on a sample of rows: more steps bring nothing."""
+    rows = comparable(scores, cosine)
+    if len(rows) <= most:
+        return rows
+    some = rows[:most]
+    points = step(rows, some, nearest(rows, some))
+    return comparable(points, cosine)
+
+
+def _weights(rows: Array, points: Array) -> Matrix:
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
+    q = min(NEIGHBOURS, len(points) - 1)
+    distance = rows @ (-2 * points.T)
+    distance += (points * points).sum(axis=1)
+    farthest = np.partition(distance, q, axis=1)[:, q]
+    at = np.flatnonzero(distance <= farthest[:, None])
+    row, column = np.divmod(at, len(points))
+    weight = farthest[row] - distance.ravel()[at]
+    count, total = (np.bincount(row, w, minlength=len(rows)) for w in (None, weight))
+    # Landmarks that are all equally near share the row.
+    weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
+    starts = np.append(0, np.cumsum(count))
+    shape = len(rows), len(points)
+    return sparse.csr_array((weight.astype(rows.dtype), column, starts), shape=shape)
+
+
+def connect(
+    engine: Engine,
+    rows: RowSet,
+    project: Projection,
+    points: Array,
+    cosine: bool,
+    *,
+    n_scores: int,
+    n_coordinates: int,
+) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
+    """Join samples to landmarks, and give landmarks their coordinates in that graph, in one pass.
+
+    Returns
+    -------
+    landmarks, kept : Landmarks
+        As they are, and as they may be kept: means of ten samples or more.
+    scores, graph : RowSet
+        The leading scores of the samples, and their edges: all that their features are made of,
+        and much less than the view.
+    """
+
+    def join(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
+        scores = project(block)
+        graph = graph_of(scores, points, cosine)
+        own = nearest_of(graph)
+        total = membership(own, len(points)) @ comparable(scores, cosine)
+        sums = (graph.T @ graph).toarray(), graph.sum(axis=0), total
+        return (scores[:, :n_scores], graph, own), sums
+
+    (scores, graph, own), (affinity, degree, total) = engine.map(join, rows, sums=True)
+    landmarks = Landmarks(points, cosine, _coordinates(affinity, degree, n_coordinates))
+    return landmarks, _coarse(engine, landmarks, total, own, graph), scores, graph
+
+
+def _coarse(
+    engine: Engine, landmarks: Landmarks, total: Array, own: RowSet, graph: RowSet
+) -> Landmarks:
+    """Return landmarks that are means of ten samples or more, as their coordinates are.
+
+    Known are the sum of the samples that are nearest to each landmark, and whose `own` it is.
+    """
+    size = engine.reduce(lambda block: np.bincount(block, minlength=len(total)), own)
+    group = groups_of_ten(total, size.astype(np.intp))
+    n_groups = int(group.max()) + 1
+    of_group = membership(group, n_groups)
+    count = (of_group @ size)[:, None]
+    points = comparable(of_group @ total / count, landmarks.cosine).astype(landmarks.points.dtype)
+    # What landmarks give to their samples, summed by group: small, where the graph is not.
+    given = engine.reduce(
+        lambda block, edges: (membership(group[block], n_groups) @ edges).toarray(), own, graph
+    )
+    return Landmarks(points, landmarks.cosine, given @ landmarks.coordinates / count)
+
+
+def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
+    """Return what samples inherit from landmarks; the affinity between these is used up."""
+    factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    affinity *= factor[:, None]
+    affinity *= factor
+    # √degree is an eigenvector for the value 1, and the same for everybody. It may not be the only
+    # one for that value, so it is taken out by name.
+    same = np.sqrt(degree / degree.sum())
+    affinity -= np.outer(same, same)
+    values, vectors = top_eigenvectors(affinity, most)
+    keep = values > 1e-9
+    spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    smooth = (spectrum / spectrum[:1]) ** GRAPH_POWER / spectrum
+    return np.asarray(factor[:, None] * vectors * smooth)

@@ -1,0 +1,111 @@
+"""What can be added from outside: a name, and what stands for it.
+
+One decorated class or function adds an entry. Other packages announce theirs as entry points, which
+are imported when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names and what they stand for.
+
+    Parameters
+    ----------
+    group : str
+        The entry points that belong here.
+    built_in : dict
+        Where to find what viewfold brings along, as ``"module:name"``.
+
+    Examples
+    --------
+    >>> from viewfold.registry import Registry
+    >>> shapes = Registry("example.shapes", {"path": "pathlib:Path"})
+    >>> @shapes.register("square")
+    ... def square():
+    ...     return "square"
+    >>> shapes.names()
+    ['path', 'square']
+    >>> shapes["square"]()
+    'square'
+    """
+
+    def __init__(self, group: str, built_in: Mapping[str, str] | None = None) -> None:
+        self.group, self.built_in = group, dict(built_in or {})
+        self._known: dict[str, T] = {}
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Return a decorator that adds an entry."""
+
+        def add(thing: T) -> T:
+            if name in self.built_in or self._known.get(name, thing) is not thing:
+                raise ValueError(f"There is a {name!r} in {self.group} already.")
+            self._known[name] = thing
+            return thing
+
+        return add
+
+    def names(self) -> list[str]:
+        """Return all names, those of other packages included."""
+        found = [point.name for point in entry_points(group=self.group)]
+        return list(dict.fromkeys([*self.built_in, *self._known, *found]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self.built_in or name in self.names()
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._known:
+            self._known[name] = self._load(name)
+        return self._known[name]
+
+    def _load(self, name: str) -> T:
+        if name in self.built_in:
+            module, attribute = self.built_in[name].split(":")
+            found: Any = getattr(importlib.import_module(module), attribute)
+            thing: T = found
+            return thing
+        for point in entry_points(group=self.group, name=name):
+            loaded: T = point.load()
+            return loaded
+        raise KeyError(name)
+
+
+METHODS: Registry[type[FoldingEstimator]] = Registry(
+    "viewfold.estimators",
+    {"ViewFold": "viewfold.estimators:ViewFold", "FCMVC": "viewfold.estimators:FCMVC"},
+)
+"""Estimators by name: those that files, commands and benchmarks know."""
+
+ENCODERS: Registry[Any] = Registry(
+    "viewfold.encoders",
+    {name: f"viewfold.methods.encoders:learn_{name}" for name in ("mix", "linear", "landmarks")},
+)
+"""How `ViewFold` describes a view: each is a `viewfold.methods.encoders.Learner`."""
+
+PARTS: Registry[Any] = Registry(
+    "viewfold.parts",
+    {
+        "affine/1": "viewfold.methods.scaling:Affine",
+        "encoder/1": "viewfold.methods.encoders:encoder_1",
+        "encoder/2": "viewfold.methods.encoders:FeatureEncoder",
+        "landmarks/1": "viewfold.methods.encoders:Landmarks",
+        "projection/1": "viewfold.methods.scaling:Projection",
+        "scaling/1": "viewfold.methods.scaling:Scaling",
+        "text/1": "viewfold.methods.scaling:Text",
+    },
+)
+"""What makes something of its parts in a file, by ``"type/version"``. Whatever was ever written can
+be read: entries stay."""
+
+STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
+"""``save(model, path, wait=…)`` by the kind of file: estimators know no files."""
