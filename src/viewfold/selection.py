@@ -150,7 +150,8 @@ def _fitted(model_or_views: Any, ids: Any, most: int, seed: int) -> FoldingEstim
         return model_or_views
     # The consensus of a model for the largest number, without the work of finding its clusters.
     model = ViewFold(2, n_components=3 * most, n_init=1, keep_encoders=False)
-    return model.set_params(random_state=seed).fit(model_or_views, ids=ids)
+    model.set_params(random_state=seed)
+    return model.fit(model_or_views, ids=ids)
 
 
 def _checked(k_range: Iterable[int]) -> list[int]:
