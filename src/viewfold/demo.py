@@ -1,4 +1,4 @@
-"""The story that ``viewfold demo`` tells: six views of handwritten digits, folded one by one."""
+"""What ``viewfold demo`` does: fold six views of handwritten digits one by one."""
 
 from __future__ import annotations
 

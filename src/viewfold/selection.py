@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._types import Array
+from viewfold._types import Array, IdsLike, ViewsLike
 from viewfold.core.sampling import draw, seed_of
 from viewfold.engine import LocalEngine, all_on_one_thread
 from viewfold.estimators import FoldingEstimator, ViewFold
@@ -37,6 +37,25 @@ class Suggestion:
     scores : dict of int to float
         How much clearer so many clusters are than in shuffled data. If it is about 0 throughout,
         there may be no clusters at all.
+
+    Notes
+    -----
+    For each k, Ward's method grows a tree on a sample of rows, in the columns that `ViewFold` reads
+    for k clusters, and k-means starts from it. Two things speak for k: that the merge of k clusters
+    into k − 1 is much longer than the one before (the logarithm of their ratio), and that rows are
+    much nearer to their own centre than to the next one. The score is the sum of both, minus the
+    same sum for shuffled data, in which each column was permuted on its own: in few columns,
+    clusters look clear by chance, and in many they never do. Time and memory beyond one pass over
+    the samples do not depend on their number.
+
+    On eight data sets with known classes (5 to 100), choosing from half to twice their number, the
+    suggestion was within a fifth of it on six (``benchmarks/accuracy.py --part suggest``). The rule
+    was chosen among many by looking at these sets: expect less elsewhere. Where clusters are not
+    clear, their number is not well defined, so look at the scores and try several.
+
+    A model that was fitted for few clusters has few columns, which is all that larger k see: start
+    from the views if unsure. The consensus of `FCMVC` has as many columns as clusters and none of
+    them leads, so that it says little about other numbers.
     """
 
     best: int
@@ -68,9 +87,13 @@ class Suggestion:
 
 
 def suggest_n_clusters(
-    model_or_views: Any, k_range: Iterable[int], *, ids: Any = None, random_state: Any = 0
+    model_or_views: FoldingEstimator | ViewsLike,
+    k_range: Iterable[int],
+    *,
+    ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> Suggestion:
-    """Suggest a number of clusters.
+    """Suggest a number of clusters; `Suggestion` tells how, and how far to trust it.
 
     Parameters
     ----------
@@ -87,25 +110,6 @@ def suggest_n_clusters(
     -------
     Suggestion
 
-    Notes
-    -----
-    For each k, Ward's method grows a tree on a sample of rows, in the columns that `ViewFold` reads
-    for k clusters, and k-means starts from it. Two things speak for k: that the merge of k clusters
-    into k − 1 is much longer than the one before (the logarithm of their ratio), and that rows are
-    much nearer to their own centre than to the next one. The score is the sum of both, minus the
-    same sum for shuffled data, in which each column was permuted on its own: in few columns,
-    clusters look clear by chance, and in many they never do. Time and memory beyond one pass over
-    the samples do not depend on their number.
-
-    On eight data sets with known classes (5 to 100), choosing from half to twice their number, the
-    suggestion was within a fifth of it on six (``benchmarks/accuracy.py --part suggest``). The rule
-    was chosen among many by looking at these sets: expect less elsewhere. Where clusters are not
-    clear, their number is not well defined, so look at the scores and try several.
-
-    A model that was fitted for few clusters has few columns, which is all that larger k see: start
-    from the views if unsure. The consensus of `FCMVC` has as many columns as clusters and none of
-    them leads, so that it says little about other numbers.
-
     Examples
     --------
     >>> import numpy as np
@@ -117,15 +121,7 @@ def suggest_n_clusters(
     4
     """
     candidates, seed = _checked(k_range), seed_of(random_state)
-    if isinstance(model_or_views, FoldingEstimator):
-        if ids is not None:
-            raise ValueError("A fitted model knows its ids already; leave ids= out.")
-        check_is_fitted(model_or_views)
-        model = model_or_views
-    else:
-        # The consensus of a model for the largest number, without the work of finding its clusters.
-        model = ViewFold(2, n_components=3 * candidates[-1], n_init=1, keep_encoders=False)
-        model.set_params(random_state=seed).fit(model_or_views, ids=ids)
+    model = _fitted(model_or_views, ids, candidates[-1], seed)
     n, most = model.ids_.size, candidates[-1]
     if most >= n:
         raise ValueError(
@@ -143,6 +139,19 @@ def suggest_n_clusters(
             for k in candidates
         }
     return Suggestion(max(candidates, key=scores.__getitem__), scores)
+
+
+def _fitted(model_or_views: Any, ids: Any, most: int, seed: int) -> FoldingEstimator:
+    """Return the given model, or one of the views with columns enough for so many clusters."""
+    if isinstance(model_or_views, FoldingEstimator):
+        if ids is not None:
+            raise ValueError("A fitted model knows its ids already; leave ids= out.")
+        check_is_fitted(model_or_views)
+        return model_or_views
+    # The consensus of a model for the largest number, without the work of finding its clusters.
+    model = ViewFold(2, n_components=3 * most, n_init=1, keep_encoders=False)
+    model.set_params(random_state=seed)
+    return model.fit(model_or_views, ids=ids)
 
 
 def _checked(k_range: Iterable[int]) -> list[int]:

@@ -13,9 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from viewfold._types import Array
+from viewfold._types import Array, Matrix, PathLike
 from viewfold.io._registry import Format, find, formats, register, suffix_of, tables
 from viewfold.io._source import Batch, FileError, FileView, natural
 from viewfold.io._spool import Batches, Spool
@@ -23,7 +22,7 @@ from viewfold.io._spool import Batches, Spool
 __all__ = ["FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
 
 
-def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, FileView]:
+def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     r"""Read the views of a file.
 
     Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
@@ -81,7 +80,7 @@ def read(path: str | os.PathLike[str], *, ids: str | None = None) -> dict[str, F
     return {key: replace(view, name=key, file=file) for key, view in found.items()}
 
 
-def read_set(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Array | None]:
+def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     """Read a benchmark file: its views and, if it has them, the true classes.
 
     Parameters
@@ -118,7 +117,7 @@ def read_set(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Array | None
     return views, target
 
 
-def name_of(path: str | os.PathLike[str]) -> str:
+def name_of(path: PathLike) -> str:
     """Return what a view from this path is called.
 
     Examples
@@ -139,7 +138,7 @@ def _is_pattern(text: str) -> bool:
     return any(mark in text for mark in "*?[")
 
 
-def _locate(path: str | os.PathLike[str]) -> tuple[list[str], Format]:
+def _locate(path: PathLike) -> tuple[list[str], Format]:
     """Return the files of a path, in the order they count, and their format."""
     file = os.fspath(path)
     if os.path.isdir(file):

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from viewfold._types import Array
+from viewfold._types import Array, Matrix
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
 
@@ -43,7 +43,7 @@ class FileView:
         The path it comes from, for error messages.
     """
 
-    rows: Any
+    rows: Matrix | Iterator[Batch]
     ids: Array | None = None
     features: tuple[str, ...] | None = None
     name: str = ""
