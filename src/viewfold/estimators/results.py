@@ -147,7 +147,7 @@ class Results:
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+        return int(self._fitted.embedding.shape[1])
 
     def _keep(self, state: State) -> Self:
         self._state = state

@@ -1,0 +1,173 @@
+"""Methods use the three verbs and nothing else: they give the same where rows are out of reach."""
+
+import numpy as np
+import pytest
+from partitioned import PartitionedEngine, Parts
+from scipy import sparse
+from sklearn.base import clone
+
+from viewfold import FCMVC, ViewFold
+from viewfold.engine import LocalEngine, Rows, block_bytes, using
+
+N = 1500
+"""More than an engine out of reach brings to one place."""
+
+ESTIMATORS = [
+    FCMVC(4, random_state=0),
+    FCMVC(4, random_state=0, scale=None),
+    FCMVC(4, random_state=0, solver="direct", z_step="exact"),
+    ViewFold(4, random_state=0),
+    ViewFold(4, random_state=0, encoder="linear"),
+    ViewFold(4, random_state=0, encoder="landmarks"),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+
+
+def views(kind: str) -> list[tuple[object, object]]:
+    """Three incomplete views; the second and third bring new samples and lack known ones."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=N)
+    X = [3 * rng.normal(size=(4, d))[y] + rng.normal(size=(N, d)) for d in (7, 20, 12)]
+    here = [rng.permutation(N)[: int(share * N)] for share in (0.8, 0.7, 0.9)]
+    if kind == "apart":  # groups that no view connects, until the last one comes
+        here[:2] = np.split(rng.permutation(N), [600])
+    ids = np.array([f"p{i}" for i in range(N)], object) if kind == "texts" else np.arange(N)
+    rows = [Z[some] for Z, some in zip(X, here, strict=True)]
+    if kind == "sparse":
+        counts = rng.poisson(0.05 + np.eye(4, 300)[y] + 0.2 * (np.arange(300) % 4 == y[:, None]))
+        rows[1] = sparse.csr_array(counts[here[1]].astype(float))
+    if kind == "single":
+        rows = [Z.astype(np.float32) for Z in rows]
+    return [(Z, ids[some]) for Z, some in zip(rows, here, strict=True)]
+
+
+def folded(estimator, kind: str):
+    model = clone(estimator)
+    for i, (X, ids) in enumerate(views(kind)):
+        model.partial_fit(X, ids=ids, view=f"view{i}")
+    return model
+
+
+def products(embedding: np.ndarray) -> np.ndarray:
+    rows = embedding[:: len(embedding) // 200].astype(np.float64)
+    return rows @ rows.T
+
+
+@pytest.mark.filterwarnings("ignore:View")
+@every_estimator
+@pytest.mark.parametrize("kind", ["texts", "sparse", "single", "apart"])
+def test_partitions_change_nothing_and_methods_use_the_verbs_only(estimator, kind: str) -> None:
+    expected = folded(estimator, kind)
+    engine = PartitionedEngine()
+    with using(engine):
+        model = folded(estimator, kind)
+        state = model._state
+        assert isinstance(state.embedding, Parts)
+        model.extend(views(kind)[0][0][:3], ids=_new_ids(kind), view="view0")
+        model.forget(_new_ids(kind))
+    assert {"reduce", "map", "join"} <= set(engine.verbs)
+    assert engine.everything(state.ids).tolist() == expected.ids_.tolist()
+    found, embedding = products(engine.everything(state.embedding)), products(expected.embedding_)
+    scale = np.abs(embedding).max()
+    assert np.abs(found - embedding).max() < (1e-4 if kind == "single" else 1e-8) * scale
+    labels = engine.everything(state.history)
+    assert (labels == expected.history_.to_numpy()).mean() >= 0.999
+    assert engine.everything(state.seen).tolist() == expected.seen_.to_numpy().tolist()
+
+
+def _new_ids(kind: str) -> list[object]:
+    return ["new", "newer", "newest"] if kind == "texts" else [N, N + 1, N + 2]
+
+
+@every_estimator
+def test_prediction_uses_the_verbs_only(estimator) -> None:
+    fresh = views("texts")[0][0][:50]
+    expected = folded(estimator, "texts")
+    with using(PartitionedEngine()):
+        model = folded(estimator, "texts")
+        assert np.array_equal(model.predict(fresh, view="view0"), expected.predict(fresh, view=0))
+        several = {"view0": fresh, "view1": views("texts")[1][0][:50]}
+        embedded = model.transform(several)
+    assert np.allclose(np.abs(embedded), np.abs(expected.transform(several)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        lambda rows: rows[np.array([1, 0])],
+        lambda rows: rows + 1,
+        np.asarray,
+        len,
+        lambda rows: PartitionedEngine().collect(rows),
+    ],
+)
+def test_the_engine_of_these_tests_lets_nobody_reach_for_rows(reach) -> None:
+    with pytest.raises(AssertionError):
+        reach(Parts(np.zeros((N, 2))))
+
+
+# -- what each verb promises, on the local engine
+
+
+def test_map_returns_rows_whatever_the_blocks() -> None:
+    X = np.arange(60.0).reshape(20, 3)
+    engine = LocalEngine()
+    for size in (10, 100, 10**6):
+        with block_bytes(size):
+            doubled, sums = engine.map(lambda b: ((2 * b, b[:, 0]), b.sum(axis=0)), X, sums=True)
+            assert np.array_equal(doubled[0], 2 * X)
+            assert np.array_equal(doubled[1], X[:, 0])
+            assert np.array_equal(sums, X.sum(axis=0))
+            thin = engine.map(sparse.csr_array, X)
+            assert np.array_equal(thin.toarray(), X)
+    assert engine.map(lambda b: b + 1, X, reuse=True) is X
+    assert X[0, 0] == 1
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch) -> None:
+    from contextlib import contextmanager
+
+    from viewfold.engine import local
+
+    X = np.random.default_rng(0).normal(size=(1000, 5)).astype(np.float32)
+    found = []
+    for n in (1, 2, 5):
+
+        @contextmanager
+        def threads(n=n):
+            yield n
+
+        monkeypatch.setattr(local, "blas_on_one_thread", threads)
+        with block_bytes(100):
+            found.append(LocalEngine().reduce(lambda b: b.T @ b, X).tobytes())
+    assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_join_aligns_by_id(ordered: bool) -> None:
+    engine = LocalEngine()
+    known, view = np.array([9, 4, 7, 1]), np.array([7, 3, 9])
+    alignment = engine.join(known, view, ordered=ordered)
+    union = sorted({*known, *view}) if ordered else [9, 4, 7, 1, 3]
+    assert alignment.ids.tolist() == union
+    assert (alignment.n_samples, alignment.n_shared, alignment.n_new) == (5, 2, 1)
+    assert alignment.known.tolist() == [True, False, True]
+    rows = 10.0 * known[:, None]
+    assert engine.collect(alignment.partners(rows)).ravel().tolist() == [70, 0, 90]
+    assert engine.collect(alignment.absent(rows)).ravel().tolist() == [40, 10]
+    assert alignment.carry(10 * known, -1).tolist() == [10 * i if i != 3 else -1 for i in union]
+    merged = alignment.merge(
+        (lambda ids: 100 * ids, view), (lambda rows: rows[:, 0].astype(int), alignment.absent(rows))
+    )
+    assert merged.tolist() == [100 * i if i in view else 10 * i for i in union]
+
+
+def test_rows_that_are_selected_come_in_the_order_asked_for(tmp_path) -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    np.save(tmp_path / "x.npy", X)
+    engine, which = LocalEngine(), np.array([150, 3, 77, 4])
+    there = np.flatnonzero(np.arange(200) % 3)
+    for held in (X, np.load(tmp_path / "x.npy", mmap_mode="r")):
+        rows = Rows(held, there)
+        assert np.array_equal(engine.collect(engine.select(rows, which[1:])), X[there][which[1:]])
+        assert np.array_equal(engine.collect(engine.select(Rows(held), which)), X[which])
