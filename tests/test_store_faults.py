@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import viewfold
-from viewfold import ViewFold, store
+from viewfold import ViewFold, _replace, store
 from viewfold.errors import ViewfoldError
-from viewfold.store import _database, _lock, _replace
+from viewfold.store import _database, _lock
 
 SYSTEM: list[tuple[Any, str]] = [
     (io, "open"),

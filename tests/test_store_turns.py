@@ -17,8 +17,9 @@ import pytest
 
 import viewfold
 from viewfold import ViewFold, store
+from viewfold._replace import replacing
 from viewfold.errors import BusyError
-from viewfold.store import _lock, replacing
+from viewfold.store import _lock
 
 LOOKS = pytest.mark.skipif(
     not getattr(_lock, "OPEN_FILE", False), reason="looking at the lock file would release it"
@@ -132,7 +133,7 @@ def test_a_live_writer_of_a_file_with_a_longer_name_keeps_its_folder(path: Path)
 def test_what_the_dead_left_is_cleared_and_what_the_living_use_is_not(path: Path) -> None:
     script = """
         import os, sys
-        from viewfold.store import replacing
+        from viewfold._replace import replacing
         with replacing(sys.argv[1]) as draft:
             draft.write_text("half")
             print("ready", flush=True)
@@ -410,7 +411,8 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_what_replaces_files_needs_neither_duckdb_nor_scikit_learn() -> None:
     script = """
         import sys
-        from viewfold.store import replacing, writing
+        from viewfold._replace import replacing
+        from viewfold.store import writing
         assert not {"duckdb", "sklearn", "pandas", "numpy"} & set(sys.modules), "slow to import"
     """
     assert run(script).wait() == 0
