@@ -1,7 +1,6 @@
 """What every estimator of viewfold promises, checked on each of them."""
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,49 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
+from every_estimator import every_estimator, folded, same, snapshot
 from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from viewfold import FCMVC, ViewFold
 from viewfold.engine import block_bytes
 from viewfold.metrics import accuracy
-
-ESTIMATORS = [
-    FCMVC(4, random_state=0),
-    FCMVC(4, random_state=0, solver="direct", z_step="exact"),
-    ViewFold(4, random_state=0),
-    ViewFold(4, random_state=0, encoder="linear"),
-]
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-
-
-def folded(estimator: Any, parts: dict[str, tuple[Any, Any]]) -> Any:
-    model = clone(estimator)
-    for name, (X, ids) in parts.items():
-        model.partial_fit(X, ids=ids, view=name)
-    return model
-
-
-def snapshot(model: Any) -> bytes:
-    """Everything about a model but the times in its log."""
-    log = tuple(replace(event, time=None) for event in model._state.log)
-    return pickle.dumps((replace(model._state, log=log), model.get_params()))
-
-
-def same(a: Any, b: Any, atol: float = 1e-9) -> bool:
-    """Whether two models say the same of every sample, and of every pair of samples.
-
-    Where several directions matter equally, round-off may turn them into each other: rows then
-    have other entries, but the same products with each other.
-    """
-    first, second = (np.argsort(model.ids_) for model in (a, b))
-    rows, others = a.embedding_[first], b.embedding_[second]
-    return (
-        np.array_equal(a.ids_[first], b.ids_[second])
-        and np.array_equal(a.labels_[first], b.labels_[second])
-        and np.allclose(rows @ rows.T, others @ others.T, rtol=0, atol=atol)
-    )
 
 
 @every_estimator

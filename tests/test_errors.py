@@ -17,7 +17,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from test_store_turns import LOOKS, until_queued
+from writers import LOOKS, until_queued
 
 import viewfold
 from viewfold import ViewFold, cli, errors, store

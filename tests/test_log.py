@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
+from store_models import changed
 from test_cli import Run, run  # noqa: F401
-from test_store import changed
 
 import viewfold
 from viewfold import StateFileError, ViewFold

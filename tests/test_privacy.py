@@ -12,9 +12,9 @@ import duckdb
 import numpy as np
 import pytest
 from conftest import Data
+from every_estimator import folded
 from scipy import sparse
 from test_cli import Run, run  # noqa: F401
-from test_contracts import folded
 
 import viewfold
 from privacy import best_guess, by_subtraction, held, knowing, membership, off_span, standardised

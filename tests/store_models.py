@@ -1,0 +1,63 @@
+"""A model and its state file, every bit of a model, and files that are changed with SQL."""
+
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from conftest import Data
+from every_estimator import folded
+
+import viewfold
+from viewfold import ViewFold
+from viewfold.core.log import Event
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def stored_model(data: Data) -> Any:
+    return folded(ViewFold(4, random_state=0), data.parts())
+
+
+@pytest.fixture
+def model_file(stored_model: Any, tmp_path: Path) -> Path:
+    stored_model.save(tmp_path / "model.vf")
+    return tmp_path / "model.vf"
+
+
+def bits(thing: Any) -> Any:
+    """Everything about a model or a part of it, down to the layout of its arrays."""
+    if isinstance(thing, viewfold.estimators.FoldingEstimator):
+        return bits(getattr(thing, "_state", None)), bits(thing.get_params())
+    if isinstance(thing, Event):  # two models that do the same do it at different times
+        return replace(thing, time=None)
+    if is_dataclass(thing):
+        return type(thing), {f.name: bits(getattr(thing, f.name)) for f in fields(thing)}
+    if isinstance(thing, np.random.RandomState):
+        return bits(thing.get_state()[1])
+    if isinstance(thing, np.ndarray):
+        values = thing.tolist() if thing.dtype == object else thing.tobytes()
+        layout = thing.strides if thing.size else None
+        return thing.dtype, thing.shape, layout, thing.flags.writeable, values
+    if isinstance(thing, dict):
+        return {name: bits(value) for name, value in thing.items()}
+    return [bits(item) for item in thing] if isinstance(thing, tuple) else thing
+
+
+def learned(model: Any) -> Any:
+    """The bits of a model, but for its log and the numbers of entries."""
+    state = model._state
+    views = tuple(replace(view, entry=0) for view in state.views)
+    plain = replace(state, views=views, added=None, log=(), method="", params={})
+    return bits(plain), bits(model.get_params())
+
+
+def changed(path: Path, *statements: str) -> Path:
+    """Change a file with SQL."""
+    with duckdb.connect(path) as db:
+        for statement in statements:
+            db.execute(statement)
+    return path

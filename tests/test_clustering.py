@@ -1,0 +1,91 @@
+"""Clusters of an embedding: k-means, earlier labels, discriminants, confidence, samples."""
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.covariance import oas
+
+from viewfold import metrics
+from viewfold.clustering import Reading, cluster, confidence, match
+from viewfold.clustering.kmeans import inertia, lloyd
+from viewfold.core.state import Clusters
+from viewfold.engine import LocalEngine
+from viewfold.linalg import shrink_eigenvalues
+
+
+def test_labels_follow_the_majority() -> None:
+    previous = np.array([0, 0, 0, 1, 1, 2, -1])
+    assert list(match(LocalEngine(), previous, np.array([2, 2, 0, 0, 0, 1, 1]), 3)) == [1, 2, 0]
+
+
+def test_an_earlier_clustering_is_one_of_the_starts() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.eye(30), 9, axis=0) + 0.1 * rng.normal(size=(270, 30))
+    truth = np.repeat(np.arange(30), 9)
+    for seed in range(5):
+        one_start = {"sample": np.arange(270), "reading": Reading(n_init=1), "seed": seed}
+        labels, _ = cluster(LocalEngine(), rows, 30, **one_start)
+        assert metrics.accuracy(truth, labels) < 1
+        labels, _ = cluster(LocalEngine(), rows, 30, **one_start, previous=truth)
+        assert np.array_equal(labels, truth)
+
+
+def test_k_means_from_given_centres_is_that_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 5)) + 3 * rng.integers(0, 2, size=(400, 5))
+    ours = lloyd(rows, rows[:20])
+    theirs = KMeans(20, init=rows[:20], n_init=1).fit(rows)
+    assert np.array_equal(ours.labels, theirs.labels_)
+    assert np.allclose(ours.centers, theirs.cluster_centers_)
+    assert inertia(rows, ours.labels, 20) == pytest.approx(theirs.inertia_)
+
+
+def test_k_means_fills_empty_clusters_as_long_as_rows_differ() -> None:
+    rows = np.repeat(np.eye(4), 5, axis=0)
+    far_away = np.full((3, 4), 9.0)
+    found = lloyd(rows, np.vstack([rows[:1], far_away]))
+    assert inertia(rows, found.labels, 4) == 0
+    assert np.array_equal(np.unique(found.labels), [0, 1, 2, 3])
+    found = lloyd(rows[:5], rows[:3])  # one distinct row for three clusters
+    assert inertia(rows[:5], found.labels, 3) == 0
+
+
+def test_clusters_in_discriminants_may_be_longer_than_they_are_apart() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 600)
+    along = 0.6 * rng.normal(size=600) + 0.3 * truth
+    rows = np.column_stack([truth - 0.5, along, np.full(600, 9.0)])
+    rows += 0.1 * rng.normal(size=rows.shape)
+    found = {}
+    for used in (False, True):
+        reading = Reading(start="ward", discriminants=used)
+        found[used], _ = cluster(LocalEngine(), rows, 2, sample=np.arange(600), reading=reading)
+    assert metrics.accuracy(truth, found[True]) > 0.99
+    assert metrics.accuracy(truth, found[False]) < 0.95
+
+
+def test_scatter_is_shrunk_as_scikit_learn_does() -> None:
+    rng = np.random.default_rng(0)
+    for n in (8, 50, 1000):
+        X = rng.normal(size=(n, 5)) * [1, 2, 3, 4, 9]
+        theirs = oas(X, assume_centered=True)[0]
+        ours = shrink_eigenvalues(np.linalg.eigvalsh(X.T @ X / n), n)
+        assert np.allclose(ours, np.linalg.eigvalsh(theirs))
+    assert np.array_equal(shrink_eigenvalues(np.full(3, 2.0), 10), np.full(3, 2.0))
+
+
+def test_confidence_is_low_between_clusters() -> None:
+    rows = np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]])
+    found = confidence(LocalEngine(), Clusters(np.eye(2), np.eye(2)[None]), rows)
+    assert found[0] == 1
+    assert 0 < found[1] < 1
+    assert found[2] == pytest.approx(0)
+
+
+def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 3000)
+    rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
+    monkeypatch.setattr("viewfold.clustering.find.sample_size", lambda _: 400)
+    labels, _ = cluster(LocalEngine(), rows, 3, sample=rng.permutation(3000)[:400], seed=0)
+    assert metrics.accuracy(truth, labels) == 1

@@ -1,0 +1,106 @@
+"""One step back, errors that leave the file as it was, readers and writers at once."""
+
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from conftest import Data
+from every_estimator import folded
+from store_models import HERE, learned
+
+import viewfold
+from viewfold import FCMVC, StateFileError, ViewFold, store
+
+
+def test_undo_returns_to_the_state_before_the_last_fold(data: Data, tmp_path: Path) -> None:
+    path, parts = tmp_path / "model.vf", data.parts()
+    for name, (X, ids) in parts.items():
+        with viewfold.edit(path, new=ViewFold(4, random_state=0)) as model:
+            before = None if name == "labs" else learned(model)
+            model.partial_fit(X, ids=ids, view=name)
+        undone = viewfold.undo(path)
+        if before is None:
+            assert not hasattr(undone, "labels_")
+        else:
+            assert learned(undone) == before == learned(viewfold.load(path))
+        with pytest.raises(StateFileError, match="nothing to undo"):
+            viewfold.undo(path)
+        with viewfold.edit(path) as model:
+            model.partial_fit(X, ids=ids, view=name)
+    assert learned(viewfold.load(path)) == learned(folded(ViewFold(4, random_state=0), parts))
+
+
+def test_undo_returns_to_a_generator_as_it_was(data: Data, tmp_path: Path) -> None:
+    path = tmp_path / "model.vf"
+    FCMVC(4, random_state=np.random.RandomState(3)).fit(data.views).save(path)
+    before = learned(viewfold.load(path))
+    with viewfold.edit(path) as model:
+        model.partial_fit(data.views["labs"], view="again")
+    assert learned(model) != before
+    assert learned(viewfold.undo(path)) == before
+
+
+def test_undo_does_not_bring_back_the_forgotten(model_file: Path, data: Data) -> None:
+    with viewfold.edit(model_file) as model:
+        model.partial_fit(data.views["labs"], ids=[f"s{i}" for i in range(160)], view="more")
+    with viewfold.edit(model_file) as model:
+        model.forget(["s3", "s4"])
+    undone = viewfold.undo(model_file, entry=4)
+    assert [view.name for view in undone.views_] == list(data.views)
+    assert undone.ids_.size == 158
+    assert "s3" not in undone.ids_
+
+
+def test_an_error_leaves_the_file_as_it_was(model_file: Path) -> None:
+    content = model_file.read_bytes()
+    with pytest.raises(ValueError, match="was folded already"), viewfold.edit(model_file) as model:
+        model.forget(["s3"]).partial_fit(np.eye(6), ids=list("abcdef"), view="labs")
+    with viewfold.edit(model_file) as model:
+        model.predict(np.ones((2, 7)), view="text")
+    assert model_file.read_bytes() == content
+    assert sorted(p.name for p in model_file.parent.iterdir()) == [".model.vf.lock", "model.vf"]
+
+
+def test_a_writer_that_may_not_wait_says_so(model_file: Path) -> None:
+    content = model_file.read_bytes()
+    with store.writing(model_file):
+        done = []
+
+        def try_it() -> None:
+            with pytest.raises(StateFileError, match="being written by another"):
+                viewfold.load(model_file).save(model_file, wait=0.1)
+            done.append(True)
+
+        thread = threading.Thread(target=try_it)
+        thread.start()
+        thread.join()
+    assert done
+    assert model_file.read_bytes() == content
+
+
+def test_readers_are_not_kept_waiting_and_see_whole_states(model_file: Path) -> None:
+    seen = set()
+    with duckdb.connect(model_file, read_only=True) as reader:
+        with viewfold.edit(model_file) as model:
+            ids = [f"s{i}" for i in range(160)]
+            model.partial_fit(np.random.default_rng(0).normal(size=(160, 4)), ids=ids)
+            seen.add(
+                len(viewfold.load(shutil.copy(model_file, model_file.with_name("copy.vf"))).views_)
+            )
+        assert reader.sql("SELECT count(*) FROM views").fetchall() == [(3,)]
+    assert seen == {3}
+    assert len(viewfold.load(model_file).views_) == 4
+
+
+def test_killed_and_simultaneous_writers_leave_a_whole_file() -> None:
+    script = HERE.parent / "benchmarks" / "crash.py"
+    asked = ["--times", "7", "--pairs", "2", "--samples", "2000"]
+    done = subprocess.run([sys.executable, script, *asked], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "7 kills: " in done.stdout
+    assert "2 folded both, 0 refused one, 0 wrong" in done.stdout
