@@ -6,7 +6,7 @@ NEWEST := .venv-newest
 CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-oldest test-newest coverage constraints architecture lint bench history clean
+.PHONY: demo test quick test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -26,6 +26,9 @@ lint: $(VENV)/installed  ## style, types, layers
 
 test: lint  ## everything a change has to pass
 	$(BIN)/python -m pytest -n 2
+
+quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)

@@ -16,7 +16,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import viewfold
-from viewfold import FCMVC, ViewFold, clustering
+from viewfold import FCMVC, ViewFold
+from viewfold.clustering import starts
 from viewfold.selection import suggest_n_clusters
 
 EXPECTED = ValueError, TypeError, NotFittedError, AttributeError
@@ -64,7 +65,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @initialize(kind=st.sampled_from([ViewFold, FCMVC]), k=st.integers(2, 6), begun=MOSTLY)
     def start(self, kind: type, k: int, begun: bool) -> None:
-        clustering.TREE = 20  # few rows are enough for an earlier clustering to be a start
+        starts.TREE = 20  # few rows are enough for an earlier clustering to be a start
         self.model = kind(k, random_state=0)
         self.new = 1000
         if begun:

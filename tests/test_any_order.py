@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_public_methods_in_any_order_with_changing_parameters() -> None:
     script = Path(__file__).with_name("any_order.py")
     command = [sys.executable, "-X", "faulthandler", "-m", "pytest"]

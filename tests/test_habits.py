@@ -146,3 +146,10 @@ def test_pins_cover_every_dependency() -> None:
     wanted = [*listed["dependencies"], *listed["optional-dependencies"]["dev"]]
     pinned = {plain(line) for line in read("constraints.txt").splitlines() if "==" in line}
     assert {plain(name) for name in wanted} - {listed["name"]} <= pinned
+
+
+def test_files_of_tests_have_no_more_lines_than_the_guide_says() -> None:
+    most = re.search(r"Files have at most (\d+) lines", read("CONTRIBUTING.md"))
+    assert most
+    lines = {p.name: len(read(f"tests/{p.name}").splitlines()) for p in ROOT.glob("tests/*.py")}
+    assert {name for name, many in lines.items() if many > int(most[1])} == set()

@@ -186,6 +186,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, f
     return {Path(path).name: (said, grown) for path, said, grown in lines}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs_are_refused_with_the_number_before_memory_is_taken(name: str, attacked) -> None:
     said, grown = attacked[name]

@@ -39,6 +39,7 @@ def test_public_names_exist_and_are_documented() -> None:
         viewfold.Fold  # noqa: B018
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs() -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "fold.py", "--quick"],

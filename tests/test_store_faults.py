@@ -151,6 +151,7 @@ def run_all(good: Path, folder: Path, act: Callable[[Path], None], error: Any) -
     raise AssertionError("it never ends")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [save, edit, undo])
 def test_whatever_fails_the_state_is_before_or_after(
     good: Path, tmp_path: Path, act: Callable[[Path], None]

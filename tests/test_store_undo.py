@@ -97,6 +97,7 @@ def test_readers_are_not_kept_waiting_and_see_whole_states(model_file: Path) -> 
     assert len(viewfold.load(model_file).views_) == 4
 
 
+@pytest.mark.slow
 def test_killed_and_simultaneous_writers_leave_a_whole_file() -> None:
     script = HERE.parent / "benchmarks" / "crash.py"
     asked = ["--times", "7", "--pairs", "2", "--samples", "2000"]
