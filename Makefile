@@ -5,6 +5,8 @@ OLDEST := .venv-oldest
 NEWEST := .venv-newest
 CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
+# Neighbours stay together as long as both processes have work: a fixture of a file is made once.
+PYTEST := -m pytest -n 2 --dist worksteal
 
 .PHONY: demo test quick test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
@@ -25,10 +27,10 @@ lint: $(VENV)/installed  ## style, types, layers
 	$(BIN)/lint-imports
 
 test: lint  ## everything a change has to pass
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python $(PYTEST)
 
 quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python $(PYTEST) -m "not slow"
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
@@ -39,15 +41,15 @@ $(OLDEST)/installed: pyproject.toml
 
 # The checks of scikit-learn 1.6 cannot be imported beside array-api-compat without this variable.
 test-oldest: $(OLDEST)/installed  ## the tests on the lowest versions that pyproject.toml allows
-	SCIPY_ARRAY_API=1 $(OLDEST)/bin/python -m pytest -n 2
+	SCIPY_ARRAY_API=1 $(OLDEST)/bin/python $(PYTEST)
 
 test-newest:  ## the tests on the newest versions that there are
 	rm -f $(NEWEST)/installed
 	$(MAKE) VENV=$(NEWEST) CONSTRAINTS= $(NEWEST)/installed
-	$(NEWEST)/bin/python -m pytest -n 2
+	$(NEWEST)/bin/python $(PYTEST)
 
 coverage: $(VENV)/installed  ## lines that no test reaches, in the rooms that [tool.coverage] names
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered
+	$(BIN)/python $(PYTEST) --cov --cov-report=term-missing:skip-covered
 
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
