@@ -236,3 +236,35 @@ def test_everything_wrong_is_found_not_only_the_first(crafted_file: Path) -> Non
     embedding[3], ids[4] = np.nan, ids[5]
     found = list(problems(replace(saved, embedding=embedding, ids=ids)))
     assert found == ["two samples have one id", "the embedding is not finite"]
+
+
+@pytest.fixture
+def file_with_undo(crafted_file: Path) -> Path:
+    with viewfold.edit(crafted_file) as model:
+        model.partial_fit(np.eye(160), ids=[f"s{i}" for i in range(160)], view="more")
+    return crafted_file
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "message"),
+    [(1, DamagedFileError, "another format"), (99, NewerFormatError, "format 99")],
+)
+def test_the_state_before_has_the_format_of_the_state_of_now(
+    file_with_undo: Path, monkeypatch: pytest.MonkeyPatch, version: int, kind: type, message: str
+) -> None:
+    craft(file_with_undo, f"UPDATE undo.meta SET value = '{version}' WHERE key = 'version'")
+    forge(monkeypatch)
+    with pytest.raises(kind, match=message):
+        store.read(file_with_undo, before=True)
+
+
+def test_a_state_before_with_another_past_is_no_state_to_return_to(
+    file_with_undo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    craft(file_with_undo, "UPDATE undo.log SET n_samples = 7 WHERE entry = 2")
+    forge(monkeypatch)
+    found = viewfold.verify(file_with_undo)
+    assert found.problems == (
+        "What undo returns to: its log is not the beginning of the log of now",
+    )
+    assert "The state is whole" in found.rescue[0]

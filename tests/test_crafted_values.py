@@ -74,6 +74,19 @@ VALUES = {
         "UPDATE arrays SET shape = [1, octet_length(data) // 8] WHERE name = 'turn/2'",
         "map of earlier encoders at view 'scan' does not fit",
     ),
+    "a map of numbers that are none": (
+        "UPDATE arrays SET data = from_hex(repeat('FF', octet_length(data))) WHERE name = 'turn/2'",
+        "map of earlier encoders at view 'scan' is not finite",
+    ),
+    "clusters in columns that the embedding lacks": (
+        "UPDATE arrays SET data = (data::BLOB || data::BLOB), shape = [2 * shape[1], shape[2]] "
+        "WHERE name = 'projection'",
+        "more columns than the embedding",
+    ),
+    "views without samples": (
+        "DELETE FROM samples; UPDATE meta SET value = '0' WHERE key = 'n_samples'",
+        "damaged",
+    ),
     "no views": ("DELETE FROM views", "numbered"),
     "views that are numbered otherwise": ("UPDATE views SET fold = fold + 1", "numbered"),
     "two views of one name": ("UPDATE views SET name = 'labs'", "one name"),
@@ -152,6 +165,10 @@ VALUES = {
     "an array of 10¹² numbers": (
         "UPDATE arrays SET shape = [1000000, 1000000] WHERE name = 'centers'",
         "as many bytes",
+    ),
+    "an array of bytes without a shape": (
+        "UPDATE arrays SET shape = NULL WHERE name = 'centers'",
+        "'centers' has no shape",
     ),
     "a shape below zero": ("UPDATE arrays SET shape = [-1, -4] WHERE name = 'centers'", "shape"),
     "a shape with a gap": ("UPDATE arrays SET shape = [NULL] WHERE name = 'centers'", "shape"),

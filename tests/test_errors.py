@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +267,9 @@ def test_ctrl_c_while_waiting_for_another_writer(run: Run) -> None:
     line = ["add", "a.vf", "more.csv", "--id", "id"]
     asked = [sys.executable, "-m", "viewfold", *line]
     with store.writing("a.vf"):
-        other = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True)
+        # A shell lets programs in the background ignore Ctrl-C, and their children inherit that.
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        other = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
         until_queued(Path("a.vf"), 2)
         other.send_signal(signal.SIGINT)
         _, said = other.communicate()

@@ -1,13 +1,17 @@
 """Writers of one file: first come, first served, and nobody is in the way."""
 
+import os
+import subprocess
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from writers import LOOKS, run, until_queued
 
 from viewfold import store
+from viewfold.errors import BusyError
 from viewfold.store import _lock
 
 
@@ -108,3 +112,54 @@ def test_a_lock_file_of_nonsense_is_no_obstacle(small_state: Path) -> None:
         lock.write_bytes(content)
         with store.writing(small_state, wait=0):
             pass
+
+
+HOLDS = """
+    import sys
+    from viewfold import store
+    with store.writing(sys.argv[1]):
+        print("holds", flush=True)
+        sys.stdin.readline()
+"""
+
+
+@LOOKS
+def test_who_waited_for_a_lock_that_was_removed_queues_at_the_new_one(small_state: Path) -> None:
+    other = run(HOLDS, small_state)
+    assert other.stdout is not None
+    other.stdout.readline()
+    lock, served = small_state.with_name(".a.vf.lock"), []
+
+    def work() -> None:
+        with store.writing(small_state) as turn:
+            turn.check()
+            served.append(os.path.samestat(lock.stat(), os.fstat(turn.handle)))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    until_queued(small_state, 2)
+    lock.unlink()
+    other.communicate("\n")
+    thread.join()
+    assert served == [True]
+
+
+@pytest.mark.skipif(not hasattr(_lock, "OPEN_FILE"), reason="there are locks of one kind only")
+def test_where_locks_belong_to_processes_they_keep_others_away_too(
+    small_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = run(HOLDS, small_state)
+    assert other.stdout is not None
+    other.stdout.readline()
+    monkeypatch.setattr(_lock, "OPEN_FILE", False)
+    with pytest.raises(BusyError, match="another program"), store.writing(small_state, wait=0):
+        pass
+    other.communicate("\n")
+    with store.writing(small_state, wait=0):
+        third = run(
+            HOLDS.replace("sys.argv[1])", "sys.argv[1], wait=0)"),
+            small_state,
+            stderr=subprocess.DEVNULL,
+        )
+        assert third.wait() == 1
+    assert run(HOLDS, small_state).communicate("\n")[0] == "holds\n"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -54,6 +55,18 @@ def test_undo_does_not_bring_back_the_forgotten(model_file: Path, data: Data) ->
     assert [view.name for view in undone.views_] == list(data.views)
     assert undone.ids_.size == 158
     assert "s3" not in undone.ids_
+
+
+def test_who_is_forgotten_before_the_first_write_is_not_in_the_file(
+    stored_model: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "new.vf"
+    with viewfold.edit(path, new=stored_model) as model:
+        model.forget(["s3"])
+    assert "s3" not in viewfold.load(path).ids_
+    assert store.read(path, before=True) is None
+    with pytest.raises(StateFileError, match="cannot be taken back"):
+        viewfold.undo(path)
 
 
 def test_an_error_leaves_the_file_as_it_was(model_file: Path) -> None:

@@ -388,8 +388,6 @@ def _part(row: dict[str, Any]) -> Part:
 
     if row["shape"] is None:
         return Tag(row["type"], row["version"])
-    if row["dtype"] not in NUMBERS:
-        raise UnreadableError(f"it holds an array of {row['dtype']}")
     order = "F" if row["by_column"] else "C"
     # A bytearray, so that the array is one's own to write to.
     flat = np.frombuffer(bytearray(row["data"]), row["dtype"])
