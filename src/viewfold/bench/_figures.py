@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewfold.bench import _board, _ranks
 from viewfold.bench import _tables as tables
 
 if TYPE_CHECKING:
@@ -71,10 +72,22 @@ def build(data: Data) -> dict[str, Figure]:
         for name, draw in {"time": _time, "order": _order, "scale": _scale}.items():
             if (data["cells"]["experiment"] == name).any():
                 made[name] = draw(data, looks)
+        for ratio, part in _leagues(data):
+            figure, axes = _figure(1, 1, 9.5, 1.5 + 0.2 * len(part))
+            _board.diagram(part, figure, axes[0, 0])
+            made[f"leaderboard-{100 * ratio:.0f}"] = figure
         steps = tables.curves(data)
         for name in steps["dataset"].unique():
             made[f"convergence-{name}"] = _convergence(steps[steps["dataset"] == name])
     return made
+
+
+def _leagues(data: Data) -> Iterator[tuple[float, pd.DataFrame]]:
+    """Return the ranks for each share of missing samples, where there is something to compare."""
+    found = _ranks.ranks(data)
+    for ratio, part in found.groupby("ratio") if len(found) else ():
+        if len(part) > 1:
+            yield float(ratio), part
 
 
 def _looks(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -186,7 +199,7 @@ def _time(data: Data, looks: dict[str, dict[str, Any]]) -> Figure:
 
 
 def _why(note: str) -> str:
-    return "out of memory" if note == "out of memory" else "failed"
+    return note if note in ("out of memory", "time") else "failed"
 
 
 def _order(data: Data, looks: dict[str, dict[str, Any]]) -> Figure:

@@ -95,8 +95,14 @@ def fcmvc_iv(
 
     Sparse views, which would not stay sparse, are standardised over the rows that are there.
     """
-    scaled = [X if sparse.issparse(X) else standardised(X) for X in views]
+    scaled = [X if sparse.issparse(X) else standardised(X, _known(X)) for X in views]
     return _fold_fcmvc(scaled, missing, n_clusters, z_step)
+
+
+def _known(X: Matrix) -> Mask | None:
+    """Tell which rows the file has; None if it has all."""
+    gone = lacking([X])[:, 0]
+    return ~gone if gone.any() else None
 
 
 def fcmvc_filled(
@@ -183,6 +189,7 @@ def baseline(
     *,
     of: str,
     scale: str | None = None,
+    **parameters: Any,
 ) -> Answer:
     """Run a method of `viewfold.baselines`, short of its k-means.
 
@@ -197,8 +204,10 @@ def baseline(
         The name of its class.
     scale : {'none', 'zscore', 'unit', 'minmax'}, optional
         How to scale instead.
+    **parameters
+        Other parameters of the class that are not to have their defaults.
     """
-    model = getattr(baselines, of)(n_clusters, random_state=seed)
+    model = getattr(baselines, of)(n_clusters, random_state=seed, **parameters)
     data = _aligned(views, missing)
     if scale is None and model.nonnegative and any(X.min() < 0 for X in data.views):
         scale = "minmax"
@@ -242,6 +251,51 @@ BASELINES = {
     {"MultiNMF": "MNMF", "AGCIMC": "AGC-IMC"}.get(name, name): name for name in baselines._home
 }
 """The methods of `viewfold.baselines`, under the names that the paper has for them."""
+
+
+_FEWER_STEPS = (
+    (1000, {"n_init": 5, "n_steps": 50}),
+    (10_000, {"n_init": 2, "n_steps": 20}),
+)
+LIGHTER: dict[str, tuple[tuple[int, dict[str, int]], ...]] = {
+    "MNMF": _FEWER_STEPS,
+    "MIC": _FEWER_STEPS,
+    "AGC-IMC": ((1000, {"max_iter": 15}),),
+}
+"""What the leaderboard asks of slow methods from so many samples on, instead of their defaults."""
+
+
+def ways(name: str, n_samples: int, negative: bool) -> list[dict[str, Any]]:
+    """List the parameters that the leaderboard tries a method with, the method's own scaling first.
+
+    Parameters
+    ----------
+    name : str
+        The method. One that is no baseline has a single way, without parameters.
+    n_samples : int
+        How many samples there are: `LIGHTER` depends on it.
+    negative : bool
+        Whether a feature is negative somewhere; some methods then need features in [0, 1].
+
+    Examples
+    --------
+    >>> from viewfold.bench.methods import ways
+    >>> ways("FMR", 500, negative=True)
+    [{'scale': 'none'}, {'scale': 'zscore'}]
+    >>> ways("MIC", 500, negative=True), ways("ViewFold", 500, negative=True)
+    ([{'scale': 'minmax'}], [{}])
+    """
+    if name not in BASELINES:
+        return [{}]
+    of = _class(name)
+    scalings = ("minmax",) if of.nonnegative and negative else of.scalings
+    steps = [fewer for least, fewer in LIGHTER.get(name, ()) if n_samples >= least]
+    return [{"scale": scale, **(steps[-1] if steps else {})} for scale in scalings]
+
+
+def own_scaling(name: str) -> str:
+    """Return the scaling that a baseline has by default, nothing for other methods."""
+    return _class(name).scalings[0] if name in BASELINES else ""
 
 
 def takes_missing_samples(name: str) -> bool:
@@ -292,6 +346,11 @@ def find(name: str) -> Method:
     if not callable(method):
         raise ValueError(f"Method {name!r} ({others[name].value}) is not a function.")
     return method  # type: ignore[no-any-return]
+
+
+def tuned(name: str, parameters: dict[str, Any]) -> Method:
+    """Return the method of that name, a baseline with these parameters if there are any."""
+    return partial(baseline, of=BASELINES[name], **parameters) if parameters else find(name)
 
 
 def as_answer(found: Any, n_samples: int, name: str) -> Answer:
