@@ -233,7 +233,9 @@ def lacking(views: list[Matrix]) -> Mask:
 
 
 def _may_lack(X: Matrix) -> bool:
-    return bool(np.isnan(X.sum()))  # one pass without a copy, in nearly all cases enough
+    return bool(
+        np.isnan(X.sum(dtype=np.float64))
+    )  # one pass without a copy, in nearly all cases enough
 
 
 BUILT_IN: dict[str, Method] = {
@@ -254,42 +256,47 @@ BASELINES = {
 
 
 _FEWER_STEPS = (
-    (1000, {"n_init": 5, "n_steps": 50}),
-    (10_000, {"n_init": 2, "n_steps": 20}),
+    (0, 500_000, {"n_init": 5, "n_steps": 50}),
+    (0, 10_000_000, {"n_init": 2, "n_steps": 20}),
 )
-LIGHTER: dict[str, tuple[tuple[int, dict[str, int]], ...]] = {
+LIGHTER: dict[str, tuple[tuple[int, int, dict[str, int]], ...]] = {
     "MNMF": _FEWER_STEPS,
     "MIC": _FEWER_STEPS,
-    "AGC-IMC": ((1000, {"max_iter": 15}),),
+    "AGC-IMC": ((1000, 0, {"max_iter": 15}),),
 }
-"""What the leaderboard asks of slow methods from so many samples on, instead of their defaults."""
+"""What the leaderboard asks of slow methods instead of their defaults, from so many samples and so
+many values (samples × features of all views) on; the last that applies counts."""
 
 
-def ways(name: str, n_samples: int, negative: bool) -> list[dict[str, Any]]:
+def ways(name: str, n_samples: int, n_features: int, negative: bool) -> list[dict[str, Any]]:
     """List the parameters that the leaderboard tries a method with, the method's own scaling first.
 
     Parameters
     ----------
     name : str
         The method. One that is no baseline has a single way, without parameters.
-    n_samples : int
-        How many samples there are: `LIGHTER` depends on it.
+    n_samples, n_features : int
+        How many samples there are, and features in all views together: `LIGHTER` depends on them.
     negative : bool
         Whether a feature is negative somewhere; some methods then need features in [0, 1].
 
     Examples
     --------
     >>> from viewfold.bench.methods import ways
-    >>> ways("FMR", 500, negative=True)
+    >>> ways("FMR", 500, 40, negative=True)
     [{'scale': 'none'}, {'scale': 'zscore'}]
-    >>> ways("MIC", 500, negative=True), ways("ViewFold", 500, negative=True)
+    >>> ways("MIC", 500, 40, negative=True), ways("ViewFold", 500, 40, negative=True)
     ([{'scale': 'minmax'}], [{}])
     """
     if name not in BASELINES:
         return [{}]
     of = _class(name)
     scalings = ("minmax",) if of.nonnegative and negative else of.scalings
-    steps = [fewer for least, fewer in LIGHTER.get(name, ()) if n_samples >= least]
+    steps = [
+        fewer
+        for least_samples, least_values, fewer in LIGHTER.get(name, ())
+        if n_samples >= least_samples and n_samples * n_features >= least_values
+    ]
     return [{"scale": scale, **(steps[-1] if steps else {})} for scale in scalings]
 
 

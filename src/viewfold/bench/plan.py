@@ -203,7 +203,8 @@ def _tasks(
     tried: list[dict[str, Any]] = [{}]
     if EXPERIMENTS[experiment].judged:
         problem = load(place.source)
-        tried = methods.ways(name, _size(place.source), problem.negative)
+        width = sum(X.shape[1] for X in problem.views)
+        tried = methods.ways(name, _size(place.source), width, problem.negative)
     for parameters in tried:
         task = _task(experiment, options, place, name, ratio, draw, parameters)
         yield replace(task, parameters=tuple(parameters.items()), first=parameters is tried[0])
