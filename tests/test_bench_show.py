@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import SHARED
 
-from viewfold.bench import _figures, methods, published, show
+from viewfold.bench import _figures, _tables, methods, published, show
 from viewfold.bench.results import Cell, Outcome, Results, as_setting
 
 if TYPE_CHECKING:
@@ -108,6 +108,27 @@ def test_published_numbers_come_with_their_place() -> None:
     row = incomplete.query("dataset == 'proteinFold' and method == 'PVC' and metric == 'F'").iloc[0]
     assert (row["value"], row["std"]) == (9.79, 1.87)  # the source has a blank inside the number
     assert row["source"] == "incomlete_result: F, proteinFold; PVC"
+
+
+@pytest.mark.parametrize("experiment", ["complete", "incomplete"])
+def test_every_method_of_the_paper_has_its_numbers_beside_what_is_found(
+    experiment: str, tmp_path: Path
+) -> None:
+    theirs = published.table(experiment)
+    ours = {_tables.key(name): name for name in methods.names()}
+    with Results(tmp_path, write=True) as database:
+        for name in theirs["method"].unique():
+            for ratio in (0.1, 0.2, 0.3, 0.4, 0.5) if experiment == "incomplete" else (0.0,):
+                cell = Cell(experiment, "Wiki", ours[_tables.key(name)], ratio)
+                database.add(cell, Outcome(scores={m: [1.0, 3.0] for m in METRICS}))
+    found = show.tables(tmp_path)[experiment]
+    assert len(found) == len(METRICS) * theirs["method"].nunique()
+    assert (found["mean"] == 2).all()
+    assert (found["max"] == 3).all()
+    assert (found["published"].notna() | (found["published_note"] != "")).all()
+    expected = theirs[theirs["dataset"] == "Wiki"]["value"].dropna()
+    assert sorted(found["published"].dropna()) == sorted(expected)
+    assert np.allclose((3 - found["published"] - found["difference"]).dropna(), 0)
 
 
 def test_what_the_paper_shows_only_as_a_picture_is_an_error() -> None:

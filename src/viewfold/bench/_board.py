@@ -12,6 +12,7 @@ import numpy as np
 
 from viewfold.bench import _ranks
 from viewfold.bench._sheets import Cell, Sheet, number, seconds, short, without_repeats
+from viewfold.bench._tables import methods, span
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,10 +55,9 @@ def ranks(table: pd.DataFrame) -> Sheet:
 
 
 def leaderboard(table: pd.DataFrame) -> Sheet:
-    """Lay out accuracies: data sets below each other, methods side by side, the best first."""
-    done = table.assign(ACC=table["ACC"].fillna(0))
-    names = list(done.groupby("method")["ACC"].mean().sort_values(ascending=False).index)
-    rows = []
+    """Lay out accuracies: data sets below each other, methods side by side."""
+    # Means do not tell an order: some methods were asked only about complete views.
+    names, rows = methods(table), []
     by_share = table.sort_values("ratio", kind="stable")
     for (ratio, dataset), part in by_share.groupby(["ratio", "dataset"], sort=False):
         lines = {line["method"]: line for line in part.to_dict("records")}
@@ -66,10 +66,11 @@ def leaderboard(table: pd.DataFrame) -> Sheet:
         cells += [_accuracy(lines.get(name, {}), part["ACC"].max()) for name in names]
         rows.append(cells)
     columns = [("", "missing"), ("", "data set"), ("", "samples"), *(("ACC, %", n) for n in names)]
-    draws = f"{table['draws'].min()} to {table['draws'].max()}"
+    draws = span(table.loc[table["ratio"] > 0, "draws"])
     caption = (
-        f"Accuracy, mean over draws of missing samples ({draws}), with the scaling that was chosen "
-        "without classes. Best of a row in bold; – where a method is not for incomplete views."
+        f"Accuracy, mean over the draws of missing samples ({draws} of each share), with the "
+        "scaling that was chosen without classes. Best of a row in bold; – where a method is not "
+        "for incomplete views."
     )
     return Sheet("leaderboard", "Accuracy", caption, columns, without_repeats(rows))
 

@@ -226,10 +226,10 @@ def facts(data: dict[str, pd.DataFrame]) -> dict[str, str]:
     load = cells["load"].max()
     return {
         "cells": f"{done} done, {len(cells) - done} not",
-        "runs of k-means per cell": _range(data["scores"].groupby("cell")["run"].nunique()),
-        "threads": _range(cells["threads"]),
+        "runs of k-means per cell": span(data["scores"].groupby("cell")["run"].nunique()),
+        "threads": span(cells["threads"]),
         "highest load of the machine": "not known" if load != load else f"{load:.1f}",
-        "finished": _range(cells["finished"].dt.strftime("%Y-%m-%d")),
+        "finished": span(cells["finished"].dt.strftime("%Y-%m-%d")),
         "versions": ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in versions.items()),
     }
 
@@ -322,7 +322,8 @@ def _listed(ratios: tuple[float, ...]) -> str:
     return ", ".join(f"{ratio:g}" for ratio in sorted(ratios))
 
 
-def _range(values: pd.Series) -> str:
+def span(values: pd.Series) -> str:
+    """Write the lowest and the highest value, or the only one."""
     values = values.dropna()
     if values.empty:
         return "not known"
