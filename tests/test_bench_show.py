@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import SHARED
 
-from viewfold.bench import _figures, _tables, methods, published, show
+from viewfold.bench import _figures, _sheets, _tables, methods, published, show
 from viewfold.bench.results import Cell, Outcome, Results, as_setting
 
 if TYPE_CHECKING:
@@ -397,6 +397,12 @@ def test_what_stands_in_the_database_cannot_break_the_page(tmp_path: Path) -> No
     assert "a&lt;b&gt;&amp;" in texts["results.html"]
     assert r"x\_y\%|z" in texts["complete.tex"]
     assert "x_y%/z" in texts["results.md"]
+
+
+def test_names_that_begin_with_a_digit_are_not_set_like_numbers() -> None:
+    numbers = ["3", "78.1 ± 2.0", "85.30 (−2.59)", "2 of 20", "61.2–70.1", "30 %", "–", "1,000"]
+    assert all(_sheets.Cell(text).numeric for text in numbers)
+    assert not any(_sheets.Cell(text).numeric for text in ["3sources", "100leaves", "time"])
 
 
 def test_an_unknown_format_is_an_error(folder: Path) -> None:

@@ -70,7 +70,7 @@ def leaderboard(table: pd.DataFrame) -> Sheet:
     caption = (
         f"Accuracy, mean over the draws of missing samples ({draws} of each share), with the "
         "scaling that was chosen without classes. Best of a row in bold; – where a method is not "
-        "for incomplete views."
+        "for incomplete views, or has not run yet."
     )
     return Sheet("leaderboard", "Accuracy", caption, columns, without_repeats(rows))
 

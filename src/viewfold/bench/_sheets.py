@@ -30,7 +30,8 @@ class Cell:
     @property
     def numeric(self) -> bool:
         """Whether it is a number, or the place of one."""
-        return self.text[:1] in "0123456789−–"
+        words = self.text.replace(" of ", " ")
+        return self.text[:1] in "0123456789−–" and not any(letter.isalpha() for letter in words)
 
 
 @dataclass(frozen=True)
