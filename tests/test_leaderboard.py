@@ -195,7 +195,6 @@ def test_the_scaling_is_chosen_by_views_and_labels_not_by_classes(
     one, two = (frame.sort_values(["method", "scale"]) for frame in found.values())
     assert one["agreement"].tolist() == two["agreement"].tolist()
     assert one["counts"].tolist() == two["counts"].tolist()
-    assert one["ACC"].min() > two["ACC"].max() - 40
     assert not np.allclose(one["ACC"], two["ACC"], atol=5)
     assert one.groupby("method")["counts"].sum().eq(1).all()
 
