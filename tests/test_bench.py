@@ -25,7 +25,7 @@ from viewfold.bench import methods
 from viewfold.bench.cli import _numbers, app
 from viewfold.bench.methods import BASELINES, takes_missing_samples
 from viewfold.bench.plan import Options, plan, some_orders
-from viewfold.bench.protocol import METRICS, Source, Task, compute, mask, paper_order, score
+from viewfold.bench.protocol import METRICS, SetSource, Task, compute, mask, paper_order, score
 from viewfold.bench.results import Cell, Outcome, Results, slope
 from viewfold.bench.run import run
 from viewfold.missing import by_mask, by_paper_rule
@@ -49,7 +49,7 @@ def test_scores_are_those_of_metrics(clusters: int) -> None:
 def test_masks_follow_the_papers_rule_and_the_seed() -> None:
     def drawn(**parts: Any) -> np.ndarray:
         cell = Cell(**{"experiment": "incomplete", "dataset": "a", "method": "m", **parts})
-        return mask(Task(cell, Source("a")), 50, 3)
+        return mask(Task(cell, SetSource("a")), 50, 3)
 
     first = drawn(ratio=0.3)
     assert first.sum(axis=0).tolist() == [15, 15, 15]
@@ -64,7 +64,9 @@ def test_given_masks_are_taken_and_follow_the_order_of_views(tmp_path: Path) -> 
     given = np.stack([[by_paper_rule(20, 3, r, d) for d in range(2)] for r in (0.1, 0.5)])
     path = tmp_path / "some-masks.npz"
     np.savez(path, ratios=[0.1, 0.5], missing=given)
-    task = Task(Cell("incomplete", "some", "m", 0.5, 1), Source("some"), (2, 0, 1), masks=str(path))
+    task = Task(
+        Cell("incomplete", "some", "m", 0.5, 1), SetSource("some"), (2, 0, 1), masks=str(path)
+    )
     assert np.array_equal(mask(task, 20, 3), given[1, 1][:, [2, 0, 1]])
 
 
@@ -214,11 +216,11 @@ def test_square_matrices_beyond_the_limit_are_out_of_memory(tmp_path: Path) -> N
 
 
 def test_best_single_view_is_that_view(folder: Path) -> None:
-    source = Source("noisy", str(folder / "noisy.npz"))
+    source = SetSource("noisy", str(folder / "noisy.npz"))
     found = compute(Task(Cell("complete", "noisy", "best single view"), source, kmeans_runs=4))
     with np.load(folder / "noisy.npz") as file:
         np.savez(folder / "alone.npz", view_0=file["view_1"], y=file["y"])
-    source = Source("alone", str(folder / "alone.npz"))
+    source = SetSource("alone", str(folder / "alone.npz"))
     alone = compute(Task(Cell("complete", "alone", "concatenated k-means"), source, kmeans_runs=4))
     assert found.scores == alone.scores
 

@@ -25,7 +25,7 @@ from viewfold import datasets
 from viewfold.bench import _agreement, _board, _ranks, _tables, methods, show
 from viewfold.bench.cli import app
 from viewfold.bench.plan import VARIANTS, Options, plan
-from viewfold.bench.protocol import Problem, Source, Task, compute, load, mask, without_views
+from viewfold.bench.protocol import Problem, SetSource, Task, compute, load, mask, without_views
 from viewfold.bench.results import Cell, Outcome, Results, as_setting
 from viewfold.bench.run import Ends, compute_alone, run
 
@@ -146,8 +146,8 @@ def test_samples_that_a_file_lacks_are_missing_for_every_method(gaps: Path, tmp_
 
 
 def test_no_sample_is_drawn_out_of_its_last_view(gaps: Path) -> None:
-    problem = load(Source("gaps", str(gaps / "gaps.npz")))
-    task = Task(Cell("leaderboard", "gaps", "m", 0.5), Source("gaps"))
+    problem = load(SetSource("gaps", str(gaps / "gaps.npz")))
+    task = Task(Cell("leaderboard", "gaps", "m", 0.5), SetSource("gaps"))
     drawn = mask(task, 84, 2)
     gone = without_views(drawn, problem.lacking)
     assert (drawn | problem.lacking).all(axis=1).any()
@@ -295,7 +295,7 @@ def test_what_ran_out_with_the_first_scaling_is_not_tried_with_the_others() -> N
     def task(scale: str, ratio: float = 0.0, dataset: str = "a", **more: Any) -> Task:
         setting = as_setting(scale=scale)
         cell = Cell("leaderboard", dataset, "FMR", ratio, setting=setting)
-        return Task(cell, Source(dataset), parameters=(("scale", scale),), **more)
+        return Task(cell, SetSource(dataset), parameters=(("scale", scale),), **more)
 
     first, other = task("none"), task("zscore", first=False)
     ends = Ends((), {})
@@ -313,7 +313,7 @@ def test_what_ran_out_with_the_first_scaling_is_not_tried_with_the_others() -> N
 @LINUX
 def test_a_limit_that_was_not_reached_changes_nothing(folder: Path) -> None:
     cell = Cell("complete", "easy", "FCMVC-IV")
-    task = Task(cell, Source("easy", str(folder / "easy.npz")), kmeans_runs=2, time_limit=60)
+    task = Task(cell, SetSource("easy", str(folder / "easy.npz")), kmeans_runs=2, time_limit=60)
     alone = compute_alone(task)
     assert alone.status == "done"
     here = compute(Task(cell, task.source, kmeans_runs=2))

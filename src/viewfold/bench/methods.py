@@ -1,8 +1,8 @@
 """Who takes part in the experiments: viewfold's own methods, baselines, and those of plug-ins.
 
 A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
-entry point in the group ``viewfold.methods``; see `Method` for what it is called with. Estimators
-that are registered (docs/extending.md) take part, too.
+entry point in the group ``viewfold.methods``; see `Contender` for what it is called with.
+Estimators that are registered (docs/extending.md) take part, too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Answer:
     curves: tuple[tuple[float, ...], ...] = ()
 
 
-class Method(Protocol):
+class Contender(Protocol):
     """What a method is: a function of four arguments.
 
     ``views`` are complete arrays or CSR matrices, samples × features, as they are in the file, in
@@ -215,7 +215,7 @@ def baseline(
     Parameters
     ----------
     views, missing, n_clusters, seed
-        See `Method`. A row of NaN is missing, too.
+        See `Contender`. A row of NaN is missing, too.
     of : str
         The name of its class.
     scale : {'none', 'zscore', 'unit', 'minmax'}, optional
@@ -254,7 +254,7 @@ def _may_lack(X: Matrix) -> bool:
     )  # one pass without a copy, in nearly all cases enough
 
 
-BUILT_IN: dict[str, Method] = {
+BUILT_IN: dict[str, Contender] = {
     "FCMVC-IV": fcmvc_iv,
     "FCMVC-IV exact": partial(fcmvc_iv, z_step="exact"),
     "FCMVC+ZF": partial(fcmvc_filled, fill="zero"),
@@ -347,7 +347,7 @@ def _other_estimators() -> set[str]:
 
 
 @cache
-def find(name: str) -> Method:
+def find(name: str) -> Contender:
     """Return the method of that name.
 
     Examples
@@ -378,7 +378,7 @@ def find(name: str) -> Method:
     return method  # type: ignore[no-any-return]
 
 
-def tuned(name: str, parameters: dict[str, Any]) -> Method:
+def tuned(name: str, parameters: dict[str, Any]) -> Contender:
     """Return the method of that name, a baseline with these parameters if there are any."""
     return partial(baseline, of=BASELINES[name], **parameters) if parameters else find(name)
 

@@ -20,7 +20,7 @@ from viewfold.bench import methods
 from viewfold.bench.protocol import (
     DIGITS,
     SYNTHETIC,
-    Source,
+    SetSource,
     Task,
     given_mask,
     load,
@@ -140,7 +140,7 @@ class Place:
 
     Attributes
     ----------
-    source : Source
+    source : SetSource
         The data set.
     order : tuple of int or None
         The order in which views arrive; None for that of the file.
@@ -148,7 +148,7 @@ class Place:
         The file that has its masks, if there is one.
     """
 
-    source: Source
+    source: SetSource
     order: tuple[int, ...] | None = None
     masks: str | None = None
 
@@ -181,12 +181,12 @@ def plan(experiment: str, options: Options) -> list[Task]:
     return sorted(tasks, key=_turn) if kind.judged else tasks
 
 
-def _is_complete(source: Source, ratio: float) -> bool:
+def _is_complete(source: SetSource, ratio: float) -> bool:
     return not ratio and (bool(source.n_samples) or not load(source).lacking.any())
 
 
 @cache
-def _size(source: Source) -> int:
+def _size(source: SetSource) -> int:
     return len(load(source).target)
 
 
@@ -258,7 +258,7 @@ def _places(
     experiment: str, options: Options, ratios: tuple[float, ...], draws: int
 ) -> list[Place]:
     if experiment == "scale":
-        return [Place(Source(SYNTHETIC, n_samples=n, seed=options.seed)) for n in options.sizes]
+        return [Place(SetSource(SYNTHETIC, n_samples=n, seed=options.seed)) for n in options.sizes]
     found = sources(options)
     if isinstance(options.order, tuple) and len(found) > 1:
         raise ValueError(
@@ -273,7 +273,7 @@ def _places(
     ]
 
 
-def _orders(experiment: str, options: Options, source: Source) -> list[tuple[int, ...] | None]:
+def _orders(experiment: str, options: Options, source: SetSource) -> list[tuple[int, ...] | None]:
     views = load(source).views
     if experiment == "order":
         return list(some_orders(len(views), options.orders, options.seed))
@@ -306,7 +306,7 @@ def some_orders(n_views: int, most: int, seed: int) -> list[tuple[int, ...]]:
     return list(found)
 
 
-def sources(options: Options) -> list[Source]:
+def sources(options: Options) -> list[SetSource]:
     """Return the data sets that were asked for, under the names that the paper has for them."""
     if options.data is None:
         others = set(options.datasets) - {DIGITS}
@@ -315,7 +315,7 @@ def sources(options: Options) -> list[Source]:
                 f"Where is {sorted(others)[0]!r}? Name its folder with --data; only {DIGITS!r} "
                 "comes with viewfold."
             )
-        return [Source(DIGITS)]
+        return [SetSource(DIGITS)]
     folder = Path(options.data)
     if not folder.exists():
         raise ValueError(f"{folder} does not exist. --data names a folder of .npz or .mat files.")
@@ -328,7 +328,7 @@ def sources(options: Options) -> list[Source]:
             there = ", ".join(file.stem for file in known.values())
             raise ValueError(f"{folder} has no data set {name!r}, only {there}.")
     wanted = [name.casefold() for name in options.datasets] or list(known)
-    return [Source(_paper_name(known[name].stem), str(known[name])) for name in wanted]
+    return [SetSource(_paper_name(known[name].stem), str(known[name])) for name in wanted]
 
 
 def _paper_name(stem: str) -> str:
@@ -338,7 +338,7 @@ def _paper_name(stem: str) -> str:
 
 
 def _masks(
-    options: Options, found: list[Source], ratios: list[float], draws: int
+    options: Options, found: list[SetSource], ratios: list[float], draws: int
 ) -> dict[str, str]:
     """Return the files of masks by data set, after a look at whether they have what is needed."""
     names = {source.name.casefold(): source.name for source in found}

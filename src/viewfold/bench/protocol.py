@@ -41,7 +41,7 @@ FEATURES, CLUSTERS = (60, 40, 20), 10  # of synthetic data
 
 
 @dataclass(frozen=True)
-class Source:
+class SetSource:
     """Where a data set comes from.
 
     Attributes
@@ -100,7 +100,7 @@ class Task:
     ----------
     cell : Cell
         Which cell.
-    source : Source
+    source : SetSource
         The data.
     order : tuple of int or None
         The order in which views arrive; None for the order of the file.
@@ -126,7 +126,7 @@ class Task:
     """
 
     cell: Cell
-    source: Source
+    source: SetSource
     order: tuple[int, ...] | None = None
     masks: str | None = None
     kmeans_runs: int = 50
@@ -159,7 +159,7 @@ def _compute(task: Task) -> Outcome:
     gone = without_views(mask(task, len(problem.target), len(views)), absent)
     judge = _judge(task, views, gone, problem.n_clusters)
     if task.timed and judge is None:
-        few = load(Source(SYNTHETIC, n_samples=200))
+        few = load(SetSource(SYNTHETIC, n_samples=200))
         _solve(few, few.views, np.zeros((200, len(few.views)), bool), task, Phases(), Meter())
     if task.time_limit is not None:
         _limit_time(task.time_limit)
@@ -281,7 +281,7 @@ def score(target: NDArray[np.intp], labels: Array) -> tuple[float, float, float,
 
 
 @lru_cache(maxsize=2)
-def load(source: Source) -> Problem:
+def load(source: SetSource) -> Problem:
     """Read or make a data set; samples that are in none of its views are left out."""
     from viewfold import datasets
 

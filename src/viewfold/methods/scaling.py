@@ -157,7 +157,8 @@ class Scaling:
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = weights.astype(np.float32)
                 error = np.abs(rounded - weights).max(axis=1)
-            if (error <= 1e-6 * np.abs(weights).max(axis=1)).all():
+            # A feature's values are of the size of 1 / weight.
+            if (error <= 1e-6 * self.weight * np.abs(directions).max()).all():
                 weights, offset = rounded, -(self.mean @ rounded.astype(np.float64))
         return Projection(self.text, self.shift, weights, offset)
 
