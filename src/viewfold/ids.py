@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._types import Ids
+from viewfold._types import Ids, as_python
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
 Kind: TypeAlias = Literal["whole numbers", "texts", "both"]
@@ -41,7 +41,8 @@ _WHO_ALONE = re.compile(_WHO, re.IGNORECASE)
 def as_ids(ids: Any, n: int, label: str) -> Ids:
     """Return one int or str per row, each once, or an error that begins with the label."""
     if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
-        ids = ids.to_list() if hasattr(ids, "to_list") else list(ids)  # keeps 1 apart from "1"
+        held = ids.to_list() if hasattr(ids, "to_list") else ids
+        ids = [_python_id(value) for value in held]  # a list keeps 1 apart from "1"
     index = pd.Index(ids, tupleize_cols=False)
     if len(index) != n:
         raise ValueError(
@@ -60,6 +61,12 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
     return known
 
 
+def _python_id(value: Any) -> Any:
+    """Return a text or whole number of NumPy as one of Python; anything else as it is."""
+    ours = isinstance(value, np.str_ | np.integer) and not isinstance(value, np.timedelta64)
+    return value.item() if ours else value
+
+
 def _check_each(index: pd.Index, label: str) -> None:
     if index.dtype.kind == "i":
         return
@@ -69,7 +76,7 @@ def _check_each(index: pd.Index, label: str) -> None:
             continue  # this is cheap, and nearly all ids of a large view are so long
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError(
-                f"{label}, row {row}: the id {value!r} is a {type(value).__name__}. "
+                f"{label}, row {row}: the id {as_python(value)!r} is a {type(value).__name__}. "
                 "Ids are ints or strings; convert them, and drop rows without an id."
             )
         if isinstance(value, int):

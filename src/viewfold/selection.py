@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._types import Array, IdsLike, ViewsLike
+from viewfold._types import Array, IdsLike, ViewsLike, as_python
 from viewfold.core.sampling import draw, seed_of
 from viewfold.engine import LocalEngine, all_on_one_thread
 from viewfold.estimators import FoldingEstimator, ViewFold
@@ -159,7 +159,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
     candidates = list(k_range)
     if not candidates:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
-    wrong = [k for k in candidates if not isinstance(k, Integral) or k < 2]
+    wrong = [as_python(k) for k in candidates if not isinstance(k, Integral) or k < 2]
     if wrong:
         raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._types import Ids
+from viewfold._types import Ids, as_python
 from viewfold.core.state import State
 from viewfold.engine import Engine
 from viewfold.ids import (
@@ -102,7 +102,9 @@ def kind_of_known(engine: Engine, state: State) -> Kind:
 def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
     part = isinstance(least, float)
     if least < 0 or (part and least > 1) or isinstance(least, bool):
-        raise ValueError(f"min_shared must be a whole number or a part from 0 to 1, got {least!r}.")
+        raise ValueError(
+            f"min_shared must be a whole number or a part from 0 to 1, got {as_python(least)!r}."
+        )
     shared = engine.join(state.ids, engine.scatter(view.ids)).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
         asked = f"{100 * least:g} % of them" if part else f"{least:,}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold._types import Array, Matrix
+from viewfold._types import Array, Matrix, as_python
 
 _OWN_LABELS_OR_LAZY = ("index", "columns", "coords", "compute", "collect", "mask", "schema")
 _UNDERSTOOD = (
@@ -82,7 +82,7 @@ def _numbers(X: Array, label: str) -> Array:
         return X.astype(np.float64)
     except (TypeError, ValueError):
         row, column = next(cell for cell in np.ndindex(*X.shape) if not _is_number(X[cell]))
-        value = X[row, column]
+        value = as_python(X[row, column])
         error = ValueError if isinstance(value, str) else TypeError
         raise error(
             f"{label}, row {row}, column {column}: a cell must be a number (an argument "
