@@ -1,4 +1,4 @@
-"""How many clusters? A suggestion, from the consensus alone."""
+"""Suggest a number of clusters, from the consensus alone."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.linalg import unit_rows
 
 ROWS = 1000
-"""How many rows are looked at; more if there are more than a hundred clusters."""
+"""How many rows are used; more if there are more than a hundred clusters."""
 
 SHUFFLES = 3
-"""How often chance is asked."""
+"""How many shuffled copies of the rows the scores are compared with."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
 
 
 def _shuffled(rows: Array, random: np.random.RandomState) -> Array:
-    """Return rows whose columns have nothing to do with each other."""
+    """Permute each column by itself, so that columns are independent."""
     return np.column_stack([random.permutation(column) for column in rows.T])
 
 

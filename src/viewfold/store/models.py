@@ -15,7 +15,7 @@ import pandas as pd
 
 from viewfold.core.log import FINAL, noted
 from viewfold.core.state import State
-from viewfold.core.transitions import leave
+from viewfold.core.transitions import keep_samples
 from viewfold.engine import current_engine
 from viewfold.errors import StateFileError
 from viewfold.registry import METHODS
@@ -239,4 +239,4 @@ def _without(state: State, gone: pd.Index) -> State | None:
         return None
     engine = current_engine()
     with engine.session():
-        return leave(engine, state, kept, model_of(state)._method())
+        return keep_samples(engine, state, kept, model_of(state)._method())

@@ -1,4 +1,4 @@
-"""The look at all cells of a view: what cannot be computed with is refused, once and for all.
+"""The check of all cells of a view, made once: values that cannot be computed with are refused.
 
 Absent samples (rows of NaN) are left out here; every other NaN, inf and number that is too large to
 be squared is an error with its row, id and column.

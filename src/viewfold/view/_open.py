@@ -60,7 +60,7 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
 
 
 def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
-    """Do what `as_view` does, short of looking at the cells."""
+    """Do what `as_view` does, without the check of the cells."""
     if name is not None and not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
