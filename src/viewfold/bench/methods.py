@@ -1,7 +1,8 @@
 """Who takes part in the experiments: viewfold's own methods, baselines, and those of plug-ins.
 
 A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
-entry point in the group ``viewfold.methods``; see `Method` for what it is called with.
+entry point in the group ``viewfold.methods``; see `Method` for what it is called with. Estimators
+that are registered (docs/extending.md) take part, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from viewfold.baselines._base import Aligned, Baseline, dense
 from viewfold.core.state import Clusters, State
 from viewfold.core.transitions import fold
 from viewfold.engine import Engine, LocalEngine
-from viewfold.estimators import FCMVC, ViewFold
+from viewfold.estimators import FCMVC
+from viewfold.registry import METHODS
 
 GROUP = "viewfold.methods"
 Mask = NDArray[np.bool_]
@@ -155,13 +157,15 @@ class _Unclustered:
         return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
 
 
-def viewfold(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Array:
-    """Cluster by ViewFold with its defaults: the labels that its users get.
+def estimator(
+    views: list[Matrix], missing: Mask, n_clusters: int, seed: int, *, name: str = "ViewFold"
+) -> Array:
+    """Cluster by an estimator of viewfold with its defaults: the labels that its users get.
 
-    They hardly depend on chance, so there is one run: its only value stands against the mean of
-    the runs of others, which is fair, and against their best, which is not fair to ViewFold.
+    Those of ViewFold hardly depend on chance, so there is one run: its only value stands against
+    the mean of the runs of others, which is fair, and against their best, which is not fair to it.
     """
-    model = ViewFold(n_clusters, random_state=seed, keep_encoders=False)
+    model = METHODS[name](n_clusters=n_clusters, random_state=seed, keep_encoders=False)
     model.fit(patterns.by_mask(views, missing))
     labels = np.empty_like(model.labels_)
     labels[model.ids_] = model.labels_
@@ -244,7 +248,7 @@ BUILT_IN: dict[str, Method] = {
     "FCMVC-IV exact": partial(fcmvc_iv, z_step="exact"),
     "FCMVC+ZF": partial(fcmvc_filled, fill="zero"),
     "FCMVC+AF": partial(fcmvc_filled, fill="mean"),
-    "ViewFold": viewfold,
+    "ViewFold": estimator,
     "concatenated k-means": concatenated,
     "best single view": best_single_view,
 }
@@ -273,7 +277,12 @@ def plugged_in() -> dict[str, EntryPoint]:
 def names() -> list[str]:
     """Return the names of all methods, viewfold's own first."""
     own = [*BUILT_IN, *BASELINES]
-    return [*own, *sorted(set(plugged_in()) - set(own))]
+    return [*own, *sorted({*plugged_in(), *_other_estimators()} - set(own))]
+
+
+def _other_estimators() -> set[str]:
+    """Return the estimators that are not compared under another name."""
+    return set(METHODS.names()) - {"ViewFold", "FCMVC"}
 
 
 @cache
@@ -292,6 +301,8 @@ def find(name: str) -> Method:
         return BUILT_IN[name]
     if name in BASELINES:
         return partial(baseline, of=BASELINES[name])
+    if name in _other_estimators():
+        return partial(estimator, name=name)
     others = plugged_in()
     if name not in others:
         raise ValueError(f"There is no method {name!r}. Known are: {', '.join(names())}.")
