@@ -98,8 +98,14 @@ def fcmvc_iv(
 
     Sparse views, which would not stay sparse, are standardised over the rows that are there.
     """
-    scaled = [X if sparse.issparse(X) else standardised(X) for X in views]
+    scaled = [X if sparse.issparse(X) else standardised(X, _known(X)) for X in views]
     return _fold_fcmvc(scaled, missing, n_clusters, z_step)
+
+
+def _known(X: Matrix) -> Mask | None:
+    """Tell which rows the file has; None if it has all."""
+    gone = lacking([X])[:, 0]
+    return ~gone if gone.any() else None
 
 
 def fcmvc_filled(
@@ -199,6 +205,7 @@ def baseline(
     *,
     of: str,
     scale: str | None = None,
+    **parameters: Any,
 ) -> Answer:
     """Run a method of `viewfold.baselines`, short of its k-means.
 
@@ -213,8 +220,10 @@ def baseline(
         The name of its class.
     scale : {'none', 'zscore', 'unit', 'minmax'}, optional
         How to scale instead.
+    **parameters
+        Other parameters of the class that are not to have their defaults.
     """
-    model = getattr(baselines, of)(n_clusters, random_state=seed)
+    model = getattr(baselines, of)(n_clusters, random_state=seed, **parameters)
     data = _aligned(views, missing)
     if scale is None and model.nonnegative and any(X.min() < 0 for X in data.views):
         scale = "minmax"
@@ -240,7 +249,9 @@ def lacking(views: list[Matrix]) -> Mask:
 
 
 def _may_lack(X: Matrix) -> bool:
-    return bool(np.isnan(X.sum()))  # one pass without a copy, in nearly all cases enough
+    return bool(
+        np.isnan(X.sum(dtype=np.float64))
+    )  # one pass without a copy, in nearly all cases enough
 
 
 BUILT_IN: dict[str, Method] = {
@@ -258,6 +269,56 @@ BASELINES = {
     {"MultiNMF": "MNMF", "AGCIMC": "AGC-IMC"}.get(name, name): name for name in baselines._home
 }
 """The methods of `viewfold.baselines`, under the names that the paper has for them."""
+
+
+_FEWER_STEPS = (
+    (0, 500_000, {"n_init": 5, "n_steps": 50}),
+    (0, 10_000_000, {"n_init": 2, "n_steps": 20}),
+)
+LIGHTER: dict[str, tuple[tuple[int, int, dict[str, int]], ...]] = {
+    "MNMF": _FEWER_STEPS,
+    "MIC": _FEWER_STEPS,
+    "AGC-IMC": ((1000, 0, {"max_iter": 15}),),
+}
+"""What the leaderboard asks of slow methods instead of their defaults, from so many samples and so
+many values (samples × features of all views) on; the last that applies counts."""
+
+
+def ways(name: str, n_samples: int, n_features: int, negative: bool) -> list[dict[str, Any]]:
+    """List the parameters that the leaderboard tries a method with, the method's own scaling first.
+
+    Parameters
+    ----------
+    name : str
+        The method. One that is no baseline has a single way, without parameters.
+    n_samples, n_features : int
+        How many samples there are, and features in all views together: `LIGHTER` depends on them.
+    negative : bool
+        Whether a feature is negative somewhere; some methods then need features in [0, 1].
+
+    Examples
+    --------
+    >>> from viewfold.bench.methods import ways
+    >>> ways("FMR", 500, 40, negative=True)
+    [{'scale': 'none'}, {'scale': 'zscore'}]
+    >>> ways("MIC", 500, 40, negative=True), ways("ViewFold", 500, 40, negative=True)
+    ([{'scale': 'minmax'}], [{}])
+    """
+    if name not in BASELINES:
+        return [{}]
+    of = _class(name)
+    scalings = ("minmax",) if of.nonnegative and negative else of.scalings
+    steps = [
+        fewer
+        for least_samples, least_values, fewer in LIGHTER.get(name, ())
+        if n_samples >= least_samples and n_samples * n_features >= least_values
+    ]
+    return [{"scale": scale, **(steps[-1] if steps else {})} for scale in scalings]
+
+
+def own_scaling(name: str) -> str:
+    """Return the scaling that a baseline has by default, nothing for other methods."""
+    return _class(name).scalings[0] if name in BASELINES else ""
 
 
 def takes_missing_samples(name: str) -> bool:
@@ -315,6 +376,11 @@ def find(name: str) -> Method:
     if not callable(method):
         raise ValueError(f"Method {name!r} ({others[name].value}) is not a function.")
     return method  # type: ignore[no-any-return]
+
+
+def tuned(name: str, parameters: dict[str, Any]) -> Method:
+    """Return the method of that name, a baseline with these parameters if there are any."""
+    return partial(baseline, of=BASELINES[name], **parameters) if parameters else find(name)
 
 
 def as_answer(found: Any, n_samples: int, name: str) -> Answer:
