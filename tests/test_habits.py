@@ -146,3 +146,15 @@ def test_pins_cover_every_dependency() -> None:
     wanted = [*listed["dependencies"], *listed["optional-dependencies"]["dev"]]
     pinned = {plain(line) for line in read("constraints.txt").splitlines() if "==" in line}
     assert {plain(name) for name in wanted} - {listed["name"]} <= pinned
+
+
+@pytest.mark.parametrize("folder", ["src", "docs", "benchmarks", "."])
+def test_the_words_are_those_of_the_field(folder: str) -> None:
+    """CONTRIBUTING.md asks for them; these were others for the same things."""
+    others = re.compile(
+        r"\b(foretells?|foretold|tied|doubt(s|ed)?|walked|sharpen(s|ed)?|main directions)\b", re.I
+    )
+    pages = (ROOT / folder).glob("*.md") if folder == "." else (ROOT / folder).rglob("*.*")
+    texts = [page for page in pages if page.suffix in (".py", ".md", ".jinja", ".j2")]
+    assert texts
+    assert not [page.name for page in texts if others.search(page.read_text(encoding="utf-8"))]

@@ -1,4 +1,4 @@
-"""What scikit-learn does not promise to keep: everything private that viewfold uses of it."""
+"""Compatibility with scikit-learn: everything private that viewfold uses of it."""
 
 from __future__ import annotations
 

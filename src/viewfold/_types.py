@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ Ids: TypeAlias = NDArray[Any]
 """Sample ids, each once: whole numbers (int64), or objects that are int or str."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def as_python(value: Any) -> Any:
+    """Return a NumPy scalar as a Python value: a message shows ``3``, not ``np.int64(3)``."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class HoldsRows(Protocol):
