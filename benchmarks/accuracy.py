@@ -294,8 +294,8 @@ def ablation(asked: argparse.Namespace) -> None:
         "no completion": (default, [(balanced, "ridge", without_completion)]),
         "ridge 1e-3": (default, [(balanced, "PENALTIES", np.array([1e-3]))]),
         "ridge 0.3": (default, [(balanced, "PENALTIES", np.array([0.3]))]),
-        "no doubt about views": (default, [(balanced, "AGREES", 0.0)]),
-        "groups without ties read together": (default, [READ_TOGETHER]),
+        "all views reliable": (default, [(balanced, "AGREES", 0.0)]),
+        "unconnected groups read together": (default, [READ_TOGETHER]),
         "k-means++ on all columns": (
             lambda k: ViewFold(k, n_init=20, random_state=0),
             [(ViewFold, "_reading", plain_reading)],

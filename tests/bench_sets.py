@@ -1,7 +1,8 @@
-"""Small data sets and a package of odd methods, for the tests of ``viewfold bench``."""
+"""Small data sets and methods of another package, for the tests of the benchmark."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,20 +53,25 @@ def greedy(views, missing, n_clusters, seed):
     taken = np.empty(8 * 10**9, np.uint8)  # without a limit, nobody minds before it is written to
     return np.arange(len(missing)) % n_clusters
 
+def spins(views, missing, n_clusters, seed):
+    pathlib.Path(os.environ["MARKS"], f"{uuid.uuid4()}.{os.getpid()}").touch()
+    while True:
+        pass
+
 def short(views, missing, n_clusters, seed):
     return np.ones(3)
 """
 
 
 @pytest.fixture
-def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Another package that adds methods, as if it were installed."""
     place = tmp_path / "site"
     info = place / "others-1.0.dist-info"
     info.mkdir(parents=True)
     (place / "others.py").write_text(PACKAGE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
-    names = ("sums", "marks", "dies", "fails", "greedy", "short")
+    names = ("sums", "marks", "dies", "fails", "greedy", "short", "spins")
     lines = [f"{name} = others:{name}" for name in names] + ["gone = others:nothing"]
     (info / "entry_points.txt").write_text("[viewfold.methods]\n" + "\n".join(lines))
     monkeypatch.syspath_prepend(str(place))

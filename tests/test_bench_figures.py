@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
-from bench_results import METHODS
+from bench_results import METHODS, SETS
 
-from viewfold.bench import _figures, show
+from viewfold.bench import _figures, methods, show
+from viewfold.bench.results import Cell, Outcome, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,9 +45,26 @@ def test_slopes_are_in_the_legend_and_ends_are_marked(drawn: dict[str, Figure]) 
     slope = next(float(label.split()[-1]) for label in labels if label.startswith("ViewFold"))
     assert slope == pytest.approx(1, abs=0.1)
     assert [text.get_text() for text in time.texts] == ["out of memory"] * 2
-    (bars,) = drawn["time"].axes
-    assert [text.get_text() for text in bars.texts] == ["out of memory"]
-    assert bars.get_yscale() == "log"
+    panels = drawn["time"].axes
+    assert [panel.get_title() for panel in panels] == list(SETS)
+    assert [[t.get_text() for t in panel.texts] for panel in panels] == [[], ["out of memory"]]
+    assert {panel.get_xscale() for panel in panels} == {"log"}
+
+
+def test_the_time_figure_names_all_methods_and_why_some_did_not_end(tmp_path: Path) -> None:
+    every = methods.names()
+    ends = {"FMR": "out of memory", "MNMF": "time", "PVC": "failed: no luck"}
+    with Results(tmp_path, write=True) as database:
+        for name in every:
+            done = Outcome(cpu_seconds=2.0, wall_seconds=2.0, peak_bytes=9, n_samples=9)
+            database.add(Cell("time", "a", name), Outcome(ends[name]) if name in ends else done)
+        database.add(Cell("time", "b", "ViewFold"), Outcome(cpu_seconds=90.0, peak_bytes=9))
+    first, second = show.figures(tmp_path)["time"].axes
+    assert sorted(label.get_text() for label in first.get_yticklabels()) == sorted(every)
+    assert sorted(t.get_text() for t in first.texts) == ["failed", "out of memory", "time"]
+    assert [t.get_text() for t in second.texts] == ["–"] * (len(every) - 1)  # not asked
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] > 90
 
 
 def test_a_ring_marks_where_the_objective_rose(drawn: dict[str, Figure]) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from bench_results import SETS, line
 
-from viewfold.bench import show
+from viewfold.bench import _sheets, show
 from viewfold.bench.results import Cell, Outcome, Results
 
 
@@ -113,3 +113,9 @@ def test_a_file_is_complete_or_as_it_was(
             with pytest.raises(OSError, match="full"):
                 show.write(small_results, [kind])
         assert {path.name: path.read_bytes() for path in small_results.iterdir()} == before
+
+
+def test_names_that_begin_with_a_digit_are_not_set_like_numbers() -> None:
+    numbers = ["3", "78.1 ± 2.0", "85.30 (−2.59)", "2 of 20", "61.2–70.1", "30 %", "–", "1,000"]
+    assert all(_sheets.Cell(text).numeric for text in numbers)
+    assert not any(_sheets.Cell(text).numeric for text in ["3sources", "100leaves", "time"])

@@ -15,7 +15,7 @@ from viewfold.baselines import NEMO
 from viewfold.bench import methods
 from viewfold.bench.methods import BASELINES, takes_missing_samples
 from viewfold.bench.plan import Options, plan
-from viewfold.bench.protocol import Source, Task, compute
+from viewfold.bench.protocol import SetSource, Task, compute
 from viewfold.bench.results import Cell
 from viewfold.bench.run import run
 from viewfold.missing import by_mask
@@ -143,11 +143,11 @@ def test_square_matrices_beyond_the_limit_are_out_of_memory(tmp_path: Path) -> N
 
 
 def test_best_single_view_is_that_view(bench_sets: Path) -> None:
-    source = Source("noisy", str(bench_sets / "noisy.npz"))
+    source = SetSource("noisy", str(bench_sets / "noisy.npz"))
     found = compute(Task(Cell("complete", "noisy", "best single view"), source, kmeans_runs=4))
     with np.load(bench_sets / "noisy.npz") as file:
         np.savez(bench_sets / "alone.npz", view_0=file["view_1"], y=file["y"])
-    source = Source("alone", str(bench_sets / "alone.npz"))
+    source = SetSource("alone", str(bench_sets / "alone.npz"))
     alone = compute(Task(Cell("complete", "alone", "concatenated k-means"), source, kmeans_runs=4))
     assert found.scores == alone.scores
 

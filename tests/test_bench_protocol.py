@@ -13,7 +13,7 @@ from bench_sets import QUICK
 from viewfold import metrics
 from viewfold.bench.cli import _numbers
 from viewfold.bench.plan import Options, plan, some_orders
-from viewfold.bench.protocol import METRICS, Source, Task, mask, paper_order, score
+from viewfold.bench.protocol import METRICS, SetSource, Task, mask, paper_order, score
 from viewfold.bench.results import Cell, Results
 from viewfold.bench.run import run
 from viewfold.missing import by_paper_rule
@@ -32,7 +32,7 @@ def test_scores_are_those_of_metrics(clusters: int) -> None:
 def test_masks_follow_the_papers_rule_and_the_seed() -> None:
     def drawn(**parts: Any) -> np.ndarray:
         cell = Cell(**{"experiment": "incomplete", "dataset": "a", "method": "m", **parts})
-        return mask(Task(cell, Source("a")), 50, 3)
+        return mask(Task(cell, SetSource("a")), 50, 3)
 
     first = drawn(ratio=0.3)
     assert first.sum(axis=0).tolist() == [15, 15, 15]
@@ -47,7 +47,9 @@ def test_given_masks_are_taken_and_follow_the_order_of_views(tmp_path: Path) -> 
     given = np.stack([[by_paper_rule(20, 3, r, d) for d in range(2)] for r in (0.1, 0.5)])
     path = tmp_path / "some-masks.npz"
     np.savez(path, ratios=[0.1, 0.5], missing=given)
-    task = Task(Cell("incomplete", "some", "m", 0.5, 1), Source("some"), (2, 0, 1), masks=str(path))
+    task = Task(
+        Cell("incomplete", "some", "m", 0.5, 1), SetSource("some"), (2, 0, 1), masks=str(path)
+    )
     assert np.array_equal(mask(task, 20, 3), given[1, 1][:, [2, 0, 1]])
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from bench_results import METRICS
 from conftest import SHARED
 
-from viewfold.bench import published
+from viewfold.bench import _tables, methods, published, show
+from viewfold.bench.results import Cell, Outcome, Results
 
 
 def test_published_numbers_come_with_their_place() -> None:
@@ -75,3 +77,24 @@ def test_the_transcript_can_be_made_again() -> None:
                 assert np.array_equal(stored[name], expected.astype(float), equal_nan=True)
             else:
                 assert stored[name].tolist() == ["" if x != x else x for x in expected]
+
+
+@pytest.mark.parametrize("experiment", ["complete", "incomplete"])
+def test_every_method_of_the_paper_has_its_numbers_beside_what_is_found(
+    experiment: str, tmp_path: Path
+) -> None:
+    theirs = published.table(experiment)
+    ours = {_tables.key(name): name for name in methods.names()}
+    with Results(tmp_path, write=True) as database:
+        for name in theirs["method"].unique():
+            for ratio in (0.1, 0.2, 0.3, 0.4, 0.5) if experiment == "incomplete" else (0.0,):
+                cell = Cell(experiment, "Wiki", ours[_tables.key(name)], ratio)
+                database.add(cell, Outcome(scores={m: [1.0, 3.0] for m in METRICS}))
+    found = show.tables(tmp_path)[experiment]
+    assert len(found) == len(METRICS) * theirs["method"].nunique()
+    assert (found["mean"] == 2).all()
+    assert (found["max"] == 3).all()
+    assert (found["published"].notna() | (found["published_note"] != "")).all()
+    expected = theirs[theirs["dataset"] == "Wiki"]["value"].dropna()
+    assert sorted(found["published"].dropna()) == sorted(expected)
+    assert np.allclose((3 - found["published"] - found["difference"]).dropna(), 0)

@@ -66,8 +66,8 @@ def test_groups_are_those_of_the_graph_of_views_and_samples(n_views: int) -> Non
         seen[~seen.any(axis=1), 0] = True
         views = tuple(ViewRecord(str(v), 1, 1, 1, 0, 1) for v in range(n_views))
         found = unconnected_groups(LocalEngine(), seen, views)
-        tied = seen.astype(int) @ seen.T.astype(int)
-        n_groups, of_sample = connected_components(tied, directed=False)
+        connected = seen.astype(int) @ seen.T.astype(int)
+        n_groups, of_sample = connected_components(connected, directed=False)
         got = np.zeros(12, int) if found is None else found
         assert len(np.unique(got)) == n_groups
         assert np.array_equal(got[:, None] == got, of_sample[:, None] == of_sample)
@@ -104,19 +104,19 @@ def after(model: Any, n_views: int) -> Any:
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
 def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
     y = np.arange(60) % 3
-    turned = []
+    shapes = []
     for encoder in (encoders.FeatureEncoder, scaling.Affine):
         then = encoder.then
 
-        def spy(self, turn, then=then):
-            turned.append(turn.shape)
-            return then(self, turn)
+        def spy(self, linear_map, then=then):
+            shapes.append(linear_map.shape)
+            return then(self, linear_map)
 
         monkeypatch.setattr(encoder, "then", spy)
     calls = {}
     for n_views in (10, 1000):
         model = after(kind(3, random_state=0).fit([clusters(y, 5, 0), clusters(y, 6, 1)]), n_views)
-        turned.clear()
+        shapes.clear()
         events = 0
 
         def count(*_: Any) -> None:
@@ -129,7 +129,7 @@ def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
         finally:
             sys.setprofile(None)
         calls[n_views] = events
-        assert len(turned) <= 1
+        assert len(shapes) <= 1
         assert len(model.views_) == n_views + 1
         assert model.transform(clusters(y, 5, 0), view=0).shape == model.embedding_.shape
     # A glance or two at each record, and no work on any.
@@ -159,7 +159,7 @@ def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
     for i in range(60):
         model.partial_fit(clusters(y, 4, i))
         state: State = model._state
-        assert all(turn is None for turn in state.maps)
+        assert all(linear_map is None for linear_map in state.maps)
         traces = sum(len(view.objective) for view in model.views_)
         sizes[i] = len(pickle.dumps(replace(state, log=()))) - 9 * traces - 5 * n * (i + 1)
     assert len(state.log) == 60  # an entry for each fold, on top
@@ -171,6 +171,6 @@ def test_maps_are_no_more_than_encoders_need() -> None:
     model = ViewFold(3, random_state=0, keep_encoders=False).fit([clusters(y, 5, 0)] * 2)
     model.set_params(keep_encoders=True).partial_fit(clusters(y, 5, 1))
     model.partial_fit(clusters(y, 5, 2))
-    kept = [turn is not None for turn in model._state.maps]
+    kept = [linear_map is not None for linear_map in model._state.maps]
     assert kept == [False, False, False, True]
     assert Rows(model.embedding_).shape == (60, 9)

@@ -153,3 +153,15 @@ def test_files_of_tests_have_no_more_lines_than_the_guide_says() -> None:
     assert most
     lines = {p.name: len(read(f"tests/{p.name}").splitlines()) for p in ROOT.glob("tests/*.py")}
     assert {name for name, many in lines.items() if many > int(most[1])} == set()
+
+
+@pytest.mark.parametrize("folder", ["src", "docs", "benchmarks", "."])
+def test_the_words_are_those_of_the_field(folder: str) -> None:
+    """CONTRIBUTING.md asks for them; these were others for the same things."""
+    others = re.compile(
+        r"\b(foretells?|foretold|tied|doubt(s|ed)?|walked|sharpen(s|ed)?|main directions)\b", re.I
+    )
+    pages = (ROOT / folder).glob("*.md") if folder == "." else (ROOT / folder).rglob("*.*")
+    texts = [page for page in pages if page.suffix in (".py", ".md", ".jinja", ".j2")]
+    assert texts
+    assert not [page.name for page in texts if others.search(page.read_text(encoding="utf-8"))]

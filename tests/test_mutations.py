@@ -9,7 +9,7 @@ from viewfold.clustering import Reading, starts
 from viewfold.clustering import cluster as cluster_rows
 from viewfold.engine import LocalEngine
 from viewfold.linalg import Regression
-from viewfold.methods.balanced import confirmed
+from viewfold.methods.balanced import damp_unexplained
 from viewfold.methods.encoders import landmarks
 from viewfold.metrics import accuracy
 
@@ -104,5 +104,5 @@ def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
 
 def test_what_is_not_explained_is_damped_to_a_tenth_and_nothing_else() -> None:
     found = Regression(np.empty(0), np.eye(4), np.array([0.5, 0.01, 0.0, 0.0]), 0.5)
-    factor = np.diag(confirmed(found, np.diag([4.0, 3.0, 2.0, 0.0])))
+    factor = np.diag(damp_unexplained(found, np.diag([4.0, 3.0, 2.0, 0.0])))
     assert np.allclose(factor, [1, 0.5, 0.1, 1])

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from viewfold import FCMVC, View, as_view, as_views
+from viewfold import FCMVC, View, ViewFold, as_view, as_views, suggest_n_clusters
 
 X = np.arange(12.0).reshape(4, 3)
 IDS = ["ann", "bob", "cleo", "dan"]
@@ -190,3 +190,31 @@ def test_views_that_cannot_be_told_apart_are_refused() -> None:
             as_views({"a": X, "b": X}, ids=wrong)
     with pytest.raises(ValueError, match="no view"):
         as_views({})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: as_view(np.array([[1.0, 2.0], [3.0, np.nan]])),
+        lambda: as_view(np.array([["1", "x"], ["2", "3"]])),
+        lambda: as_view(np.ones((2, 1)), ids=["a", np.float64(1.5)]),
+        lambda: as_view(np.ones((2, 1)), name=np.int64(3)),
+        lambda: suggest_n_clusters(np.eye(9), np.array([1, 2])),
+        lambda: ViewFold(2).partial_fit(np.eye(9), min_shared=np.int64(-1)),
+        lambda: ViewFold(2).partial_fit(np.eye(3), ids=np.array(["a", "A", "b"])),
+    ],
+)
+def test_messages_show_plain_values(wrong) -> None:
+    """And no ``np.int64(3)`` or ``np.str_('a')``."""
+    with pytest.raises((ValueError, TypeError)) as error:
+        wrong()
+    assert "np." not in str(error.value)
+
+
+def test_ids_of_numpy_become_those_of_python() -> None:
+    ids = as_view(np.ones((3, 1)), ids=[np.int64(7), np.str_("b"), 8]).ids
+    assert [type(one) for one in ids] == [int, str, int]
+    assert {type(one) for one in as_view(np.ones((2, 1)), ids=np.array(["a", "b"])).ids} == {str}
+    for times in (np.array([1, 2], "datetime64[ns]"), np.array([1, 2], "timedelta64[ns]")):
+        with pytest.raises(ValueError, match="Ids are ints or strings"):
+            as_view(np.ones((2, 1)), ids=list(times))

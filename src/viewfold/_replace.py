@@ -110,7 +110,7 @@ def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Wait until the disk has it."""
+    """Wait until a file or folder is on the disk."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)

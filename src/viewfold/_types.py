@@ -10,9 +10,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     from narwhals.typing import IntoDataFrame
     from numpy.typing import ArrayLike
@@ -29,6 +31,11 @@ Ids: TypeAlias = NDArray[Any]
 """Sample ids, each once: whole numbers (int64), or objects that are int or str."""
 
 PathLike: TypeAlias = str | os.PathLike[str]
+
+
+def as_python(value: Any) -> Any:
+    """Return a NumPy scalar as a Python value: a message shows ``3``, not ``np.int64(3)``."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class HoldsRows(Protocol):
@@ -80,3 +87,9 @@ IdsLike: TypeAlias = (
 )
 """One id per row, the name of the column that holds them (a str), False (rows are known by their
 number), or None: whatever the rows bring along."""
+
+IdsOfViews: TypeAlias = "IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike]"
+"""The ids of one view, or those of each of several."""
+
+Seed: TypeAlias = "int | np.random.RandomState | None"
+"""What scikit-learn calls random_state."""

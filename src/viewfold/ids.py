@@ -1,7 +1,7 @@
-"""Who is who: an id is a whole number or a text, and two that are almost the same are a mistake.
+"""Sample ids: whole numbers or texts. Two ids that are almost the same are taken for a mistake.
 
 A trailing space, ``007`` for ``7`` or a capital letter would make a second sample of one person,
-and nobody would notice. What is almost a known id is refused, unless the user says what is meant.
+and nobody would notice. Ids that are almost known are refused, unless the user says what to do.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._types import Ids
+from viewfold._types import Ids, as_python
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
-Kind: TypeAlias = Literal["whole numbers", "texts", "both"]
+IdKind: TypeAlias = Literal["whole numbers", "texts", "both"]
 
 MISSING = frozenset(
     ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
@@ -39,9 +39,10 @@ _WHO_ALONE = re.compile(_WHO, re.IGNORECASE)
 
 
 def as_ids(ids: Any, n: int, label: str) -> Ids:
-    """Return one int or str per row, each once, or an error that begins with the label."""
+    """Return one int or str per row, all different; errors begin with the label."""
     if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
-        ids = ids.to_list() if hasattr(ids, "to_list") else list(ids)  # keeps 1 apart from "1"
+        held = ids.to_list() if hasattr(ids, "to_list") else ids
+        ids = [_python_id(value) for value in held]  # a list keeps 1 apart from "1"
     index = pd.Index(ids, tupleize_cols=False)
     if len(index) != n:
         raise ValueError(
@@ -60,6 +61,12 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
     return known
 
 
+def _python_id(value: Any) -> Any:
+    """Return a text or whole number of NumPy as one of Python; anything else as it is."""
+    ours = isinstance(value, np.str_ | np.integer) and not isinstance(value, np.timedelta64)
+    return value.item() if ours else value
+
+
 def _check_each(index: pd.Index, label: str) -> None:
     if index.dtype.kind == "i":
         return
@@ -69,7 +76,7 @@ def _check_each(index: pd.Index, label: str) -> None:
             continue  # this is cheap, and nearly all ids of a large view are so long
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError(
-                f"{label}, row {row}: the id {value!r} is a {type(value).__name__}. "
+                f"{label}, row {row}: the id {as_python(value)!r} is a {type(value).__name__}. "
                 "Ids are ints or strings; convert them, and drop rows without an id."
             )
         if isinstance(value, int):
@@ -86,7 +93,7 @@ def _check_each(index: pd.Index, label: str) -> None:
 
 
 def normal_forms(ids: Ids) -> Any:
-    """Return what is left of each id without space around, case, composition and leading zeros.
+    """Return ids without outer space, case, letter composition (NFC), leading zeros and ``.0``.
 
     Examples
     --------
@@ -116,35 +123,35 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip().strip(_INVISIBLE).strip().casefold())
 
 
-def kind_of(ids: Ids) -> Kind:
-    """Return what ids are; there are few that are both, but they may be."""
+def kind_of(ids: Ids) -> IdKind:
+    """Return whether ids are whole numbers, texts, or both."""
     if ids.dtype != object:
         return "whole numbers"
     found = pd.api.types.infer_dtype(ids, skipna=False)
     return "texts" if found == "string" else "whole numbers" if found == "integer" else "both"
 
 
-def settle(
+def match_similar(
     ids: Ids,
     known: NDArray[np.bool_],
     similar: Ids,
-    kind: Kind | None,
+    kind: IdKind | None,
     rule: Similar,
     label: str,
     rows: NDArray[np.intp] | None = None,
 ) -> Ids:
-    """Return the ids of a view as they are to be known.
+    """Refuse new ids of a view that are almost known, or give them the known spelling.
 
     Parameters
     ----------
     ids : ndarray
-        Those of the view.
+        The ids of the view.
     known : ndarray of bool
-        Which of them are known exactly so.
+        Which of them are known, with exactly this spelling.
     similar : ndarray
-        The known samples whose ids are like one of the others; see `alike`.
+        The known ids that are almost one of the others; see `alike`.
     kind : {"whole numbers", "texts", "both"} or None
-        What known ids are; None if there are none.
+        The kind of the known ids; None if there are none.
     rule : {"refuse", "match", "new"}
         What to do with new ids that are almost known, or almost the same as another new one:
         refuse them, take them for the known samples, or take them for new samples.
@@ -156,31 +163,31 @@ def settle(
     Returns
     -------
     ndarray
-        As given, but for ids that are matched.
+        The ids; those that are matched have the known spelling.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.ids import settle
+    >>> from viewfold.ids import match_similar
     >>> ids, similar = np.array(["P1 ", "p3"], object), np.array(["p1"], object)
-    >>> settle(ids, np.zeros(2, bool), similar, "texts", "match", "The view")
+    >>> match_similar(ids, np.zeros(2, bool), similar, "texts", "match", "The view")
     array(['p1', 'p3'], dtype=object)
     """
     new = np.flatnonzero(~known)
     if not new.size or rule == "new":
         return ids
     rows = np.arange(ids.size) if rows is None else rows
-    return _spelled(ids, new, similar, kind or kind_of(ids), rule, label, rows)
+    return _with_known_spelling(ids, new, similar, kind or kind_of(ids), rule, label, rows)
 
 
 def check_rule(rule: str) -> None:
-    """Refuse what is no rule for similar ids."""
+    """Refuse an unknown value of `similar_ids`."""
     if rule not in ("refuse", "match", "new"):
         raise ValueError(f"similar_ids must be 'refuse', 'match' or 'new', got {rule!r}.")
 
 
 def alike(known: Ids, forms: Any) -> Ids:
-    """Return the known ids whose normal form is among some.
+    """Return the known ids whose normal form is one of `forms`.
 
     Examples
     --------
@@ -196,16 +203,16 @@ def alike(known: Ids, forms: Any) -> Ids:
     return found
 
 
-def _spelled(
+def _with_known_spelling(
     ids: Ids,
     new: NDArray[np.intp],
     known: Ids,
-    kind: Kind,
+    kind: IdKind,
     similar: Similar,
     label: str,
     rows: Any,
 ) -> Ids:
-    """Return ids with the known spelling where they are almost known; refuse them, or doubles."""
+    """Return ids with the known spelling where they are almost known, or refuse them."""
     import pyarrow.compute as pc
 
     theirs, ours = normal_forms(ids[new]), normal_forms(known)
@@ -255,7 +262,7 @@ def _check_single(first: Any, place: Any, ids: Ids, known: Ids, label: str) -> N
 
 
 def _almost(
-    ids: Ids, new: Any, known: Ids, kind: Kind, again: Any, place: Any, label: str, rows: Any
+    ids: Ids, new: Any, known: Ids, kind: IdKind, again: Any, place: Any, label: str, rows: Any
 ) -> ValueError:
     shown = []
     for i in again[:3].tolist():
@@ -281,7 +288,7 @@ def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
     )
 
 
-def check_kind(ours: Kind, example: Any, ids: Ids, label: str) -> None:
+def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
     """Refuse texts among whole numbers and the other way round: ids keep the kind they have."""
     if ours in ("both", kind_of(ids)):
         return

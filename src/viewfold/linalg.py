@@ -14,7 +14,7 @@ from scipy import linalg, sparse
 from viewfold._types import Array, Matrix
 
 PENALTIES = np.logspace(-2, 3, 16)
-"""What a ridge regression may choose from, relative to the mean eigenvalue."""
+"""Penalties from which `ridge` chooses, relative to the mean eigenvalue of AᵀA."""
 
 
 def gram(block: Matrix) -> Array:
@@ -30,13 +30,15 @@ def unit_rows(rows: Array) -> Array:
 
 
 def damped(rows: Array) -> Array:
-    """Return rows divided by the square root of their length, so that outliers count less."""
+    """Return rows divided by the square root of their length, x / √‖x‖: outliers count less."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.sqrt(np.where(length > 0, length, 1)))
 
 
 def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) -> sparse.csc_array:
-    """Return the matrix that sums rows by label: its column of a row has a 1 in the label's row.
+    """Return the indicator matrix M of labels: M[l, i] = 1 if row i has label l, else 0.
+
+    ``M @ A`` sums the rows of A by label.
 
     Raises
     ------
@@ -104,13 +106,13 @@ def inverse_sqrt(M: Array) -> tuple[Array, float]:
 
 
 def triangle(block: Array) -> Array:
-    """Return the R of a QR factorisation: RᵀR = AᵀA, and R of a stack of Rs is that of all rows."""
+    """Return R of a QR factorisation, RᵀR = AᵀA. R of stacked Rs is R of all rows."""
     R = linalg.qr(block.astype(np.float64), mode="r", overwrite_a=True, check_finite=False)[0]
     return np.asarray(R[: block.shape[1]])
 
 
 def whitener_of(R: Array, n: int, eps: float) -> Array:
-    """Return T such that ``A @ T`` is the polar factor of A, from the R of its n rows."""
+    """Return T = (AᵀA)^(-1/2), so that ``A @ T`` is the polar factor of A, from R of its n rows."""
     _, s, Vt = linalg.svd(R, check_finite=False)
     keep = s > max(n, R.shape[1]) * eps * s[0]
     return np.asarray((Vt[: s.size][keep].T / s[keep]) @ Vt[: s.size][keep])
@@ -119,8 +121,8 @@ def whitener_of(R: Array, n: int, eps: float) -> Array:
 def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
     """Return the largest eigenvalues of a symmetric M ≥ 0, descending, and their vectors.
 
-    Values that are zero to round-off are left out; of two opposite vectors the one whose largest
-    entry is positive is taken.
+    Values that are zero to round-off are left out. The sign of a vector is such that its largest
+    entry is positive.
     """
     d = M.shape[0]
     if not d:
@@ -137,14 +139,14 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
 
 
 def eigenbasis(M: Array) -> Array:
-    """Return all eigenvectors of a symmetric M, of the largest value first, with settled signs."""
+    """Return all eigenvectors of a symmetric M, largest value first, signs as above."""
     _, Q = linalg.eigh(M, check_finite=False)
     Q = Q[:, ::-1]
     return np.asarray(Q * _signs(Q))
 
 
 def _signs(vectors: Array) -> Array:
-    """Return what makes the largest entry of each column positive."""
+    """Return the signs that make the largest entry of each column positive."""
     peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return np.asarray(np.sign(peak))
 
@@ -177,14 +179,14 @@ class Regression:
     Attributes
     ----------
     coefficients : ndarray of shape (p, m)
-        What A is multiplied with.
+        C in Y ≈ A C.
     basis : ndarray of shape (m, m)
         The principal directions of Y.
     explained : ndarray of shape (m,)
         The share of ‖Y‖² in each of them that is explained, by cross-validation, from 0 to 1.
     share : float
-        The same of all of ‖Y‖², under one penalty for all: picking one for each would find
-        something to explain in pure noise.
+        The same for all of ‖Y‖², with one penalty for all directions: choosing one for each would
+        explain part of pure noise.
     """
 
     coefficients: Array
@@ -194,9 +196,9 @@ class Regression:
 
 
 def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
-    """Regress Y on A, each principal direction of Y with the penalty that suits it best.
+    """Regress Y on A by ridge regression, with a penalty for each principal direction of Y.
 
-    The penalties are picked by generalised cross-validation, in closed form.
+    C = (AᵀA + λI)⁻¹ AᵀY; each λ is chosen by generalised cross-validation, in closed form.
 
     Parameters
     ----------
@@ -257,5 +259,5 @@ def is_sparse(X: Matrix) -> bool:
 
 
 def dense(M: Matrix) -> Array:
-    """Return a small matrix as an array."""
+    """Return a matrix as a dense array."""
     return np.asarray(M.toarray() if hasattr(M, "toarray") else M)

@@ -11,10 +11,10 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-Table: TypeAlias = NDArray[np.int64]
+Contingency: TypeAlias = NDArray[np.int64]
 
 
-def _table(y: ArrayLike, labels: ArrayLike) -> Table:
+def _contingency(y: ArrayLike, labels: ArrayLike) -> Contingency:
     """Count the samples of each class (row) in each cluster (column)."""
     classes, clusters = column_or_1d(y), column_or_1d(labels)
     check_consistent_length(classes, clusters)
@@ -39,10 +39,10 @@ def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([0, 0, 1, 1], [7, 7, 3, 7])
     0.75
     """
-    return _accuracy(_table(y, labels))
+    return _accuracy(_contingency(y, labels))
 
 
-def _accuracy(table: Table) -> float:
+def _accuracy(table: Contingency) -> float:
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / table.sum())
 
 
@@ -60,10 +60,10 @@ def nmi(y: ArrayLike, labels: ArrayLike) -> float:
     >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    return _nmi(_table(y, labels))
+    return _nmi(_contingency(y, labels))
 
 
-def _nmi(table: Table) -> float:
+def _nmi(table: Contingency) -> float:
     if table.shape == (1, 1):
         return 1.0
     shared = float(mutual_info_score(None, None, contingency=table))
@@ -73,7 +73,7 @@ def _nmi(table: Table) -> float:
     return min(shared / mean, 1.0)  # round-off may put it just above
 
 
-def _entropy(sizes: Table) -> float:
+def _entropy(sizes: Contingency) -> float:
     return -float(np.sum(sizes / sizes.sum() * (np.log(sizes) - np.log(sizes.sum()))))
 
 
@@ -91,10 +91,10 @@ def purity(y: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 1, 2, 2])
     1.0
     """
-    return _purity(_table(y, labels))
+    return _purity(_contingency(y, labels))
 
 
-def _purity(table: Table) -> float:
+def _purity(table: Contingency) -> float:
     return float(table.max(axis=0).sum() / table.sum())
 
 
@@ -112,16 +112,16 @@ def f_score(y: ArrayLike, labels: ArrayLike) -> float:
     >>> f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    return _f_score(_table(y, labels))
+    return _f_score(_contingency(y, labels))
 
 
-def _f_score(table: Table) -> float:
-    def pairs(counts: Table) -> int:
+def _f_score(table: Contingency) -> float:
+    def pairs(counts: Contingency) -> int:
         return int((counts * (counts - 1)).sum() // 2)
 
     put_together, belong_together = pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
     if put_together + belong_together == 0:
-        return 1.0  # all alone, and rightly so
+        return 1.0  # classes and clusters of one sample each
     return 2 * pairs(table) / (put_together + belong_together)
 
 
@@ -139,7 +139,7 @@ def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> evaluate([0, 0, 1, 1], [1, 1, 0, 0])
     {'accuracy': 1.0, 'nmi': 1.0, 'purity': 1.0, 'f_score': 1.0}
     """
-    table = _table(y, labels)
+    table = _contingency(y, labels)
     return {
         "accuracy": _accuracy(table),
         "nmi": _nmi(table),

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from viewfold.view import View, as_views
 
-Seed = int | np.random.Generator | None
+GeneratorSeed = int | np.random.Generator | None
 
 
 def by_paper_rule(
-    n_samples: int, n_views: int, ratio: float, random_state: Seed = None
+    n_samples: int, n_views: int, ratio: float, random_state: GeneratorSeed = None
 ) -> NDArray[np.bool_]:
     """Make the pattern of the FCMVC-IV paper: exact counts, nobody lost.
 
@@ -60,7 +60,7 @@ def by_paper_rule(
 
 
 def at_random(
-    n_samples: int, n_views: int, ratio: float, random_state: Seed = None
+    n_samples: int, n_views: int, ratio: float, random_state: GeneratorSeed = None
 ) -> NDArray[np.bool_]:
     """Let samples be missing completely at random, each kept in at least one view.
 

@@ -1,4 +1,4 @@
-"""What can be added from outside: a name, and what stands for it.
+"""Registries of methods, encoders, parts of files and stores, by name; packages can add to them.
 
 One decorated class or function adds an entry. Other packages announce theirs as entry points, which
 are imported when they are asked for.
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names and what they stand for.
+    """A mapping from names to classes or functions, some of them imported when they are used.
 
     Parameters
     ----------
     group : str
-        The entry points that belong here.
+        The entry point group of other packages.
     built_in : dict
-        Where to find what viewfold brings along, as ``"module:name"``.
+        The entries of viewfold itself, as ``"module:name"``.
 
     Examples
     --------
@@ -104,8 +104,8 @@ PARTS: Registry[Any] = Registry(
         "text/1": "viewfold.methods.scaling:Text",
     },
 )
-"""What makes something of its parts in a file, by ``"type/version"``. Whatever was ever written can
-be read: entries stay."""
+"""Classes and functions that rebuild a stored object from its parts, by ``"type/version"``. Entries
+are never removed, so that every file ever written can be read."""
 
 STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
 """``save(model, path, wait=…)`` by the kind of file: estimators know no files."""

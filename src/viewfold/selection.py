@@ -1,4 +1,4 @@
-"""How many clusters? A suggestion, from the consensus alone."""
+"""Suggest a number of clusters, from the consensus alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from scipy.cluster.hierarchy import fcluster, ward
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._types import Array, IdsLike, ViewsLike
+from viewfold._types import Array, IdsLike, ViewsLike, as_python
 from viewfold.core.sampling import draw, seed_of
 from viewfold.engine import LocalEngine, all_on_one_thread
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.linalg import unit_rows
 
 ROWS = 1000
-"""How many rows are looked at; more if there are more than a hundred clusters."""
+"""How many rows are used; more if there are more than a hundred clusters."""
 
 SHUFFLES = 3
-"""How often chance is asked."""
+"""How many shuffled copies of the rows the scores are compared with."""
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,14 @@ def _checked(k_range: Iterable[int]) -> list[int]:
     candidates = list(k_range)
     if not candidates:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
-    wrong = [k for k in candidates if not isinstance(k, Integral) or k < 2]
+    wrong = [as_python(k) for k in candidates if not isinstance(k, Integral) or k < 2]
     if wrong:
         raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})
 
 
 def _shuffled(rows: Array, random: np.random.RandomState) -> Array:
-    """Return rows whose columns have nothing to do with each other."""
+    """Permute each column by itself, so that columns are independent."""
     return np.column_stack([random.permutation(column) for column in rows.T])
 
 

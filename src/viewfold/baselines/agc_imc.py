@@ -7,13 +7,14 @@ mixture of the other graphs and to a common embedding. Graphs are dense n × n m
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 
-from viewfold._compat import Interval, Real, StrOptions
+from viewfold._compat import Interval, StrOptions
 from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,

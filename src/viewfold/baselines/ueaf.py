@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.metrics import euclidean_distances
 
-from viewfold._compat import Interval, Real
+from viewfold._compat import Interval
 from viewfold._types import Array
 from viewfold.baselines._base import (
     COUNT,

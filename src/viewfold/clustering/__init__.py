@@ -1,4 +1,4 @@
-"""Clusters from an embedding: k-means, starts, discriminants, numbers that stay, confidence."""
+"""Clusters from an embedding: k-means, starts, discriminants, matching of labels, confidence."""
 
 from viewfold.clustering.assign import assign, confidence
 from viewfold.clustering.find import Reading, cluster, match, sample_size, settle

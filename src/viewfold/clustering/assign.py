@@ -1,4 +1,4 @@
-"""The nearest cluster of each row, and how clear it is."""
+"""The nearest cluster of each row, and the confidence in it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from viewfold.linalg import unit_rows
 
 
 def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
-    """Return the nearest cluster of each row."""
+    """Return the nearest centre c of each row x: the largest cᵀPᵀx − ‖x‖ ‖c‖² / 2."""
     n_groups, n_clusters, _ = clusters.centers.shape
     centers = np.concatenate(clusters.centers)
     toward = (clusters.projection @ centers.T).astype(embedding.dtype)
@@ -29,7 +29,7 @@ def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
 
 
 def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
-    """Return how clear each row's cluster is.
+    """Return the confidence in the cluster of each row.
 
     One minus the distance to the nearest centre over the distance to the second nearest: 0 halfway
     between two clusters, 1 at a centre.
@@ -58,7 +58,7 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
 
 
 def _group(clusters: Clusters, block: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return an index of each row's group: that in whose directions it lies."""
+    """Return an index of each row's group: the one whose directions hold most of its energy."""
     directions = clusters.centers.any(axis=1)
     energy = (block @ clusters.projection) ** 2 @ directions.T
     return np.arange(len(block)), energy.argmax(axis=1)

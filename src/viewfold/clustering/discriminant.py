@@ -1,4 +1,4 @@
-"""Linear discriminants of clusters: the directions in which they are told apart best."""
+"""Linear discriminants of clusters: the directions that separate them best."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from viewfold.linalg import membership, shrink_eigenvalues
 
 
 def in_discriminants(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Means]:
-    """Return the discriminant directions of some clusters, and what k-means finds in them."""
+    """Alternate between discriminant directions of clusters and k-means in these directions."""
     n_clusters, columns = found.centers.shape
     projection = np.eye(columns)
     for _ in range(rounds):
@@ -34,7 +34,7 @@ def _sums(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> tuple[Array
 def discriminant(
     products: Array, total: Array, size: Array, n: int, dtype: np.dtype[np.floating]
 ) -> Array | None:
-    """Return the directions that tell clusters apart; None if these are single points, or empty.
+    """Return the discriminant directions; None if a cluster is empty, or all are single points.
 
     The leading eigenvectors of S_w⁻¹ S_b, where S_b is the scatter between clusters and S_w that
     within them, its eigenvalues shrunk toward their mean (OAS), since rows may be few.

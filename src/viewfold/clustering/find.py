@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from viewfold._types import Array
 from viewfold.clustering.assign import assign
 from viewfold.clustering.discriminant import discriminant, in_discriminants
-from viewfold.clustering.groups import paired, principal_directions, side_by_side
+from viewfold.clustering.groups import block_centers, group_directions, paired
 from viewfold.clustering.kmeans import lloyd
 from viewfold.clustering.starts import from_random, from_trees
 from viewfold.core.state import Clusters
@@ -23,18 +23,18 @@ from viewfold.linalg import gram, membership, unit_rows
 
 @dataclass(frozen=True)
 class Reading:
-    """How clusters are read from an embedding.
+    """How clusters are found in an embedding.
 
     Attributes
     ----------
     columns : int or None
-        How many leading columns k-means looks at; all of them if not given.
+        How many leading columns k-means uses; all of them if not given.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
     discriminants : bool
         Whether k-means goes on in the discriminant directions of its clusters, in all columns.
     n_init : int
-        How many starts; the one with the least inertia wins.
+        How many starts; the result with the least inertia is taken.
     """
 
     columns: int | None = None
@@ -44,7 +44,7 @@ class Reading:
 
 
 def sample_size(n_clusters: int) -> int:
-    """Return how many rows k-means needs to see at most; all rows get a label."""
+    """Return how many rows k-means uses at most; then every row gets the nearest centre."""
     return max(65_536, 256 * n_clusters)
 
 
@@ -64,25 +64,24 @@ def cluster(
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     embedding : RowSet of shape (n_samples, n_components)
         The rows.
     n_clusters : int
         How many clusters.
     sample : ndarray of int
-        The rows that k-means sees (see `sample_size`), in an order that depends on who they are
-        and not on where they stand, so that the result does not depend on that either. The random
-        starts compete on the first quarter of a full sample, the best one goes on with all of it.
+        Numbers of the rows that k-means uses (see `sample_size`), drawn and ordered by id, so that
+        the result does not depend on the order of rows. Starts are compared on the first quarter of
+        a full sample, and the best one goes on with all of it.
     groups : RowSet of int, optional
-        The group of each row (0, 1, …), if there are groups that no view connects; their rows are
-        at right angles. Each is clustered by itself if sizes tell which of their clusters belong
-        together (see `groups.told_by_size`).
+        The group of each row (0, 1, …), if there are groups that no view connects; rows of
+        different groups are orthogonal. Each group is clustered by itself if its clusters can be
+        paired with those of the others by size (see `groups.pairing_stability`).
     previous : RowSet of int, optional
-        Labels before the last fold, −1 for new samples. They are one more start where that may
-        help, and the new clusters take over their numbers. There may have been more clusters then,
-        or fewer.
+        Labels before this fold, −1 for new samples. They are one more start where that may help,
+        and the new clusters are numbered like them. There may have been more clusters, or fewer.
     reading : Reading, optional
-        How clusters are read.
+        How clusters are found.
     seed : int, default=0
         Seed of the starts.
 
@@ -91,7 +90,7 @@ def cluster(
     labels : RowSet of int
         The cluster of each row.
     clusters : Clusters
-        Where they are.
+        Their centres.
 
     Examples
     --------
@@ -131,7 +130,7 @@ def settle(
     groups: RowSet | None = None,
     discriminants: bool = False,
 ) -> Clusters:
-    """Return clusters made of their samples alone, as for `cluster`; nothing is near an empty one.
+    """Return the centres of given clusters, computed from their rows; an empty one is far from all.
 
     Examples
     --------
@@ -171,7 +170,7 @@ def _settle_groups(
     groups: RowSet,
     discriminants: bool,
 ) -> Clusters:
-    """Return clusters whose centres are those of each group by itself."""
+    """Return the same with centres of each group, in directions of its own."""
     last = engine.reduce(lambda group: group.max(initial=-1), groups, combine=max)
     found, projections = [], []
     for group in range(int(last) + 1):
@@ -179,14 +178,14 @@ def _settle_groups(
         rows = engine.keep(embedding, mine)
         if not rows.shape[0]:
             continue
-        basis = principal_directions(engine.reduce(gram, rows), n_clusters)
+        basis = group_directions(engine.reduce(gram, rows), n_clusters)
         rows = engine.map(lambda block, basis=basis: block @ basis, rows)
         one = settle(
             engine, rows, engine.keep(labels, mine), n_clusters, discriminants=discriminants
         )
         found.append(one.centers[0])
         projections.append(basis @ one.projection)
-    return Clusters(np.hstack(projections), side_by_side(found))
+    return Clusters(np.hstack(projections), block_centers(found))
 
 
 def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> NDArray[np.intp]:

@@ -1,6 +1,6 @@
 """k-means from given centres, for the many small problems of a fold.
 
-Products of matrices do the work: a run costs what its arithmetic costs.
+It is written with matrix products, so that a run costs little beyond its arithmetic.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Means:
 
 
 def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -> Means:
-    """Move centres to the mean of their rows until they stay where they are.
+    """Run k-means (Lloyd): move centres to the mean of their rows until they stay.
 
     A centre without rows moves to the row that is farthest from its own.
 
@@ -44,8 +44,8 @@ def lloyd(rows: Array, centers: Array, *, steps: int = 300, tol: float = 1e-4) -
     steps : int, default=300
         How often centres move at most.
     tol : float, default=1e-4
-        What counts as staying: together they moved by less, squared, than this part of the
-        columns' mean variance.
+        Stop if the sum of squared moves of the centres is below tol times the mean variance of the
+        columns.
 
     Returns
     -------

@@ -49,10 +49,10 @@ def from_trees(
 ) -> Means:
     """Start k-means on some rows from the trees that Ward's method grows.
 
-    Each tree grows on another few hundred rows, if there are more, and looks at another part of
-    the leading columns of the embedding. If it sees less than half of the rows, it may miss what an
-    earlier clustering of all of them knew, so that is one more start. The inertia in all columns
-    decides which is best: they change less from fold to fold than the leading ones.
+    Each tree uses other rows (a few hundred), if there are more, and another number of leading
+    columns. If trees see less than half of the rows, the earlier clustering is one more start. The
+    result with the least inertia in all columns is taken: these change less from fold to fold than
+    the leading ones.
     """
     most = min(len(rows), max(TREE, 20 * n_clusters))
     everything = unit_rows(embedding)

@@ -1,4 +1,4 @@
-"""Who may come in: a look at the ids and the name of a view before a state is changed."""
+"""Checks on the ids and the name of a view, before a state is changed."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._types import Ids
+from viewfold._types import Ids, as_python
 from viewfold.core.state import State
 from viewfold.engine import Engine
 from viewfold.ids import (
-    Kind,
+    IdKind,
     Similar,
     alike,
     check_kind,
     check_rule,
     kind_of,
+    match_similar,
     normal_forms,
-    settle,
 )
 from viewfold.view._view import View
 
@@ -30,37 +30,37 @@ def admit(
     similar_ids: Similar = "refuse",
     min_shared: float | None = None,
 ) -> View:
-    """Look at who is in a view before it is folded or its samples are added.
+    """Check the ids of a view before it is folded or its samples are added.
 
     Parameters
     ----------
     engine : Engine
-        Where the samples are.
+        Computes with the rows.
     state : State
         The state so far.
     view : View
         The view.
     similar_ids : {"refuse", "match", "new"}
-        What to do with new ids that are almost known; see `viewfold.ids.settle`.
+        What to do with new ids that are almost known; see `viewfold.ids.match_similar`.
     min_shared : int or float, optional
-        How many samples of the view have to be known: so many, or this part of them.
+        How many samples of the view have to be known: a number (int), or a share (float).
 
     Returns
     -------
     View
-        With ids as they are to be known.
+        The view; ids that are matched have the spelling that is known.
     """
     check_rule(similar_ids)
     if view.length is None and state.length is None:
-        ids = _settled(engine, state, view, similar_ids)
+        ids = _matched_ids(engine, state, view, similar_ids)
         view = view if ids is view.ids else replace(view, ids=ids)
     if min_shared is not None:
         _check_shared(engine, state, view, min_shared)
     return view
 
 
-def _settled(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
-    """Return the ids of a view as they are to be known, after a look for similar ones."""
+def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
+    """Return the ids of a view, after similar ones were refused or matched."""
     ids = view.ids
     if ids.dtype != object and (not state.views or state.ids.dtype != object):
         return ids  # whole numbers are the same or not
@@ -70,39 +70,37 @@ def _settled(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
         kind = kind_of_known(engine, state)
         if rule != "new" and not known.all():
             forms = normal_forms(ids[~known])
-            similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=_joined)
-    return settle(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)
-
-
-def _joined(a: Ids, b: Ids) -> Ids:
-    return np.concatenate([a, b])
+            similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
+    return match_similar(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)
 
 
 def _known(engine: Engine, state: State, ids: Ids) -> NDArray[np.bool_]:
-    """Return which ids of a view, that is still here, are known."""
+    """Return a mask of the ids of a view (in memory) that are known."""
     alignment = engine.join(state.ids, engine.scatter(ids))
     numbers = engine.numbers(alignment.known)
-    which = engine.reduce(lambda known, at: at[known], alignment.known, numbers, combine=_joined)
-    found = np.zeros(ids.size, bool)
-    found[which] = True
-    return found
+    which = engine.reduce(lambda known, at: at[known], alignment.known, numbers, combine=np.append)
+    mask = np.zeros(ids.size, bool)
+    mask[which] = True
+    return mask
 
 
-def kind_of_known(engine: Engine, state: State) -> Kind:
-    """Return what the known ids are."""
+def kind_of_known(engine: Engine, state: State) -> IdKind:
+    """Return whether the known ids are whole numbers, texts, or both."""
     kinds = engine.reduce(
         lambda block: {kind_of(block)} if len(block) else set(),
         state.ids,
         combine=lambda a, b: a | b,
     )
-    kind: Kind = kinds.pop() if len(kinds) == 1 else "both"
+    kind: IdKind = kinds.pop() if len(kinds) == 1 else "both"
     return kind
 
 
 def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
     part = isinstance(least, float)
     if least < 0 or (part and least > 1) or isinstance(least, bool):
-        raise ValueError(f"min_shared must be a whole number or a part from 0 to 1, got {least!r}.")
+        raise ValueError(
+            f"min_shared must be a whole number or a part from 0 to 1, got {as_python(least)!r}."
+        )
     shared = engine.join(state.ids, engine.scatter(view.ids)).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
         asked = f"{100 * least:g} % of them" if part else f"{least:,}"
@@ -113,7 +111,7 @@ def _check_shared(engine: Engine, state: State, view: View, least: float) -> Non
 
 
 def check_fits(engine: Engine, state: State, view: View) -> None:
-    """Refuse a view whose name is taken, or whose samples cannot be told from its row numbers."""
+    """Refuse a view whose name is taken, or whose rows cannot be matched with known samples."""
     if not state.views:
         return
     if view.name in state.names:

@@ -13,7 +13,7 @@ FINAL = "forget"
 
 @dataclass(frozen=True)
 class Event:
-    """An entry of the log: a change, and what it came to. None is what does not apply.
+    """An entry of the log: a change and its counts, None where a count does not apply.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ Log = tuple[Event, ...]
 
 
 def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log:
-    """Return a log with one more entry, of now.
+    """Return a log with one more entry, which has the present time.
 
     Examples
     --------
@@ -76,5 +76,5 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
 
 
 def undoable(log: Log, earlier: Log) -> Log:
-    """Return the changes between an earlier state and now that a return to it takes back."""
+    """Return the entries since an earlier state that an undo takes back: all but forgets."""
     return tuple(event for event in log[len(earlier) :] if event.what != FINAL)

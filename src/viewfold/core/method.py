@@ -13,7 +13,7 @@ from viewfold.view._view import View
 
 @dataclass(frozen=True)
 class Combined:
-    """What a method makes of a view: the new embedding, and what became of earlier rows.
+    """The result of combining a view with the consensus.
 
     Attributes
     ----------
@@ -23,8 +23,8 @@ class Combined:
         Embeds samples that are in this view and in no other.
     linear_map : ndarray or None
         What the fold does to samples that the view lacks: ``row @ linear_map``. Applied to the
-        encoders of earlier views, so that they keep embedding into the present consensus. (If
-        fewer than ten samples are shared, without what these explain.)
+        encoders of earlier views, so that they keep embedding into the present consensus. If fewer
+        than ten samples are shared, the map leaves out what was learned from these (privacy).
     n_iter : int
         Iterations taken.
     objective : tuple of float
@@ -47,12 +47,13 @@ class Method(Protocol):
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
     ) -> Combined:
-        """Combine a view with the consensus so far, which has no view at first."""
+        """Combine a view with the consensus so far; for the first view, `state.views` is empty."""
 
     def basis(self, engine: Engine, embedding: RowSet) -> Array:
-        """Return what makes the columns of a consensus again what they were, without some rows.
+        """Return T such that ``embedding @ T`` has the form that the method gives a consensus.
 
-        Otherwise the products of the columns that are left tell which rows are gone.
+        Used after samples were removed. Columns that were orthogonal with all rows are not so
+        without some, and their products would tell the rows that are gone.
         """
 
     def cluster(
@@ -65,10 +66,11 @@ class Method(Protocol):
         previous: RowSet | None,
         seed: int,
     ) -> tuple[RowSet, Clusters]:
-        """Return the cluster of each sample, and where clusters are.
+        """Return the cluster of each sample, and the centres of the clusters.
 
-        `groups` are those that no view connects, None if there is one only; `previous` holds the
-        labels of before, −1 for new samples, None at first.
+        `groups` has a number for each group of samples that no view connects with the others, None
+        if there is one group; `previous` holds the labels before this fold, −1 for new samples,
+        None for the first view.
         """
 
     def settle(
@@ -80,7 +82,7 @@ class Method(Protocol):
         groups: RowSet | None,
         before: Clusters,
     ) -> Clusters:
-        """Return where clusters are, if they are made of their samples alone.
+        """Return the centres of the clusters, computed from their present samples alone.
 
-        `before` are the clusters that were found with more samples.
+        Used after samples were removed; `before` are the clusters that were found with them.
         """

@@ -18,7 +18,7 @@ from viewfold.registry import PARTS
 
 
 class Tag(NamedTuple):
-    """What a file calls a class that has parts, and the version of its parts."""
+    """The name and version under which a file holds a class."""
 
     type: str
     version: int
@@ -32,18 +32,18 @@ _axes: dict[type, Mapping[str, str]] = {}
 
 
 def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> Callable[[C], C]:
-    """Return a decorator for a dataclass that files may hold: of arrays, or of such classes.
+    """Return a decorator for a dataclass that files may hold: fields are arrays or such classes.
 
     Parameters
     ----------
     name : str
-        What files call it, for ever.
+        What files call it. It stays the same if the class is renamed.
     version : int, default=1
         The version of its fields.
     axes : dict, optional
-        The axes of its arrays, a letter for each: arrays in which the same letter stands have to
-        have the same length there, or a file is taken for damaged. Features of the view are d,
-        columns of the embedding r.
+        A letter for each axis of its arrays. Axes with the same letter have to have the same
+        length, or a file is taken for damaged: d are the features of the view, r the columns of the
+        embedding.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
 
 
 def tag_of(thing: Any) -> Tag | None:
-    """Return what a file calls the class of a thing; None if a file cannot hold it."""
+    """Return the tag of the class of a thing; None if a file cannot hold it."""
     return _tags.get(type(thing))
 
 
@@ -108,7 +108,7 @@ def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
 
 
 def put_together(parts: Mapping[str, Part], name: str) -> Any:
-    """Return what was taken apart under a name; None if nothing was.
+    """Return what `take_apart` stored under a name; None if there is nothing.
 
     Raises
     ------

@@ -1,21 +1,20 @@
-"""Draws at random, by seed: who is drawn depends on ids, never on the order of rows."""
+"""Random samples by seed: which are drawn depends on their ids, never on the order of rows."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._types import Array
+from viewfold._types import Array, Seed
 from viewfold.engine import Engine, RowSet
 
 
-def seed_of(random_state: Any) -> int:
-    """Return what to seed a fold with: an int is one, scikit-learn's other seeds draw one.
+def seed_of(random_state: Seed) -> int:
+    """Return the seed of a fold: a `random_state` that is an int, or an int drawn from another.
 
     Examples
     --------
@@ -24,7 +23,7 @@ def seed_of(random_state: Any) -> int:
     >>> seed_of(5), seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
     (5, True)
     """
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, int | Integral):
         return int(random_state)
     source = np.random if random_state is None else random_state  # as scikit-learn has it
     return int(source.randint(np.iinfo(np.int32).max))
@@ -33,25 +32,25 @@ def seed_of(random_state: Any) -> int:
 def draw(
     engine: Engine, ids: RowSet, most: int, *, seed: int | tuple[int, ...], purpose: str
 ) -> NDArray[np.intp]:
-    """Draw at most so many samples at random, whatever the order in which they come.
+    """Draw samples at random: those whose ids have the smallest hashes, salted with the seed.
 
     Parameters
     ----------
     engine : Engine
-        Where the samples are.
+        Computes with the rows.
     ids : RowSet
-        The samples. A hash of an id decides: the same samples are drawn wherever they stand.
+        The samples. Their order does not change who is drawn.
     most : int
-        How many.
+        How many; all of them if there are fewer.
     seed : int or tuple of int
         Another seed draws others.
     purpose : str
-        What they are drawn for: for another purpose, others are drawn.
+        What they are drawn for. Draws for different purposes are independent.
 
     Returns
     -------
     ndarray of int
-        Their numbers, in an order that is as random as the draw.
+        Their row numbers, in random order.
 
     Examples
     --------

@@ -18,7 +18,7 @@ FEWEST = 10
 
 
 class Encoder(Protocol):
-    """How a row of a view becomes a row of the embedding: small matrices, no sample of the view."""
+    """Maps rows of a view to rows of the embedding. Holds small matrices and no single sample."""
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
@@ -70,16 +70,16 @@ class ViewRecord:
 
 @dataclass(frozen=True)
 class Clusters:
-    """Where clusters are.
+    """The centres of the clusters, and the projection in which rows are compared with them.
 
     Attributes
     ----------
     projection : ndarray of shape (n_columns, n_directions)
-        Where clusters are told apart: rows of the leading columns of the embedding are scaled to
-        unit length, then projected.
+        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
+        this matrix.
     centers : ndarray of shape (n_groups, n_clusters, n_directions)
-        The clusters' centres among the projected rows: one for each group of samples that is not
-        connected with the others, as a rule just one.
+        The centres of the clusters among the projected rows, for each group of samples that no view
+        connects with the others; usually there is one group.
     """
 
     projection: Array
@@ -112,11 +112,11 @@ class State:
     views : tuple of ViewRecord
         The views folded so far, in their order; empty before the first.
     maps : tuple of ndarray or None
-        The linear map that each fold applied to the rows before it, where an encoder of an earlier
-        view needs to know: ``row @ map``. Multiplied when asked for, so that a fold does not touch
-        earlier views.
+        For each fold, the linear map that it applied to the earlier rows, ``row @ map``; None if no
+        encoder needs it. Encoders are multiplied with the maps of later folds when they are used,
+        so that a fold does not touch earlier views.
     clusters : Clusters or None
-        Where clusters are; None before the first view.
+        The centres of the clusters; None before the first view.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
     log : tuple of Event
@@ -168,7 +168,10 @@ class State:
         return engine.map(lambda history: history[:, -1].astype(np.intp), self.history)
 
     def encoder(self, name: str) -> Encoder | None:
-        """Return what embeds rows of a view into this consensus, None if it was not kept."""
+        """Return the encoder of a view into this consensus, None if it was not kept.
+
+        It is the encoder of the view's own fold, followed by the linear maps of all later folds.
+        """
         which = self.names.index(name)
         total = None
         for step in reversed(self.maps[which + 1 :]):
@@ -176,7 +179,7 @@ class State:
         return followed(self.views[which], total).encoder
 
     def after(self, log: Log) -> State:
-        """Return the same state with what its log says after the entries of another log."""
+        """Return the same state with its log after another one, its entries renumbered."""
         shift = log[-1].entry if log else 0
         moved = [
             replace(e, entry=e.entry + shift, undoes=e.undoes and e.undoes + shift)
@@ -196,9 +199,10 @@ class State:
 def unconnected_groups(
     engine: Engine, seen: RowSet, views: tuple[ViewRecord, ...]
 ) -> RowSet | None:
-    """Return the group of each sample, if there are groups that no view connects, else None.
+    """Return the group of each sample, None if there is one group only.
 
-    Views that share samples connect these and all their other samples.
+    Two views are connected if they share a sample. A group holds the samples of the views that are
+    connected, directly or through others.
     """
     if all(record.n_shared for record in views[1:]):
         return None

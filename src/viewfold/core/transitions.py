@@ -33,7 +33,7 @@ def fold(
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     state : State
         The state so far. It is left as it is.
     view : View
@@ -54,14 +54,14 @@ def fold(
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     with engine.session():
-        found = method.combine(engine, state, view, alignment, seed)
-        record = _record(state, view, alignment, found)
+        combined = method.combine(engine, state, view, alignment, seed)
+        record = _record(state, view, alignment, combined)
         views, seen = (*state.views, record), _seen(engine, state, alignment)
         previous = alignment.carry(state.labels(engine), -1) if state.views else None
         labels, clusters = method.cluster(
             engine,
             alignment.ids,
-            found.embedding,
+            combined.embedding,
             groups=unconnected_groups(engine, seen, views),
             previous=previous,
             seed=seed,
@@ -80,14 +80,14 @@ def fold(
     after = replace(
         state,
         ids=alignment.ids,
-        embedding=found.embedding,
+        embedding=combined.embedding,
         seen=seen,
         history=_appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
         views=(*state.views, replace(record, entry=entry)),
         maps=(
             *(state.maps or (None,) * len(state.views)),
-            found.linear_map if needed else None,
+            combined.linear_map if needed else None,
         ),
         clusters=clusters,
         length=state.length if state.views else view.length,
@@ -96,7 +96,7 @@ def fold(
     return after if keep_encoders else after.without_encoders()
 
 
-def _record(state: State, view: View, alignment: Alignment, found: Combined) -> ViewRecord:
+def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
     n, d = view.shape
     return ViewRecord(
         name=view.name or f"view{len(state.views)}",
@@ -104,11 +104,11 @@ def _record(state: State, view: View, alignment: Alignment, found: Combined) -> 
         n_features=d,
         n_new=alignment.n_new,
         n_shared=alignment.n_shared,
-        n_iter=found.n_iter,
-        objective=found.objective,
-        agreement=found.agreement,
+        n_iter=combined.n_iter,
+        objective=combined.objective,
+        agreement=combined.agreement,
         features=view.features,
-        encoder=found.encoder if n >= FEWEST else None,
+        encoder=combined.encoder if n >= FEWEST else None,
     )
 
 
@@ -132,7 +132,7 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     state : State
         The state so far. It is left as it is.
     view : View
@@ -196,32 +196,32 @@ def _check_new(engine: Engine, state: State, view: View) -> None:
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
-    """Remove samples, with an entry in the log; see `leave`."""
-    after = leave(engine, state, kept, method)
+    """Remove samples, with an entry in the log; see `keep_samples`."""
+    after = keep_samples(engine, state, kept, method)
     n_gone = state.n_samples - after.n_samples
     return replace(after, log=noted(state.log, FINAL, after.n_samples, n_forgotten=n_gone))
 
 
-def leave(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
-    """Return what some samples leave: nothing that depends on the others but encoders.
+def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
+    """Return a state of some samples only; of the others, nothing is left but in encoders.
 
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     state : State
         The state so far. It is left as it is.
     kept : RowSet of bool
         Which samples stay.
     method : Method
-        How the consensus is made again what the method makes it, and where clusters are.
+        Gives the basis of the rows that stay, and the centres of the clusters.
 
     Returns
     -------
     State
-        Nobody has another cluster.
+        Labels are as before.
     """
-    rows = _lengthened(engine, engine.keep(state.embedding, kept), state.embedding)
+    rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
     basis = method.basis(engine, rows)
     after = replace(
         state,
@@ -230,7 +230,7 @@ def leave(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        views=_brought_up(state, basis),
+        views=_with_current_encoders(state, basis),
         maps=(None,) * len(state.views),
     )
     assert state.clusters is not None
@@ -244,8 +244,8 @@ def leave(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     return replace(after, clusters=clusters)
 
 
-def _brought_up(state: State, basis: Array) -> tuple[ViewRecord, ...]:
-    """Return the records with encoders into this consensus, followed by one more map."""
+def _with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
+    """Return the records with encoders into the present consensus, followed by `basis`."""
     records, total = [], basis
     maps = state.maps or (None,) * len(state.views)
     for record, before in zip(reversed(state.views), reversed(maps), strict=True):
@@ -254,11 +254,12 @@ def _brought_up(state: State, basis: Array) -> tuple[ViewRecord, ...]:
     return tuple(reversed(records))
 
 
-def _lengthened(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
-    """Return rows in other lengths, if the sum of a few that are gone could be told; else as is.
+def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
+    """Return rows with mean zero, if the mean of all rows (`before`) was nearly zero; else as is.
 
-    It can if all rows together had nearly mean zero: nearer than independent rows come to it. Then
-    lengths change, by little, until those that are left have mean zero. Clusters see directions.
+    If the sum of all rows is zero, the sum of the removed ones is minus that of the others: one row
+    could be computed. So each row is multiplied with a factor near 1, and the mean is zero again.
+    Clusters depend on directions, not on lengths.
     """
     total, squares = engine.reduce(
         lambda block: (block.sum(axis=0, dtype=np.float64), np.vdot(block, block)), before

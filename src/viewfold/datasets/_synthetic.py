@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from viewfold.missing import Seed, by_paper_rule
+from viewfold.missing import GeneratorSeed, by_paper_rule
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -28,7 +28,7 @@ def make_multiview(
     noise: float | Sequence[float] = 1.0,
     missing: float = 0.0,
     dtype: DTypeLike = np.float64,
-    random_state: Seed = None,
+    random_state: GeneratorSeed = None,
 ) -> Bunch:
     """Make views of samples whose clusters are known.
 

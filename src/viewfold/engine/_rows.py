@@ -20,7 +20,7 @@ _block_bytes: ContextVar[int] = ContextVar("block_bytes", default=8 * 2**20)
 
 @contextmanager
 def block_bytes(size: int) -> Iterator[None]:
-    """Set how many bytes of a matrix are looked at in one go (8 MiB unless told).
+    """Set how many bytes of a matrix are in one block (8 MiB by default).
 
     Examples
     --------
@@ -38,22 +38,22 @@ def block_bytes(size: int) -> Iterator[None]:
 
 
 def rows_per_block(width: float, itemsize: int) -> int:
-    """Return how many rows of so many entries are looked at in one go."""
+    """Return how many rows are in one block, if each has so many entries."""
     return max(1, int(_block_bytes.get() // max(1, width * itemsize)))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a matrix that are there, as floating-point blocks.
+    """Rows of a matrix, without those of absent samples, read in blocks of floating-point numbers.
 
     Parameters
     ----------
     X : ndarray, memmap or csr_array of shape (n_rows, n_features)
         The matrix. It is never copied as a whole.
     present : ndarray of int, optional
-        Which rows count, ascending; all of them if not given.
+        Numbers of the rows to read, ascending; all of them if not given.
     double : bool, default=False
-        Whether single precision is not enough, though the matrix has it.
+        Whether blocks are in double precision even if the matrix is in single precision.
     """
 
     X: Matrix

@@ -38,10 +38,10 @@ def _limited(libraries: list[Any]) -> Iterator[int]:
 
 
 class _ForAll:
-    """The limit of the whole process: it lasts as long as anybody wants it.
+    """The limit of the whole process, which threads share.
 
-    Whoever saved and restored it for himself would restore what another thread had set, so users
-    are counted: the first one sets it, the last one restores it.
+    A thread that saved and restored it alone would restore the limit of another thread. So users
+    are counted: the first one sets the limit, the last one restores what was before.
     """
 
     def __init__(self) -> None:

@@ -71,10 +71,10 @@ class Engine(Protocol):
     """Where rows live, and who computes with them."""
 
     def session(self) -> AbstractContextManager[Any]:
-        """Return what has to be held while a state is changed."""
+        """Return a context manager that is open while a state is changed."""
 
     def scatter(self, rows: Any) -> RowSet:
-        """Bring rows that are in memory, or in a mapped file, to where they will be used."""
+        """Take over rows that are in memory, or in a mapped file."""
 
     def reduce(
         self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
@@ -112,16 +112,17 @@ class Engine(Protocol):
             Whether `work` returns ``(blocks, matrices)``, and the sums of these are wanted, too:
             two verbs in one pass over the data.
         width : int, optional
-            How wide rows are on the way, if wider than those that come: blocks are cut for it.
+            Number of columns of intermediate results, if larger than that of `rows`: blocks are
+            cut so that these fit.
         reuse : bool, default=False
-            Whether the result may take the place of the (first) rows, which nobody needs any more.
+            Whether the result may overwrite the (first) rows, if nobody needs them any more.
         """
 
     def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
         """Align known samples and those of a view by their ids.
 
-        Known samples keep their order and new ones follow in the order of the view; or all of them
-        are in the order of their ids.
+        Known samples keep their order and new ones follow in the order of the view; with `ordered`,
+        all are sorted by id.
         """
 
     def numbers(self, rows: RowSet) -> RowSet:
@@ -137,7 +138,7 @@ class Engine(Protocol):
         """Return the first columns."""
 
     def head(self, rows: RowSet, most: int) -> Matrix:
-        """Bring at most so many rows here, of one block."""
+        """Return at most so many rows, all from one block, as an array."""
 
     def collect(self, rows: RowSet) -> Array:
-        """Bring rows here; they have to fit."""
+        """Return all rows as one array; they have to fit in memory."""

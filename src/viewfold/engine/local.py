@@ -50,7 +50,7 @@ class LocalEngine:
         return blas_on_one_thread()
 
     def scatter(self, rows: Any) -> RowSet:
-        """Rows are where they are to be."""
+        """Return the rows as they are: they are on this machine already."""
         return rows
 
     def reduce(
@@ -219,7 +219,7 @@ class LocalAlignment:
 
 
 class _Result:
-    """Rows that are written block by block, by several threads; the first tells their kind."""
+    """Rows that several threads write block by block; the first block tells shape and type."""
 
     def __init__(self, n: int, instead: Any) -> None:
         self.n, self.lock, self.several = n, Lock(), False

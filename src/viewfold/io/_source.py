@@ -1,6 +1,6 @@
 """What a reader hands over, and how it complains.
 
-A broken file can make a library raise anything; `reading` turns all of it into one kind of error
+A broken file can make a library raise anything; `reading` converts all of it to one kind of error
 that names the file and says what to do.
 """
 
@@ -52,7 +52,7 @@ class FileView:
 
 @contextmanager
 def reading(file: str, what: str) -> Iterator[None]:
-    """Let nothing out of a reader but FileError, and errors about missing things and rights."""
+    """Convert errors of a reader to FileError, but not missing files, extras and permissions."""
     try:
         yield
     except (FileError, FileNotFoundError, PermissionError, ImportError):

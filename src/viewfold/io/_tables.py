@@ -100,7 +100,7 @@ def arrow_dtype(schema: pa.Schema, features: Sequence[str]) -> np.dtype[Any]:
 def arrow_batch(
     file: str, batch: Any, features: Sequence[str], dtype: np.dtype[Any], ids: str | None, row: int
 ) -> Batch:
-    """Turn an Arrow record batch, whose first row is number `row`, into ids and a matrix."""
+    """Return ids and matrix of an Arrow record batch, whose first row is number `row`."""
     at = [batch.schema.get_field_index(name) for name in features]
     rows = np.empty((batch.num_rows, len(at)), dtype)
     for j, column in enumerate(at):

@@ -1,7 +1,8 @@
 """Aggregates of ten samples or more: all that may be kept of a view.
 
-A fold may look at single samples; what is written to a file may not. Here are the pieces for that:
-groups of samples, and matrices with no more directions than a tenth of the samples.
+A fold may use single samples, but what is kept of a view may not depend on fewer than ten. So
+samples are put in groups of ten or more, and the rank of matrices is limited to a tenth of the
+samples.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from viewfold.core.state import FEWEST
 
 
 def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Join small neighbouring cells until each group has ten samples or more.
+    """Merge small neighbouring cells until each group has ten samples or more.
 
-    From the outside inwards, the cell that is farthest from the middle takes the nearest others
-    until they are enough (known as microaggregation, MDAV). Cells that are large enough stay alone.
+    Microaggregation (MDAV): the cell that is farthest from the mean takes the nearest others until
+    they have ten samples, and so on. Cells that are large enough stay alone.
 
     Parameters
     ----------

@@ -1,10 +1,9 @@
 """Balanced folding: viewfold's own method.
 
-Each view becomes a few features of energy n (see `encoders`), so that all views weigh the same,
-whenever they come. The consensus B holds the scores of everything folded so far. Where a sample
-lacks the view, its features are predicted from B; where it is new, its row of B is predicted from
-its features. The predictions are ridge regressions on the shared samples, and the new consensus the
-principal directions of both: sums over row blocks, small algebra, a map over row blocks.
+Each view becomes a few features F of energy ‖F‖² = n (see `encoders`), so that all views weigh the
+same. B is the consensus so far. If a sample lacks the view, its features are predicted from B; if
+it is new, its row of B is predicted from its features, by ridge regression on the shared samples.
+The new consensus holds the scores of [B, F] on its principal directions.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ AGREES = 0.02
 """A view agrees with a consensus that explains this share of its variance."""
 
 UNRELIABLE = 0.1
-"""What rows are multiplied with where nothing speaks for them."""
+"""The factor for views and directions that are not reliable."""
 
 
 def combine(
@@ -46,7 +45,7 @@ def combine(
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     state : State
         The state so far; without a view at first.
     view : View
@@ -82,9 +81,9 @@ def combine(
 
 
 def basis(engine: Engine, B: RowSet) -> Array:
-    """Return what makes the columns of a consensus orthogonal again that has lost some rows.
+    """Return the eigenvectors Q of BᵀB: the columns of B Q are orthogonal, also without some rows.
 
-    Were they left as they are, the products of the columns would tell the row that is gone.
+    Products of columns that are not orthogonal any more would tell the rows that are gone.
     """
     return eigenbasis(engine.reduce(gram, B))
 
@@ -104,14 +103,14 @@ def _refactor(
     B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
     F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
 
-    own_B, common, own_F = sums.about_the_mean()
-    agreement = ridge(own_B, common, own_F, sums.n).share if sums.n > 1 else None
+    BB, BF, FF = sums.centred()
+    agreement = ridge(BB, BF, FF, sums.n).share if sums.n > 1 else None
     reliable = Reliability.after([record.agreement for record in state.views[1:]], agreement)
     of_B, of_F = np.eye(q), np.eye(f)
     if not reliable.view:
         of_F *= UNRELIABLE
     if not reliable.consensus:
-        of_B = confirmed(ridge(own_F, common.T, own_B, sums.n), own_B)
+        of_B = damp_unexplained(ridge(FF, BF.T, BB, sums.n), BB)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(of_B, of_F)
@@ -153,12 +152,12 @@ def _scores(
 
 @dataclass(frozen=True)
 class Weights:
-    """What samples count, if there are groups that no view connects.
+    """The weights of samples, if there are groups that no view connects.
 
     Attributes
     ----------
     of_view : float
-        The weight of the view's samples, who are in one group now.
+        The weight of the samples of the view, which connects them to one group.
     absent : RowSet of shape (n_absent,)
         The weights of the samples that the view lacks.
     """
@@ -224,8 +223,8 @@ class Overlap:
             old = engine.reduce(weighted, absent, weights.absent)
         return cls(BB, BF, FF, total_B, total_F, old, new, alignment.n_shared)
 
-    def about_the_mean(self) -> tuple[Array, Array, Array]:
-        """Return BB, BF and FF about the mean: that all rows are alike is no agreement."""
+    def centred(self) -> tuple[Array, Array, Array]:
+        """Return BB, BF and FF of centred rows: a common mean is no agreement."""
         n = max(self.n, 1)
         return (
             self.BB - np.outer(self.total_B, self.total_B) / n,
@@ -236,17 +235,17 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Whom to rely on, given which views agreed with the consensus before them.
+    """Which of a view and the consensus is reliable, given the agreements of the views so far.
 
-    Noise agrees with nothing. Until two views have agreed nobody can say which of them is noise,
-    so all of them are relied on. When the first two agree, what the newer one does not explain of
-    a consensus of several views is unreliable; from then on, views that do not agree are. Views
-    that agree from the start are left alone.
+    A view of noise agrees with nothing. Until two views agree, it is not known which of them are
+    noise, and all count as reliable. When two agree for the first time, and there were others
+    before, the directions of the consensus that the newer view does not explain are unreliable.
+    From then on, views that do not agree are unreliable.
 
     Attributes
     ----------
     view, consensus : bool
-        Whether to rely on all of it.
+        Whether all of it is reliable.
     """
 
     view: bool
@@ -254,7 +253,7 @@ class Reliability:
 
     @classmethod
     def after(cls, earlier: list[float | None], agreement: float | None) -> Reliability:
-        """Judge a view from the agreements of the views between the first and it, and its own."""
+        """Decide from the agreement of a view, and those of the earlier views but the first."""
         confirmed = any(value is not None and value >= AGREES for value in earlier)
         agrees = agreement is not None and agreement >= AGREES
         return cls(
@@ -266,10 +265,10 @@ class Reliability:
 def weights_of_groups(
     engine: Engine, state: State, alignment: Alignment, F: RowSet
 ) -> Weights | None:
-    """Return weights that give the same to all groups of samples, None for a single group.
+    """Return weights that give all groups of samples the same energy, None for a single group.
 
-    Groups that no view connects share the columns of the consensus. As they are, one with many
-    samples, or with many views, would leave nothing to the others.
+    Groups that no view connects share the columns of the consensus. Without weights, a group with
+    many samples or many views would take all of them.
     """
     before = unconnected_groups(engine, state.seen, state.views)
     if before is None and alignment.n_shared:
@@ -309,14 +308,14 @@ def _squared_lengths(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float64)
 
 
-def confirmed(explanation: Regression, own: Array) -> Array:
-    """Return what rows are multiplied with to damp the directions that nothing explains.
+def damp_unexplained(explanation: Regression, products: Array) -> Array:
+    """Return the matrix that damps the directions of B that a regression on F does not explain.
 
-    Directions in which none of the shared samples lies (`own` are their products) stay as they are:
-    they are those of samples about which the view says nothing.
+    Directions in which the shared samples have no energy (`products` is their BᵀB) stay as they
+    are: they belong to samples about which the view says nothing.
     """
     basis = explanation.basis
-    energy = np.einsum("ij,ij->j", basis, own @ basis)
+    energy = np.einsum("ij,ij->j", basis, products @ basis)
     factor = np.clip(explanation.explained / AGREES, UNRELIABLE, 1)
     factor[energy <= 1e-9 * energy.max()] = 1
     return np.asarray((basis * factor) @ basis.T)

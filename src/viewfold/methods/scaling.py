@@ -1,8 +1,8 @@
-"""Standardise a view without touching it.
+"""Standardise a view without a copy of it.
 
-A standardised view is ``(X − mean) · weight``. Here it exists only as its parts: sums over X are
-turned into sums over the standardised view afterwards, so that a view is never copied, a sparse one
-stays sparse, and the mean and the products of a fold come from the same pass over the data.
+A standardised view is ``(X − mean) · weight``. It is never computed: sums over X are corrected
+afterwards to be sums over the standardised view. So a sparse view stays sparse, and the mean and
+the products that a fold needs come from the same pass over the data.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Affine:
 @part("text", axes={"idf": "d"})
 @dataclass(frozen=True)
 class Text:
-    """Rows of word counts or weights as latent semantic analysis takes them: of unit length.
+    """Scale rows of word counts or weights to unit length, as latent semantic analysis does.
 
     Attributes
     ----------
@@ -86,30 +86,30 @@ class Text:
         return (block * factor[:, None]).astype(block.dtype, copy=False)
 
     def kept(self, n: int) -> Text:
-        """Return what may be kept of n samples: whether ten or fewer have a word is not told."""
+        """Return what may be kept of n samples: words in ten rows or fewer get the same idf."""
         if self.idf is None:
             return self
         return Text(np.minimum(self.idf, idf(n, FEWEST)))
 
 
 DOCUMENTS = 10_000
-"""How many rows tell how rare a word is."""
+"""How many rows document frequencies are counted in, at most."""
 
 
 def idf(n: int, rows_with: Array | int) -> Array:
-    """Return how much a word counts that some of n rows have."""
+    """Return the inverse document frequency of words: log((1 + n) / (1 + rows_with)) + 1."""
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
 @part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True)
 class Scaling:
-    """The map x → (x − shift − mean) · weight, where blocks come with the shift already taken off.
+    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest.
 
     Attributes
     ----------
     shift : ndarray of shape (n_features,) or None
-        Taken off every dense block when it is read; see `choose_shift`.
+        Subtracted from every dense block when it is read; see `choose_shift`.
     mean, weight : ndarray of shape (n_features,)
         The rest of the standardisation.
     text : Text or None
@@ -122,34 +122,34 @@ class Scaling:
     text: Text | None = None
 
     def read(self, block: Matrix) -> Matrix:
-        """Return what the standardisation starts from: a raw block without the shift."""
+        """Return a raw block without the shift, or scaled as text."""
         if self.text is not None:
             return self.text(block)
         return block if self.shift is None else block - self.shift.astype(block.dtype)
 
     def kept(self, n: int) -> Scaling:
-        """Return what may be kept of n samples: the shift is the mean of a few of them."""
+        """Return what may be kept of n samples: the shift alone is the mean of a few of them."""
         text = None if self.text is None else self.text.kept(n)
         if self.shift is None:
             return replace(self, text=text)
         return Scaling(self.shift + self.mean, np.zeros_like(self.mean), self.weight, text)
 
     def times(self, H: Array) -> Affine:
-        """Return what multiplies standardised rows with H, for blocks that went through `read`."""
+        """Return the map from blocks that went through `read` to (standardised rows) · H."""
         weights = self.weight[:, None] * H
         return Affine(weights, -(self.mean @ weights))
 
     def times_raw(self, H: Array) -> Affine:
-        """Return the same for raw blocks, where that is an affine map."""
+        """Return the same map from raw blocks, for scalings that are affine (no text)."""
         inner = self.times(H)
         if self.shift is None:
             return inner
         return Affine(inner.weights, inner.offset - self.shift @ inner.weights)
 
     def projection(self, directions: Array, *, single: bool = False) -> Projection:
-        """Return what projects raw blocks on some directions, after scaling them.
+        """Return the map from raw blocks to scores on some directions, after scaling.
 
-        Single precision takes half the memory, where it can hold the numbers.
+        `single` stores it in single precision, unless that loses too much.
         """
         affine = self.times(directions)
         weights, offset = affine.weights, affine.offset
@@ -157,7 +157,8 @@ class Scaling:
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = weights.astype(np.float32)
                 error = np.abs(rounded - weights).max(axis=1)
-            if (error <= 1e-6 * np.abs(weights).max(axis=1)).all():
+            # A feature's values are of the size of 1 / weight.
+            if (error <= 1e-6 * self.weight * np.abs(directions).max()).all():
                 weights, offset = rounded, -(self.mean @ rounded.astype(np.float64))
         return Projection(self.text, self.shift, weights, offset)
 
@@ -170,11 +171,11 @@ class Projection:
     Attributes
     ----------
     text : Text or None
-        How rows are scaled before.
+        How rows are scaled first.
     shift : ndarray of shape (n_features,) or None
-        What is taken off them, if that has to be done first.
+        Subtracted first, if the features are far from zero; see `choose_shift`.
     weights : ndarray of shape (n_features, n_directions)
-        What they are multiplied with.
+        Scaling and directions in one matrix.
     offset : ndarray of shape (n_directions,)
         What is added.
     """
@@ -219,7 +220,7 @@ class Products:
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
-    """Return what to take off dense features before squaring them, None if there is no need.
+    """Return what to subtract from dense features before squaring them, None if not needed.
 
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
@@ -268,7 +269,7 @@ def survey(
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     rows : RowSet
         The view.
     partner : callable, optional

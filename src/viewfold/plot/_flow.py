@@ -71,9 +71,9 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
             ends = (float(start[a, b]), float(stop[a, b]))
             _ribbon(ax, fold, ends, float(flow[a, b]), (names[a], names[b]))
     ax.set(xlim=(-0.35, n_folds - 0.65), ylim=(n + gap * len(names), -gap), yticks=[])
-    turned: dict[str, Any] = {"rotation": 30, "ha": "right"} if n_folds > 7 else {}
+    rotated: dict[str, Any] = {"rotation": 30, "ha": "right"} if n_folds > 7 else {}
     called = [shorten(record.name, 16) for record in model.views_]
-    ax.set_xticks(range(n_folds), called, parse_math=False, **turned)
+    ax.set_xticks(range(n_folds), called, parse_math=False, **rotated)
     ax.set_xlabel("clusters after each view was folded")
     ax.tick_params(bottom=False)
     ax.spines[:].set_visible(False)

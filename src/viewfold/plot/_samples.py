@@ -119,8 +119,16 @@ def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
         )
         bar.set(gid=f"cluster{c}.size", linewidth=0.6 if len(sizes) <= MANY else 0)
         if len(sizes) <= 20:
-            turn = 90 if len(sizes) > 12 else 0
-            annotate(ax, (c, size), short(size), offset=(0, 3), ha="center", va="bottom", turn=turn)
+            angle = 90 if len(sizes) > 12 else 0
+            annotate(
+                ax,
+                (c, size),
+                short(size),
+                offset=(0, 3),
+                ha="center",
+                va="bottom",
+                rotation=angle,
+            )
     ax.margins(y=0.16 if 12 < len(sizes) <= 20 else 0.1)
     ax.set_ylabel("samples")
     ax.yaxis.set_major_formatter(lambda value, _: short(value))

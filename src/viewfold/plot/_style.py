@@ -77,7 +77,7 @@ def annotate(
     offset: tuple[float, float],
     ha: str,
     va: str,
-    turn: float = 0,
+    rotation: float = 0,
     size: float = 8,
 ) -> None:
     """Write something small at some points' distance from a place."""
@@ -88,7 +88,7 @@ def annotate(
         textcoords="offset points",
         ha=ha,
         va=va,
-        rotation=turn,
+        rotation=rotation,
         fontsize=size,
     )
 

@@ -1,4 +1,4 @@
-"""Whether what was read is a state that viewfold could have written.
+"""Check that what was read is a state that viewfold could have written.
 
 Everything later code relies on is checked once, here: ids that differ, labels within range, numbers
 that are finite, shapes that fit each other. Nothing is imported that clusters or folds.
@@ -77,7 +77,7 @@ def checked(batches: Iterable[pa.RecordBatch], n_views: int) -> Iterator[pa.Reco
 
 
 def check_views(views: pa.Table, *, empty: bool) -> None:
-    """Refuse records of views that nobody could have folded."""
+    """Refuse records of views that no fold could have written."""
     names, folds = views["name"].to_pylist(), views["fold"].to_pylist()
     if folds != list(range(1, len(folds) + 1)) or bool(folds) == empty:
         raise UnreadableError("its views are not numbered 1, 2, …")
@@ -227,7 +227,7 @@ def _fits(arrays: Mapping[str, Any]) -> bool:
 
 
 def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
-    """Yield what is wrong with an encoder or a part of it; learn the lengths of axes on the way."""
+    """Yield what is wrong with an encoder or a part of it; `axes` collects the lengths of axes."""
     if part is None:
         return
     from viewfold.core.parts import axes_of, tag_of

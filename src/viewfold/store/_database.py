@@ -1,4 +1,4 @@
-"""Open a DuckDB file that nobody vouches for, and say in one way what is wrong with it.
+"""Open an untrusted DuckDB file, and say in one way what is wrong with it.
 
 A connection can reach one file only, has limits on memory and time, and every error that DuckDB,
 Arrow or the system raise about the file leaves here as one of viewfold's.
@@ -149,7 +149,7 @@ def check_is_ours(path: Path) -> None:
 
 @contextmanager
 def understood(path: Path, late: threading.Event | None) -> Iterator[None]:
-    """Turn whatever a file leads to into one of viewfold's errors.
+    """Convert every exception about a file into one of viewfold's errors.
 
     Parameters
     ----------

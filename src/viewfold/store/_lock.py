@@ -1,8 +1,8 @@
 """Writers of one file take turns, first come, first served.
 
 A writer takes the next number and locks that byte of a lock file beside the state; it is its turn
-when nobody holds a lower one. The system lets go of the bytes of a process that ends. Who lost the
-lock file, or finds that the state is not the one that was there at the start, must not write.
+when nobody holds a lower one. The system releases the locks of a process that ends. A writer that
+lost the lock file, or finds that the state is not the one from the start, must not write.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _turns: dict[tuple[Path, int], Turn] = {}
 
 
 def _forget() -> None:
-    """Begin anew in a process that was forked: turns are not inherited."""
+    """Start without turns in a process that was forked: they are not inherited."""
     global _threads
     _threads = threading.Condition()
     for turn in _turns.values():

@@ -15,7 +15,7 @@ import pandas as pd
 
 from viewfold.core.log import FINAL, noted
 from viewfold.core.state import State
-from viewfold.core.transitions import leave
+from viewfold.core.transitions import keep_samples
 from viewfold.engine import current_engine
 from viewfold.errors import StateFileError
 from viewfold.registry import METHODS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def load(path: str | os.PathLike[str]) -> FoldingEstimator:
-    """Return the model that a ``.vf`` file holds, as if it had never been away.
+    """Return the model that a ``.vf`` file holds; it goes on exactly as the one that was saved.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def edit(
 def undo(
     path: str | os.PathLike[str], *, entry: int | None = None, wait: float = 60
 ) -> FoldingEstimator:
-    """Return a ``.vf`` file to the state before the last change. The log stays, and says so.
+    """Return a ``.vf`` file to the state before the last change; the log gets an entry for it.
 
     Parameters
     ----------
@@ -173,13 +173,13 @@ def model_of(state: State) -> FoldingEstimator:
 
 
 def state_of(model: FoldingEstimator) -> State:
-    """Return what a file is to hold."""
+    """Return the state of a model as a file holds it."""
     state = replace(model._now, method=type(model).__name__, params=model.get_params())
     return state if model.keep_encoders else _private(state)
 
 
 def _following(before: State, model: FoldingEstimator) -> State:
-    """Return what a model is now, with a log that goes on from the one before."""
+    """Return the state of a model, with a log that continues the one before."""
     after = state_of(model)
     if after.views and after.log[: len(before.log)] != before.log:
         after = after.after(before.log)  # `fit` begins a new one
@@ -189,7 +189,7 @@ def _following(before: State, model: FoldingEstimator) -> State:
 
 
 def _settings(state: State) -> dict[str, Any]:
-    """Return the parameters; a RandomState goes on by itself, which is no change of it."""
+    """Return the parameters for comparison: the position of a RandomState does not count."""
     return {
         name: np.random.RandomState if isinstance(value, np.random.RandomState) else value
         for name, value in state.params.items()
@@ -197,7 +197,7 @@ def _settings(state: State) -> dict[str, Any]:
 
 
 def _to_return_to(path: str | os.PathLike[str], before: State, after: State) -> State | None:
-    """Return the state that undo is to return to: no sample is in it that was forgotten."""
+    """Return the state that undo will return to, without samples that were forgotten."""
     gone = _gone(before, after)
     if any(event.what != FINAL for event in after.log[len(before.log) :]):
         return _without(before, gone)
@@ -215,7 +215,7 @@ def _to_return_to(path: str | os.PathLike[str], before: State, after: State) -> 
 
 
 def _gone(old: State, new: State) -> pd.Index:
-    """Return the samples that were forgotten, also if they came again."""
+    """Return the samples that were forgotten, also those that were added again afterwards."""
     if not old.views or not new.views:
         return pd.Index([])
     ids, kept = pd.Index(old.ids), pd.Index(new.ids)
@@ -225,7 +225,7 @@ def _gone(old: State, new: State) -> pd.Index:
 
 
 def _private(state: State) -> State:
-    """Return a state without encoders, to which no fold adds one."""
+    """Return a state without encoders, and with keep_encoders=False for later folds."""
     state = replace(state, params={**state.params, "keep_encoders": False})
     return state.without_encoders()
 
@@ -239,4 +239,4 @@ def _without(state: State, gone: pd.Index) -> State | None:
         return None
     engine = current_engine()
     with engine.session():
-        return leave(engine, state, kept, model_of(state)._method())
+        return keep_samples(engine, state, kept, model_of(state)._method())

@@ -166,7 +166,7 @@ def log(path: StrPath) -> Log:
 
 
 def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
-    """Return where one sample was after every fold since it came; nothing of an unknown one."""
+    """Return the clusters of one sample after every fold since it came; none if it is unknown."""
     with opened(path, "id", "added", "views_seen", "history") as (db, meta):
         # A number and a text that look the same are two samples: the text is meant.
         which = "ORDER BY id_is_int LIMIT 1" if _mixed(meta) else ""

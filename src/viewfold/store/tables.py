@@ -1,8 +1,8 @@
 """A model's state as tables, and back: what a ``.vf`` file holds, without the file.
 
 The tables are Arrow's: ``meta``, ``views``, ``samples``, ``arrays`` and ``log``, as docs/format.md
-describes them. Digests of all of them tell whether anybody else has changed one. What models are
-made of is imported where one is made: commands that read a table need none.
+describes them. Digests of all of them tell whether another program has changed one. The classes of
+models are imported only where a model is made: commands that read a table do not need them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 CHANGED = "its content was damaged, or changed by another program"
 
 ARRAY = ("array", 1)
-"""The tag of arrays; see `viewfold.core.parts` for those of everything that has parts."""
+"""The tag of arrays; `viewfold.core.parts` has the tags of what consists of parts."""
+
+
+MAP = "turn"
+"""What files call the linear map of a fold; the format keeps this name for ever."""
 
 
 # -- from a state to tables
@@ -142,7 +146,7 @@ def _arrays(state: State) -> pa.Table:
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
     for i, linear_map in enumerate(state.maps):
-        parts |= take_apart(linear_map, f"turn/{i + 1}")
+        parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
     columns = {
         "name": pa.string(),
         "type": pa.string(),
@@ -372,7 +376,7 @@ def _state(
         added=samples["added"],
         views=tuple(records),
         # Earlier files know no maps: their encoders are of the present consensus.
-        maps=tuple(cast("Array | None", parts.get(f"turn/{i + 1}")) for i in range(len(records))),
+        maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
         clusters=Clusters(
             cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),

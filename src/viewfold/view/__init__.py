@@ -1,7 +1,7 @@
 """Views: sample ids, a matrix with a row for each of them, and a name.
 
 Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error that says what is
-wrong and what to do. Nothing behind this door sees a file, a DataFrame, a NaN or a duplicate id.
+wrong and what to do. Later code sees no file, DataFrame, NaN or duplicate id.
 """
 
 from viewfold.view._cells import LARGEST, LARGEST_SINGLE, without_absent

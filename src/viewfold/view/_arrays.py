@@ -1,7 +1,7 @@
-"""What users hold as rows becomes a matrix, and nothing gets lost on the way.
+"""Rows that users pass become a matrix, and no label is lost.
 
-An object that has labels of its own, or that is a plan and not yet data, would turn into an array
-too, and its labels would be gone. Only what is listed here is taken.
+An object that has labels of its own, or that is lazy, could be converted to an array, but without
+its labels. Only the types that are listed here are accepted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold._types import Array, Matrix
+from viewfold._types import Array, Matrix, as_python
 
 _OWN_LABELS_OR_LAZY = ("index", "columns", "coords", "compute", "collect", "mask", "schema")
 _UNDERSTOOD = (
@@ -44,7 +44,7 @@ def as_matrix(X: Any, label: str) -> Matrix:
 
 
 def _csr(X: Any, label: str) -> Matrix:
-    """Return a CSR array after a look at its indices: compiled code would trust wrong ones."""
+    """Return a CSR array after a check of its indices: compiled code does not check them."""
     if X.format in ("csr", "csc", "bsr"):
         try:
             X = type(X)(X)  # the arrays are shared, but a check may trim them
@@ -55,7 +55,7 @@ def _csr(X: Any, label: str) -> Matrix:
 
 
 def _array(X: Any, label: str) -> Array:
-    """Return rows as an array, if they are nothing but that: no labels are lost, no plan is run."""
+    """Return rows as an array; refuse objects with labels of their own, and lazy ones."""
     if type(X) in (np.ndarray, np.memmap):
         return X  # type: ignore[no-any-return]
     bare = hasattr(X, "__array__") and not any(hasattr(X, own) for own in _OWN_LABELS_OR_LAZY)
@@ -77,12 +77,12 @@ def _way_from(X: Any) -> str:
 
 
 def _numbers(X: Array, label: str) -> Array:
-    """Objects that are numbers after all, as float64."""
+    """Return objects or texts that are numbers as float64."""
     try:
         return X.astype(np.float64)
     except (TypeError, ValueError):
         row, column = next(cell for cell in np.ndindex(*X.shape) if not _is_number(X[cell]))
-        value = X[row, column]
+        value = as_python(X[row, column])
         error = ValueError if isinstance(value, str) else TypeError
         raise error(
             f"{label}, row {row}, column {column}: a cell must be a number (an argument "

@@ -1,4 +1,4 @@
-"""The look at all cells of a view: what cannot be computed with is refused, once and for all.
+"""The check of all cells of a view, made once: values that cannot be computed with are refused.
 
 Absent samples (rows of NaN) are left out here; every other NaN, inf and number that is too large to
 be squared is an error with its row, id and column.
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from viewfold._types import Array, Matrix
+from viewfold._types import Array, Matrix, as_python
 from viewfold.engine import LocalEngine, Rows
 from viewfold.ids import is_called_id, look_like_ids
 from viewfold.view._view import View, called
@@ -109,6 +109,6 @@ def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:
             "every column."
         )
     return ValueError(
-        f"{called(view.name, view.file)} contains {shown} in row {row} (id {view.ids[row]!r}), "
-        f"column {which}. {said}"
+        f"{called(view.name, view.file)} contains {shown} in row {row} "
+        f"(id {as_python(view.ids[row])!r}), column {which}. {said}"
     )

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from viewfold import io
 from viewfold._choice import which_view
-from viewfold._types import IdsLike, ViewLike, ViewsLike
+from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids
 from viewfold.view._cells import check_no_id_column, without_absent
@@ -60,9 +60,10 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
 
 
 def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
-    """Do what `as_view` does, short of looking at the cells."""
+    """Do what `as_view` does, without the check of the cells."""
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"The name of a view is a text, got {name!r} ({type(name).__name__}).")
+        kind = type(name).__name__
+        raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
     if isinstance(X, View):
         if ids is not None and ids is not False:
             raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")

@@ -1,4 +1,4 @@
-"""What users hold, taken apart: sample ids, a matrix and the names of its columns."""
+"""Ids, matrix and column names of what users pass: arrays, tables, AnnData, files, batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Parts: TypeAlias = tuple[Any, Matrix, tuple[str, ...] | None]  # ids or None, ma
 
 
 def of_object(X: Any, ids: Any, label: str) -> Parts:
-    """Take apart what is held in memory."""
+    """Return ids, matrix and column names of an object in memory."""
     if is_anndata(X):
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
@@ -34,7 +34,7 @@ def of_object(X: Any, ids: Any, label: str) -> Parts:
 
 
 def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
-    """Take apart what a reader gives."""
+    """Return ids, matrix and column names of what a reader returns."""
     if isinstance(source.rows, Iterator):
         spool = Spool()
         batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows

@@ -12,7 +12,7 @@ from viewfold.engine import Rows
 
 @dataclass(frozen=True)
 class View:
-    """A view: who is in it and what it says about them.
+    """A view: sample ids, and a row of features for each of them.
 
     Use `as_view` to make one; it checks what this class takes for granted.
 
@@ -32,7 +32,7 @@ class View:
     file : str or None
         The path it was read from; errors name it.
     checked : bool
-        Whether its cells were looked at: what is checked once is not checked again.
+        Whether its cells were checked, which is done once.
     """
 
     ids: Ids

@@ -1,4 +1,4 @@
-"""How a view becomes a few features of balanced energy, and what is kept of it for new rows."""
+"""Encoders: a view becomes a few features of balanced energy, and so do rows that come later."""
 
 from viewfold.methods.encoders.directions import ScaleRule, scale_of
 from viewfold.methods.encoders.features import (

@@ -19,7 +19,7 @@ from viewfold.view._view import View
 ScaleRule = Literal["auto", "zscore", "l2", "tfidf"] | None
 
 WIDEST_GRAM = 2048
-"""A view with more features gets its principal directions from a sample instead of all of XᵀX."""
+"""A view with more features gets its principal directions from a sample of rows, not from XᵀX."""
 
 
 def principal_directions(
@@ -45,7 +45,7 @@ def principal_directions(
 
 
 def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
-    """Tell from some rows what a view is: dense, word counts, or other sparse weights.
+    """Return how to scale a view, from some rows: dense, word counts, or other sparse weights.
 
     Examples
     --------
@@ -73,8 +73,8 @@ def _of_wide(
 ) -> tuple[Scaling, Array, Array]:
     """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X.
 
-    Those of a sample, ten rows for each, come from the products of its rows. If there are more
-    rows, one product of XᵀX with them tells its leading part (Nyström's method).
+    First the eigenvectors of a sample, ten rows for each of them, from the products of its rows. If
+    there are more rows, one product of XᵀX with these improves them (Nyström's method).
     """
     rows, n = view.rows, view.shape[0]
     if n <= 10 * most:
@@ -110,7 +110,7 @@ def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
 
 
 def _idf(engine: Engine, view: View, seed: tuple[int, ...]) -> Array:
-    """Return how much a word counts that few rows have."""
+    """Return the inverse document frequency of each word, from a sample of rows."""
     drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
     rows_with = engine.reduce(
         lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),

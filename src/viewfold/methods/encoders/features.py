@@ -1,10 +1,9 @@
-"""Turn a view into a few balanced features, and remember how.
+"""Features of a view, and an encoder that computes them for new rows.
 
-`learn` projects a view on its principal directions and describes every sample twice: by those
-directions (linear) and by its place in a graph of landmarks (curved). Both have the same total
-energy, so that no view and no description outweighs another. What is remembered is a
-`FeatureEncoder`: small matrices that do nearly the same with rows that were never seen, and that
-hold no single sample, but aggregates of ten or more.
+`learn` projects a view on its principal directions and describes every sample twice: by scores on
+those directions (linear) and by its place in a graph of landmarks (nonlinear). Both parts have the
+same total energy, so that no view and no part outweighs another. The `FeatureEncoder` gives nearly
+the same features for new rows; it holds aggregates of ten samples or more, and no single one.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from viewfold.methods.encoders.landmarks import Landmarks, connect, place
 from viewfold.methods.scaling import Projection, Scaling, says_nothing
 from viewfold.view._view import View
 
-Kind = Literal["linear", "landmarks", "mix"]
+EncoderKind = Literal["linear", "landmarks", "mix"]
 
 LINEAR_POWER = 0.5
-"""Scores are U S^½ rather than U S: weaker directions may speak up."""
+"""Scores are U S^½ rather than U S: weaker directions count more."""
 
 LANDMARKS = (400, 1000)
-"""A landmark for every twenty samples, but at least so many, or two for each direction that is
-used, and otherwise at most so many."""
+"""There is a landmark for every twenty samples, but at least 400 (or two for each direction that is
+used, if that is more) and otherwise at most 1000."""
 
 RIDGE = 1e-3
 """Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well."""
@@ -44,7 +43,7 @@ GRAPH_DIRECTIONS = 100
 
 
 class Learner(Protocol):
-    """What learns features of a view, and an encoder that gives nearly the same for other rows."""
+    """A function that learns features of a view, and an encoder for other rows of it."""
 
     def __call__(
         self,
@@ -70,9 +69,9 @@ class FeatureEncoder:
     linear : ndarray
         Factors of the leading scores; empty if they are not used.
     landmarks : Landmarks or None
-        The curved description, if it is used.
+        The nonlinear description, if it is used.
     factor : ndarray of shape (n_linear + n_coordinates,)
-        What balances the two descriptions.
+        Gives the two descriptions the same energy.
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
     """
@@ -106,7 +105,7 @@ def encoder_1(
     factor: Array,
     output: Array,
 ) -> FeatureEncoder:
-    """Return an encoder of files that kept scaling and directions, which are one matrix now."""
+    """Return an encoder from its parts of version 1: scaling and directions, now one projection."""
     return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
 
 
@@ -125,7 +124,7 @@ def learn(
     view: View,
     n_components: int,
     *,
-    kind: Kind,
+    kind: EncoderKind,
     scale: ScaleRule,
     seed: tuple[int, ...],
 ) -> tuple[FeatureEncoder, RowSet]:
@@ -134,7 +133,7 @@ def learn(
     Parameters
     ----------
     engine : Engine
-        Where rows are.
+        Computes with the rows.
     view : View
         The view; two passes are made over it.
     n_components : int
@@ -144,13 +143,13 @@ def learn(
     scale : {"auto", "zscore", "l2", "tfidf", None}
         How rows are scaled; "auto" looks at what the view is.
     seed : tuple of int
-        Seed of the draws. No two views of a model may have the same: were the same samples drawn
-        from every view, views of noise would agree on who was.
+        Seed of the draws, another for each view of a model: if the same samples were drawn from all
+        views, views of noise would seem to agree.
 
     Returns
     -------
     encoder : FeatureEncoder
-        What may be kept of the view: it gives nearly these features.
+        Gives nearly these features; holds what may be kept of the view.
     features : RowSet of shape (n_samples, n_linear + n_coordinates)
         The features of the view's samples, of total energy n_samples.
     """
@@ -166,7 +165,7 @@ def learn(
         scores = engine.map(project, view.rows)
         features, factor = _balanced(engine, scores, None, linear, None)
         learned = Learned(scaling, directions, linear, None, factor)
-        if n // FEWEST >= linear.size:  # nothing is blurred
+        if n // FEWEST >= linear.size:  # nothing is left out
             return learned.kept(n, None, None), features
         some = engine.collect(scores), engine.collect(features)
         return learned.kept(n, *some), features
@@ -190,7 +189,7 @@ def learn(
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from a view, of which not everything may be kept.
+    """What was learned from a view; `kept` returns the part of it that may be stored.
 
     Attributes
     ----------
@@ -209,8 +208,8 @@ class Learned:
     def kept(self, n: int, scores: Array | None, features: Array | None) -> FeatureEncoder:
         """Return what may be kept of an encoder that was learned from n samples.
 
-        Directions are at most a tenth of the samples. A regression on samples whose scores and
-        features are at hand makes up for what that and coarser landmarks blur.
+        There are at most n / 10 directions. A ridge regression on samples with known scores and
+        features corrects the error that this and coarser landmarks make.
         """
         most, split = max(n // FEWEST, 1), self.linear.size
         landmarks = self.landmarks
@@ -239,7 +238,7 @@ def _balanced(
     linear: Array,
     landmarks: Landmarks | None,
 ) -> tuple[RowSet, Array]:
-    """Return features in which each description has an equal share of the energy n, and factors."""
+    """Return features in which both descriptions have the same energy, and the factors."""
     n, split = scores.shape[0], linear.size
     width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
 

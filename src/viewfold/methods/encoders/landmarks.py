@@ -1,4 +1,4 @@
-"""A graph that joins samples to landmarks, and the coordinates of a spectral embedding in it."""
+"""A graph that connects samples with landmarks, and the coordinates of its spectral embedding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRAPH_POWER = 2.0
 """Coordinates among landmarks are U S²: smoothed over the graph twice."""
 
 NEIGHBOURS = 8
-"""A sample is joined to so many landmarks."""
+"""A sample is connected with so many landmarks."""
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
@@ -34,7 +34,7 @@ class Landmarks:
     cosine : bool
         Whether angles count (text) or distances.
     coordinates : ndarray of shape (n_landmarks, n_coordinates)
-        What a sample inherits from its landmarks.
+        A sample has the weighted mean of those of its landmarks.
     """
 
     points: Array
@@ -42,7 +42,7 @@ class Landmarks:
     coordinates: Array
 
     def graph(self, scores: Array) -> Matrix:
-        """Join every row to its nearest landmarks, the nearer the stronger; rows sum to 1."""
+        """Return the weights of the nearest landmarks of each row, which sum to 1."""
         return graph_of(scores, self.points, self.cosine)
 
 
@@ -52,7 +52,7 @@ def comparable(scores: Array, cosine: bool) -> Array:
 
 
 def graph_of(scores: Array, points: Array, cosine: bool) -> Matrix:
-    """Join rows to landmarks, a few rows at a time: their distances should fit a cache."""
+    """Return the weights of landmarks, a few rows at a time: their distances should fit a cache."""
     rows = comparable(scores, cosine)
     parts = [_weights(rows[i : i + 500], points) for i in range(0, max(len(rows), 1), 500)]
     return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
@@ -95,18 +95,18 @@ def connect(
     n_scores: int,
     n_coordinates: int,
 ) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
-    """Join samples to landmarks, and give landmarks their coordinates in that graph, in one pass.
+    """Connect samples with landmarks, and embed landmarks by that graph, in one pass over the data.
 
     Returns
     -------
     landmarks, kept : Landmarks
-        As they are, and as they may be kept: means of ten samples or more.
+        Those of the fold, and those that may be kept: means of ten samples or more.
     scores, graph : RowSet
         The leading scores of the samples, and their edges: all that their features are made of,
         and much less than the view.
     """
 
-    def join(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
+    def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
         scores = project(block)
         graph = graph_of(scores, points, cosine)
         own = nearest_of(graph)
@@ -114,7 +114,7 @@ def connect(
         sums = (graph.T @ graph).toarray(), graph.sum(axis=0), total
         return (scores[:, :n_scores], graph, own), sums
 
-    (scores, graph, own), (affinity, degree, total) = engine.map(join, rows, sums=True)
+    (scores, graph, own), (affinity, degree, total) = engine.map(edges, rows, sums=True)
     landmarks = Landmarks(points, cosine, _coordinates(affinity, degree, n_coordinates))
     return landmarks, _coarse(engine, landmarks, total, own, graph), scores, graph
 
@@ -122,9 +122,9 @@ def connect(
 def _coarse(
     engine: Engine, landmarks: Landmarks, total: Array, own: RowSet, graph: RowSet
 ) -> Landmarks:
-    """Return landmarks that are means of ten samples or more, as their coordinates are.
+    """Return landmarks that are means of ten samples or more, with coordinates that are such means.
 
-    Known are the sum of the samples that are nearest to each landmark, and whose `own` it is.
+    `own` is the nearest landmark of each sample, `total` the sum of the samples of each landmark.
     """
     size = engine.reduce(lambda block: np.bincount(block, minlength=len(total)), own)
     group = groups_of_ten(total, size.astype(np.intp))
@@ -140,7 +140,7 @@ def _coarse(
 
 
 def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
-    """Return what samples inherit from landmarks; the affinity between these is used up."""
+    """Return C such that (graph) C is U S² up to a factor; `affinity` is overwritten."""
     factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     affinity *= factor[:, None]
     affinity *= factor
