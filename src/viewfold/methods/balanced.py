@@ -45,14 +45,8 @@ def combine(
 
     Parameters
     ----------
-    engine : Engine
-        Where rows are.
-    state : State
-        The state so far; without a view at first.
-    view : View
-        The view.
-    alignment : Alignment
-        Where the samples of both stand in their union.
+    engine, state, view, alignment
+        See `viewfold.core.method.Method.combine`.
     n_components : int
         The most columns that the consensus may have.
     learn : Learner
