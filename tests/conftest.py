@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_sets import folder, package  # noqa: F401
 from hypothesis import settings
 
 settings.register_profile("viewfold", deadline=None)  # the first example imports things

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from conftest import SHARED
 
-from viewfold.bench import _figures, published, show
+from viewfold.bench import _figures, _sheets, _tables, methods, published, show
 from viewfold.bench.results import Cell, Outcome, Results, as_setting
 
 if TYPE_CHECKING:
@@ -108,6 +108,27 @@ def test_published_numbers_come_with_their_place() -> None:
     row = incomplete.query("dataset == 'proteinFold' and method == 'PVC' and metric == 'F'").iloc[0]
     assert (row["value"], row["std"]) == (9.79, 1.87)  # the source has a blank inside the number
     assert row["source"] == "incomlete_result: F, proteinFold; PVC"
+
+
+@pytest.mark.parametrize("experiment", ["complete", "incomplete"])
+def test_every_method_of_the_paper_has_its_numbers_beside_what_is_found(
+    experiment: str, tmp_path: Path
+) -> None:
+    theirs = published.table(experiment)
+    ours = {_tables.key(name): name for name in methods.names()}
+    with Results(tmp_path, write=True) as database:
+        for name in theirs["method"].unique():
+            for ratio in (0.1, 0.2, 0.3, 0.4, 0.5) if experiment == "incomplete" else (0.0,):
+                cell = Cell(experiment, "Wiki", ours[_tables.key(name)], ratio)
+                database.add(cell, Outcome(scores={m: [1.0, 3.0] for m in METRICS}))
+    found = show.tables(tmp_path)[experiment]
+    assert len(found) == len(METRICS) * theirs["method"].nunique()
+    assert (found["mean"] == 2).all()
+    assert (found["max"] == 3).all()
+    assert (found["published"].notna() | (found["published_note"] != "")).all()
+    expected = theirs[theirs["dataset"] == "Wiki"]["value"].dropna()
+    assert sorted(found["published"].dropna()) == sorted(expected)
+    assert np.allclose((3 - found["published"] - found["difference"]).dropna(), 0)
 
 
 def test_what_the_paper_shows_only_as_a_picture_is_an_error() -> None:
@@ -378,6 +399,12 @@ def test_what_stands_in_the_database_cannot_break_the_page(tmp_path: Path) -> No
     assert "x_y%/z" in texts["results.md"]
 
 
+def test_names_that_begin_with_a_digit_are_not_set_like_numbers() -> None:
+    numbers = ["3", "78.1 ± 2.0", "85.30 (−2.59)", "2 of 20", "61.2–70.1", "30 %", "–", "1,000"]
+    assert all(_sheets.Cell(text).numeric for text in numbers)
+    assert not any(_sheets.Cell(text).numeric for text in ["3sources", "100leaves", "time"])
+
+
 def test_an_unknown_format_is_an_error(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"no format 'docx'. Known are: html, md"):
         show.write(folder, ["html", "docx"])
@@ -431,9 +458,26 @@ def test_slopes_are_in_the_legend_and_ends_are_marked(drawn: dict[str, Figure]) 
     slope = next(float(label.split()[-1]) for label in labels if label.startswith("ViewFold"))
     assert slope == pytest.approx(1, abs=0.1)
     assert [text.get_text() for text in time.texts] == ["out of memory"] * 2
-    (bars,) = drawn["time"].axes
-    assert [text.get_text() for text in bars.texts] == ["out of memory"]
-    assert bars.get_yscale() == "log"
+    panels = drawn["time"].axes
+    assert [panel.get_title() for panel in panels] == list(SETS)
+    assert [[t.get_text() for t in panel.texts] for panel in panels] == [[], ["out of memory"]]
+    assert {panel.get_xscale() for panel in panels} == {"log"}
+
+
+def test_the_time_figure_names_all_methods_and_why_some_did_not_end(tmp_path: Path) -> None:
+    every = methods.names()
+    ends = {"FMR": "out of memory", "MNMF": "time", "PVC": "failed: no luck"}
+    with Results(tmp_path, write=True) as database:
+        for name in every:
+            done = Outcome(cpu_seconds=2.0, wall_seconds=2.0, peak_bytes=9, n_samples=9)
+            database.add(Cell("time", "a", name), Outcome(ends[name]) if name in ends else done)
+        database.add(Cell("time", "b", "ViewFold"), Outcome(cpu_seconds=90.0, peak_bytes=9))
+    first, second = show.figures(tmp_path)["time"].axes
+    assert sorted(label.get_text() for label in first.get_yticklabels()) == sorted(every)
+    assert sorted(t.get_text() for t in first.texts) == ["failed", "out of memory", "time"]
+    assert [t.get_text() for t in second.texts] == ["–"] * (len(every) - 1)  # not asked
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] > 90
 
 
 def test_a_ring_marks_where_the_objective_rose(drawn: dict[str, Figure]) -> None:

@@ -38,7 +38,8 @@ def install(folder: Path, module: str, code: str) -> None:
     info = folder / f"{module}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    group = re.search(r'entry-points\."(.+?)"\]', EXTENDING.read_text())[1]
+    section = EXTENDING.read_text().split("## A file format")[1]
+    group = re.search(r'entry-points\."(.+?)"\]', section)[1]
     (info / "entry_points.txt").write_text(f"[{group}]\n{module} = {module}\n")
 
 

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 __all__ = ["Interval", "StrOptions", "validate"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Interval", "StrOptions"):  # scikit-learn's checks of parameters
-        from sklearn.utils import _param_validation
-
-        return getattr(_param_validation, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def validate(estimator: Any) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     from narwhals.typing import IntoDataFrame
     from numpy.typing import ArrayLike
@@ -80,3 +81,9 @@ IdsLike: TypeAlias = (
 )
 """One id per row, the name of the column that holds them (a str), False (rows are known by their
 number), or None: whatever the rows bring along."""
+
+IdsOfViews: TypeAlias = "IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike]"
+"""The ids of one view, or those of each of several."""
+
+Seed: TypeAlias = "int | np.random.RandomState | None"
+"""What scikit-learn calls random_state."""

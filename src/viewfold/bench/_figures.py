@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewfold.bench import _board, _ranks
 from viewfold.bench import _tables as tables
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _LINES = ("-", "--", "-.", ":")
-_HATCHES = ("", "////", "....", "xxxx")
 _INK, _PALE = "#333333", "#8a8a8a"
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -47,7 +47,6 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "lines.markersize": 5,
     "svg.hashsalt": "viewfold",  # the same figure gives the same file
-    "hatch.linewidth": 0.6,
 }
 
 
@@ -71,10 +70,22 @@ def build(data: Data) -> dict[str, Figure]:
         for name, draw in {"time": _time, "order": _order, "scale": _scale}.items():
             if (data["cells"]["experiment"] == name).any():
                 made[name] = draw(data, looks)
+        for ratio, part in _leagues(data):
+            figure, axes = _figure(1, 1, 9.5, 1.5 + 0.2 * len(part))
+            _board.diagram(part, figure, axes[0, 0])
+            made[f"leaderboard-{100 * ratio:.0f}"] = figure
         steps = tables.curves(data)
         for name in steps["dataset"].unique():
             made[f"convergence-{name}"] = _convergence(steps[steps["dataset"] == name])
     return made
+
+
+def _leagues(data: Data) -> Iterator[tuple[float, pd.DataFrame]]:
+    """Return the ranks for each share of missing samples, where there is something to compare."""
+    found = _ranks.ranks(data)
+    for ratio, part in found.groupby("ratio") if len(found) else ():
+        if len(part) > 1:
+            yield float(ratio), part
 
 
 def _looks(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -86,7 +97,6 @@ def _looks(cells: pd.DataFrame) -> dict[str, dict[str, Any]]:
             "color": _COLORS[color],
             "marker": _MARKERS[i % len(_MARKERS)],
             "linestyle": _LINES[again % len(_LINES)] if again else _LINES[0 if i < 2 else i % 4],
-            "hatch": _HATCHES[again % len(_HATCHES)],
             "zorder": 5 if i < 2 else 3,
         }
     return looks
@@ -159,34 +169,48 @@ def _ratios(rows: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> Figure:
 def _time(data: Data, looks: dict[str, dict[str, Any]]) -> Figure:
     """Draw CPU seconds as bars on a logarithmic axis; methods that did not end are marked."""
     rows = tables.time(data)
-    names, sets = tables.methods(rows), list(rows["dataset"].unique())
-    width = 0.84 / len(names)
-    figure, axes = _figure(1, 1, max(6.5, 1.5 + 0.19 * len(names) * len(sets)), 3.6)
-    ax, least = axes[0, 0], rows["cpu_seconds"].min()
+    sets, names = list(rows["dataset"].unique()), tables.methods(rows)
+    least = rows["cpu_seconds"].min()
     foot = 10 ** np.floor(np.log10(least / 1.5)) if least > 0 else 0.1
-    for i, name in enumerate(names):
-        part, look = rows[rows["method"] == name], looks[name]
-        x = np.array([sets.index(d) for d in part["dataset"]]) - 0.42 + (i + 0.5) * width
-        y = part["cpu_seconds"].to_numpy(float)
-        bars = ax.bar(x, y - foot, 0.9 * width, bottom=foot, color=look["color"], label=name)
-        for bar in bars:
-            bar.set(hatch=look["hatch"], edgecolor="white", linewidth=0)
-        for at, note in zip(x[np.isnan(y)], part["note"][np.isnan(y)], strict=True):
-            words = {"color": look["color"], "rotation": 90, "ha": "center", "size": 7.5}
-            ax.text(at, 1.15 * foot, _why(note), va="bottom", **words)
-    ax.set_yscale("log")
-    ax.set_ylim(bottom=foot)
-    _plain(ax.yaxis)
-    ax.set_xticks(range(len(sets)), sets)
-    ax.tick_params(axis="x", length=0)
-    ax.grid(axis="x", visible=False)
-    ax.set_ylabel("CPU seconds")
-    _legend(figure, axes)
+    figure, axes = _panels(sets, names, 0.24)
+    for ax, dataset in zip(axes.flat, sets, strict=False):
+        part = rows[rows["dataset"] == dataset].set_index("method").reindex(names)
+        taken = part["cpu_seconds"].to_numpy(float)
+        colors = [looks[name]["color"] for name in names]
+        ax.barh(range(len(names)), taken - foot, 0.72, left=foot, color=colors)
+        for y, note in enumerate(part["note"]):
+            if note and np.isnan(taken[y]):  # NaN: the method was not asked
+                words = {"va": "center", "size": 7.5, "color": _PALE}
+                ax.text(1.15 * foot, y, _why(note) if note == note else "–", **words)
+        ax.set(title=dataset, xlabel="CPU seconds", xscale="log")
+        ax.set_xlim(foot, 2 * max(rows["cpu_seconds"].max(), 10 * foot))
+        _plain(ax.xaxis)
     return figure
 
 
+def _panels(sets: list[str], names: list[str], height: float) -> tuple[Figure, Any]:
+    """Make a panel for each data set, with a line for each method, the first one on top."""
+    columns = min(len(sets), 3)
+    lines = -(-len(sets) // columns)
+    figure, axes = _figure(
+        lines,
+        columns,
+        1.6 + 3.1 * columns,
+        0.5 + lines * (0.75 + height * len(names)),
+        sharey=True,
+    )
+    for ax in axes.flat[len(sets) :]:
+        ax.set_visible(False)
+    for ax in axes.flat[: len(sets)]:
+        ax.set_yticks(range(len(names)), names)
+        ax.tick_params(axis="y", length=0)
+        ax.grid(axis="y", visible=False)
+    axes[0, 0].set_ylim(len(names) - 0.4, -0.7)
+    return figure, axes
+
+
 def _why(note: str) -> str:
-    return "out of memory" if note == "out of memory" else "failed"
+    return note if note in ("out of memory", "time") else "failed"
 
 
 def _order(data: Data, looks: dict[str, dict[str, Any]]) -> Figure:
@@ -194,23 +218,13 @@ def _order(data: Data, looks: dict[str, dict[str, Any]]) -> Figure:
     rows = tables.orders(data)
     rows = rows[rows["metric"] == tables.METRICS[0]]
     sets, names = list(rows["dataset"].unique()), tables.methods(rows)
-    columns = min(len(sets), 3)
-    lines = -(-len(sets) // columns)
-    figure, axes = _figure(
-        lines, columns, 1.6 + 3.1 * columns, 0.5 + lines * (0.75 + 0.36 * len(names)), sharey=True
-    )
-    for ax in axes.flat[len(sets) :]:
-        ax.set_visible(False)
+    figure, axes = _panels(sets, names, 0.36)
     for ax, dataset in zip(axes.flat, sets, strict=False):
         part = rows[rows["dataset"] == dataset]
         for y, name in enumerate(names):
             _spread(ax, y, part["mean"][part["method"] == name].to_numpy(float), looks[name])
         ax.set(title=dataset, xlabel="ACC (%), mean over runs")
-        ax.set_yticks(range(len(names)), names)
-        ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", visible=False)
         ax.margins(x=0.15)
-    axes[0, 0].set_ylim(len(names) - 0.4, -0.7)
     return figure
 
 

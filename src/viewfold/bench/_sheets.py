@@ -30,7 +30,8 @@ class Cell:
     @property
     def numeric(self) -> bool:
         """Whether it is a number, or the place of one."""
-        return self.text[:1] in "0123456789−–"
+        words = self.text.replace(" of ", " ")
+        return self.text[:1] in "0123456789−–" and not any(letter.isalpha() for letter in words)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,12 @@ class Sheet:
 
 def build(tables: dict[str, pd.DataFrame]) -> dict[str, Sheet]:
     """Write all tables as text."""
+    from viewfold.bench import _board
+
     makers: dict[str, Callable[[pd.DataFrame], Sheet]] = {
+        "ranks": _board.ranks,
+        "leaderboard": _board.leaderboard,
+        "scalings": _board.scalings,
         "complete": _complete,
         "incomplete": _incomplete,
         "ratios": _ratios,
@@ -172,7 +178,7 @@ def _scores(
         *(("", h) for h in _names(heads)),
         *((m, label) for m in metrics for label in labels),
     ]
-    return Sheet(name, title, caption, columns, _without_repeats(rows))
+    return Sheet(name, title, caption, columns, without_repeats(rows))
 
 
 def _score_cells(
@@ -180,7 +186,7 @@ def _score_cells(
 ) -> list[Cell]:
     """Write what is shown of one score; where there is none, say why."""
     if not _there(line.get("mean")):
-        return [Cell(_short(line.get("note") or "–")), *[Cell("–")] * (len(shown) - 1)]
+        return [Cell(short(line.get("note") or "–")), *[Cell("–")] * (len(shown) - 1)]
     same = peers[peers["metric"] == line["metric"]]
     rivals = same["method"].nunique() > 1
     return [
@@ -197,17 +203,17 @@ def _time(table: pd.DataFrame) -> Sheet:
         [
             Cell(line["dataset"]),
             Cell(line["method"]),
-            Cell(_seconds(line["cpu_seconds"])),
-            Cell(_seconds(line["wall_seconds"])),
-            Cell(_number(line["peak_bytes"] / 1e6, 1)),
-            Cell(_number(line["relative"], 2)),
-            Cell(_short(line["note"])),
+            Cell(seconds(line["cpu_seconds"])),
+            Cell(seconds(line["wall_seconds"])),
+            Cell(number(line["peak_bytes"] / 1e6, 1)),
+            Cell(number(line["relative"], 2)),
+            Cell(short(line["note"])),
         ]
         for line in table.to_dict("records")
     ]
     labels = ["data set", "method", "CPU s", "wall s", "memory, MB", "CPU / FCMVC-IV", "note"]
     caption = "Medians over missing ratios. Memory is what a method needed beyond the data."
-    return Sheet("time", "Running time", caption, [("", h) for h in labels], _without_repeats(rows))
+    return Sheet("time", "Running time", caption, [("", h) for h in labels], without_repeats(rows))
 
 
 def _order(table: pd.DataFrame) -> Sheet:
@@ -231,7 +237,7 @@ def _order(table: pd.DataFrame) -> Sheet:
         "Scores in % over orders of the views: mean ± standard deviation of the means over runs of "
         "k-means, the lowest and highest of these means, and the same of the maxima."
     )
-    return Sheet("order", "Order of the views", caption, columns, _without_repeats(rows))
+    return Sheet("order", "Order of the views", caption, columns, without_repeats(rows))
 
 
 def _convergence(table: pd.DataFrame) -> Sheet:
@@ -241,8 +247,8 @@ def _convergence(table: pd.DataFrame) -> Sheet:
             Cell(line["method"]),
             Cell(f"{100 * line['ratio']:.0f} %"),
             Cell(str(line["view"] + 1)),
-            Cell(_number(line["iterations"], 1)),
-            Cell(_number(line["change"], 4)),
+            Cell(number(line["iterations"], 1)),
+            Cell(number(line["change"], 4)),
             Cell(f"{line['rose']} of {line['runs']}"),
         ]
         for line in table.to_dict("records")
@@ -252,7 +258,7 @@ def _convergence(table: pd.DataFrame) -> Sheet:
     caption = (
         "Means over runs. The objective is to fall; a rise counts if it is more than round-off."
     )
-    return Sheet("convergence", "Convergence", caption, columns, _without_repeats(rows))
+    return Sheet("convergence", "Convergence", caption, columns, without_repeats(rows))
 
 
 def _scale(table: pd.DataFrame) -> Sheet:
@@ -260,16 +266,16 @@ def _scale(table: pd.DataFrame) -> Sheet:
         [
             Cell(line["method"]),
             Cell(f"{line['n_samples']:,}"),
-            Cell(_seconds(line["cpu_seconds"])),
-            Cell(_seconds(line["wall_seconds"])),
-            Cell(_number(line["peak_bytes"] / 1e6, 1)),
-            Cell(_short(line["note"])),
+            Cell(seconds(line["cpu_seconds"])),
+            Cell(seconds(line["wall_seconds"])),
+            Cell(number(line["peak_bytes"] / 1e6, 1)),
+            Cell(short(line["note"])),
         ]
         for line in table.to_dict("records")
     ]
     labels = ["method", "samples", "CPU s", "wall s", "memory, MB", "note"]
     caption = "Medians on synthetic views. Memory is what a method needed beyond the data."
-    return Sheet("scale", "Scale", caption, [("", h) for h in labels], _without_repeats(rows))
+    return Sheet("scale", "Scale", caption, [("", h) for h in labels], without_repeats(rows))
 
 
 def _failures(table: pd.DataFrame) -> Sheet:
@@ -277,7 +283,7 @@ def _failures(table: pd.DataFrame) -> Sheet:
     labels = [
         ("", label) for label in ("experiment", "data set", "method", "what happened", "cells")
     ]
-    return Sheet("failures", "What did not come to an end", "", labels, _without_repeats(rows))
+    return Sheet("failures", "What did not come to an end", "", labels, without_repeats(rows))
 
 
 # ---- small pieces of text -----------------------------------------------------------------------
@@ -287,20 +293,22 @@ def _there(value: float | None) -> bool:
     return value is not None and value == value
 
 
-def _number(value: float | None, digits: int) -> str:
+def number(value: float | None, digits: int) -> str:
+    """Write a number, or the sign for none."""
     return f"{value:.{digits}f}".replace("-", "−") if value is not None and value == value else "–"
 
 
-def _seconds(value: float | None) -> str:
-    return _number(value, 3 if value is not None and value < 1 else 2)
+def seconds(value: float | None) -> str:
+    """Write a time, short ones to the millisecond."""
+    return number(value, 3 if value is not None and value < 1 else 2)
 
 
 def _plus_minus(value: float | None, std: float | None) -> str:
-    return _number(value, 2) + (f" ± {_number(std, 2)}" if _there(std) else "")
+    return number(value, 2) + (f" ± {number(std, 2)}" if _there(std) else "")
 
 
 def _span(low: float | None, high: float | None) -> str:
-    return f"{_number(low, 1)}–{_number(high, 1)}" if _there(low) else "–"
+    return f"{number(low, 1)}–{number(high, 1)}" if _there(low) else "–"
 
 
 def _published(line: dict[str, Any]) -> str:
@@ -312,7 +320,8 @@ def _published(line: dict[str, Any]) -> str:
     return f"{text} ({line['difference']:+.2f})".replace("-", "−")
 
 
-def _short(note: str) -> str:
+def short(note: str) -> str:
+    """Cut a note to what a cell of a table has room for."""
     return note if len(note) <= 60 else note[:57] + "…"
 
 
@@ -340,7 +349,7 @@ def _peers(table: pd.DataFrame, heads: list[str], where: tuple[Any, ...]) -> pd.
     return same
 
 
-def _without_repeats(rows: list[list[Cell]]) -> list[list[Cell]]:
+def without_repeats(rows: list[list[Cell]]) -> list[list[Cell]]:
     """Name a data set once, in its first row."""
     last, result = None, []
     for row in rows:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 METRICS = ("ACC", "NMI", "purity", "F")
 PAPER_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _COLUMNS = {
-    "cells": "cell, experiment, dataset, method, ratio, setting, status, cpu_seconds, "
+    "cells": "cell, experiment, dataset, method, ratio, draw, seed, setting, status, cpu_seconds, "
     "wall_seconds, peak_bytes, n_samples, threads, load, versions, finished",
     "scores": "cell, metric, run, value",
     "curves": "cell, view, iteration, objective",
@@ -80,7 +80,12 @@ def _variants_apart(cells: pd.DataFrame, settings: pd.Series) -> pd.DataFrame:
 
 def build(data: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Make all tables for which there are results."""
+    from viewfold.bench import _ranks
+
     makers: dict[str, Callable[[dict[str, pd.DataFrame]], pd.DataFrame]] = {
+        "ranks": _ranks.ranks,
+        "leaderboard": _ranks.leaderboard,
+        "scalings": _ranks.scalings,
         "complete": complete,
         "incomplete": incomplete,
         "ratios": ratios,
@@ -114,7 +119,7 @@ def ratios(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
         max_std=("max", "std"),
         draws=("mean", "count"),
     )
-    return _sorted(found.reset_index())
+    return ordered(found.reset_index())
 
 
 def incomplete(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -137,16 +142,16 @@ def incomplete(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def time(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Take the median time and memory of each method, and its time relative to FCMVC-IV."""
-    cells = _of(data, "time")
+    cells = of(data, "time")
     found = _spent(cells, ["dataset", "method"])
     base = found[found["method"].map(key) == "fcmvc"].groupby("dataset")["cpu_seconds"].min()
     found["relative"] = found["cpu_seconds"] / found["dataset"].map(base).astype(float)
-    return _sorted(found)
+    return ordered(found)
 
 
 def scale(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Median time and memory over the number of samples."""
-    found = _spent(_of(data, "scale"), ["method", "n_samples"]).astype({"n_samples": int})
+    found = _spent(of(data, "scale"), ["method", "n_samples"]).astype({"n_samples": int})
     return found.sort_values(["method", "n_samples"]).reset_index(drop=True)
 
 
@@ -163,7 +168,7 @@ def order(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
         highest_max=("max", "max"),
     )
     found["spread"] = found["highest"] - found["lowest"]
-    return _sorted(found.reset_index())
+    return ordered(found.reset_index())
 
 
 def orders(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -186,12 +191,12 @@ def convergence(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
         rose=("rose", "sum"),
         change=("change", "mean"),
     )
-    return _sorted(found.reset_index())
+    return ordered(found.reset_index())
 
 
 def curves(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """List every step of every run: change of the objective in %, and whether it rose."""
-    steps = data["curves"].merge(_of(data, "convergence"), on="cell")
+    steps = data["curves"].merge(of(data, "convergence"), on="cell")
     steps = steps.sort_values(["cell", "view", "iteration"], ignore_index=True)
     objective = steps.groupby(["cell", "view"])["objective"]
     first = objective.transform("first").abs()
@@ -221,10 +226,10 @@ def facts(data: dict[str, pd.DataFrame]) -> dict[str, str]:
     load = cells["load"].max()
     return {
         "cells": f"{done} done, {len(cells) - done} not",
-        "runs of k-means per cell": _range(data["scores"].groupby("cell")["run"].nunique()),
-        "threads": _range(cells["threads"]),
+        "runs of k-means per cell": span(data["scores"].groupby("cell")["run"].nunique()),
+        "threads": span(cells["threads"]),
         "highest load of the machine": "not known" if load != load else f"{load:.1f}",
-        "finished": _range(cells["finished"].dt.strftime("%Y-%m-%d")),
+        "finished": span(cells["finished"].dt.strftime("%Y-%m-%d")),
         "versions": ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in versions.items()),
     }
 
@@ -246,24 +251,26 @@ def methods(frame: pd.DataFrame) -> list[str]:
     return sorted(frame["method"].unique(), key=rank)
 
 
-def _of(data: dict[str, pd.DataFrame], experiment: str) -> pd.DataFrame:
+def of(data: dict[str, pd.DataFrame], experiment: str) -> pd.DataFrame:
+    """Return the cells of an experiment."""
     cells = data["cells"]
     return cells[cells["experiment"] == experiment]
 
 
 def _scored(data: dict[str, pd.DataFrame], experiment: str) -> pd.DataFrame:
-    return data["scores"].merge(_of(data, experiment), on="cell")
+    return data["scores"].merge(of(data, experiment), on="cell")
 
 
 def _spent(cells: pd.DataFrame, where: list[str]) -> pd.DataFrame:
     """Take the median over cells that ended; where none did, say what happened instead."""
     done = cells[cells["status"] == "done"].groupby(where, sort=False)
     spent = done[["cpu_seconds", "wall_seconds", "peak_bytes"]].median()
-    found = cells.groupby(where, sort=False)["status"].agg(_worst).to_frame("note").join(spent)
+    found = cells.groupby(where, sort=False)["status"].agg(worst).to_frame("note").join(spent)
     return found.reset_index()
 
 
-def _worst(status: pd.Series) -> str:
+def worst(status: pd.Series) -> str:
+    """Return the first status that is not a good one, nothing if all are."""
     bad = status[status != "done"]
     return "" if bad.empty else str(bad.iloc[0])
 
@@ -274,9 +281,9 @@ def _with_failed(
     """Add what went wrong, with rows of their own for methods that never came to an end."""
     import pandas as pd
 
-    cells = _of(data, experiment)
+    cells = of(data, experiment)
     where = ["dataset", "method"]
-    note = cells.groupby(where, sort=False)["status"].agg(_worst).rename("note").reset_index()
+    note = cells.groupby(where, sort=False)["status"].agg(worst).rename("note").reset_index()
     every = note.merge(pd.DataFrame({"metric": METRICS}), how="cross")
     return every.merge(found, on=[*where, "metric"], how="left")[[*found.columns, "note"]]
 
@@ -293,10 +300,10 @@ def _compared(found: pd.DataFrame, experiment: str, column: str) -> pd.DataFrame
     both = found.merge(theirs, on=["_data", "_method", "metric"], how="left")
     both["difference"] = both[column] - both["published"]
     both[["published_note", "source"]] = both[["published_note", "source"]].fillna("")
-    return _sorted(both.drop(columns=["_data", "_method"]))
+    return ordered(both.drop(columns=["_data", "_method"]))
 
 
-def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Order rows by data set (as they came), method and metric."""
     ranks = {
         "dataset": {name: i for i, name in enumerate(frame["dataset"].unique())},
@@ -315,7 +322,8 @@ def _listed(ratios: tuple[float, ...]) -> str:
     return ", ".join(f"{ratio:g}" for ratio in sorted(ratios))
 
 
-def _range(values: pd.Series) -> str:
+def span(values: pd.Series) -> str:
+    """Write the lowest and the highest value, or the only one."""
     values = values.dropna()
     if values.empty:
         return "not known"

@@ -62,6 +62,10 @@ Limit = Annotated[
     float | None,
     typer.Option("--memory-limit", metavar="GB", help="Memory a method may ask for."),
 ]
+Seconds = Annotated[
+    int | None,
+    typer.Option("--time-limit", metavar="S", min=1, help="CPU seconds that a cell may take."),
+]
 
 
 @app.command()
@@ -119,6 +123,7 @@ def time(
     seed: Seed = 0,
     order: Order = "paper",
     memory_limit: Limit = None,
+    time_limit: Seconds = None,
     retry: Retry = False,
     profile: Profile = False,
 ) -> None:
@@ -186,6 +191,7 @@ def scale(
     out: Out = Path("bench-results"),
     seed: Seed = 0,
     memory_limit: Limit = None,
+    time_limit: Seconds = None,
     retry: Retry = False,
     profile: Profile = False,
 ) -> None:
@@ -194,6 +200,36 @@ def scale(
     Example: viewfold bench scale --sizes 1e4,1e5 --memory-limit 4
     """
     _run("scale", **locals())
+
+
+@app.command()
+def leaderboard(
+    data: Data = None,
+    datasets: Names = "",
+    methods: Methods = "",
+    ratios: Ratios = "0,0.3,0.5",
+    draws: Draws = 1,
+    jobs: Jobs = 0,
+    out: Out = Path("bench-results"),
+    masks: Masks = None,
+    seed: Seed = 0,
+    order: Order = "paper",
+    memory_limit: Limit = 6.0,
+    time_limit: Seconds = 120,
+    retry: Retry = False,
+    profile: Profile = False,
+) -> None:
+    """Rank all methods on all data sets, and write a page and tables of it.
+
+    One draw of all sets comes before the next, small sets before large ones; what is interrupted
+    goes on with the same command, and the page shows what there is.
+
+    Example: viewfold bench leaderboard --data sets --draws 3 --out results
+    """
+    _run("leaderboard", **locals())
+    from viewfold.bench import show as renderer
+
+    typer.echo("\n".join(map(str, renderer.write(out, ["html", "csv"]))))
 
 
 @app.command("methods")
@@ -293,7 +329,7 @@ def _cores() -> int:
 def _print_table(experiment: str, out: Path) -> None:
     from viewfold.bench import show as renderer
 
-    made = renderer.tables(out).get(experiment)
+    made = renderer.tables(out).get("ranks" if experiment == "leaderboard" else experiment)
     if made is not None:
         told = [name for name in made if name != "source" and not made[name].isin(["", None]).all()]
         typer.echo(made[told].to_string(index=False, float_format="{:.4g}".format, na_rep=""))

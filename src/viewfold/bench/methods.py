@@ -1,7 +1,8 @@
 """Who takes part in the experiments: viewfold's own methods, baselines, and those of plug-ins.
 
 A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
-entry point in the group ``viewfold.methods``; see `Method` for what it is called with.
+entry point in the group ``viewfold.methods``; see `Method` for what it is called with. Estimators
+that are registered (docs/extending.md) take part, too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from viewfold.baselines._base import Aligned, Baseline, dense
 from viewfold.core.state import Clusters, State
 from viewfold.core.transitions import fold
 from viewfold.engine import Engine, LocalEngine
-from viewfold.estimators import FCMVC, ViewFold
+from viewfold.estimators import FCMVC
+from viewfold.registry import METHODS
 
 GROUP = "viewfold.methods"
 Mask = NDArray[np.bool_]
@@ -96,8 +98,14 @@ def fcmvc_iv(
 
     Sparse views, which would not stay sparse, are standardised over the rows that are there.
     """
-    scaled = [X if sparse.issparse(X) else standardised(X) for X in views]
+    scaled = [X if sparse.issparse(X) else standardised(X, _known(X)) for X in views]
     return _fold_fcmvc(scaled, missing, n_clusters, z_step)
+
+
+def _known(X: Matrix) -> Mask | None:
+    """Tell which rows the file has; None if it has all."""
+    gone = lacking([X])[:, 0]
+    return ~gone if gone.any() else None
 
 
 def fcmvc_filled(
@@ -155,13 +163,15 @@ class _Unclustered:
         return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
 
 
-def viewfold(views: list[Matrix], missing: Mask, n_clusters: int, seed: int) -> Array:
-    """Cluster by ViewFold with its defaults: the labels that its users get.
+def estimator(
+    views: list[Matrix], missing: Mask, n_clusters: int, seed: int, *, name: str = "ViewFold"
+) -> Array:
+    """Cluster by an estimator of viewfold with its defaults: the labels that its users get.
 
-    They hardly depend on chance, so there is one run: its only value stands against the mean of
-    the runs of others, which is fair, and against their best, which is not fair to ViewFold.
+    Those of ViewFold hardly depend on chance, so there is one run: its only value stands against
+    the mean of the runs of others, which is fair, and against their best, which is not fair to it.
     """
-    model = ViewFold(n_clusters, random_state=seed, keep_encoders=False)
+    model = METHODS[name](n_clusters=n_clusters, random_state=seed, keep_encoders=False)
     model.fit(patterns.by_mask(views, missing))
     labels = np.empty_like(model.labels_)
     labels[model.ids_] = model.labels_
@@ -195,6 +205,7 @@ def baseline(
     *,
     of: str,
     scale: str | None = None,
+    **parameters: Any,
 ) -> Answer:
     """Run a method of `viewfold.baselines`, short of its k-means.
 
@@ -209,8 +220,10 @@ def baseline(
         The name of its class.
     scale : {'none', 'zscore', 'unit', 'minmax'}, optional
         How to scale instead.
+    **parameters
+        Other parameters of the class that are not to have their defaults.
     """
-    model = getattr(baselines, of)(n_clusters, random_state=seed)
+    model = getattr(baselines, of)(n_clusters, random_state=seed, **parameters)
     data = _aligned(views, missing)
     if scale is None and model.nonnegative and any(X.min() < 0 for X in data.views):
         scale = "minmax"
@@ -236,7 +249,9 @@ def lacking(views: list[Matrix]) -> Mask:
 
 
 def _may_lack(X: Matrix) -> bool:
-    return bool(np.isnan(X.sum()))  # one pass without a copy, in nearly all cases enough
+    return bool(
+        np.isnan(X.sum(dtype=np.float64))
+    )  # one pass without a copy, in nearly all cases enough
 
 
 BUILT_IN: dict[str, Method] = {
@@ -244,7 +259,7 @@ BUILT_IN: dict[str, Method] = {
     "FCMVC-IV exact": partial(fcmvc_iv, z_step="exact"),
     "FCMVC+ZF": partial(fcmvc_filled, fill="zero"),
     "FCMVC+AF": partial(fcmvc_filled, fill="mean"),
-    "ViewFold": viewfold,
+    "ViewFold": estimator,
     "concatenated k-means": concatenated,
     "best single view": best_single_view,
 }
@@ -254,6 +269,56 @@ BASELINES = {
     {"MultiNMF": "MNMF", "AGCIMC": "AGC-IMC"}.get(name, name): name for name in baselines._home
 }
 """The methods of `viewfold.baselines`, under the names that the paper has for them."""
+
+
+_FEWER_STEPS = (
+    (0, 500_000, {"n_init": 5, "n_steps": 50}),
+    (0, 10_000_000, {"n_init": 2, "n_steps": 20}),
+)
+LIGHTER: dict[str, tuple[tuple[int, int, dict[str, int]], ...]] = {
+    "MNMF": _FEWER_STEPS,
+    "MIC": _FEWER_STEPS,
+    "AGC-IMC": ((1000, 0, {"max_iter": 15}),),
+}
+"""What the leaderboard asks of slow methods instead of their defaults, from so many samples and so
+many values (samples × features of all views) on; the last that applies counts."""
+
+
+def ways(name: str, n_samples: int, n_features: int, negative: bool) -> list[dict[str, Any]]:
+    """List the parameters that the leaderboard tries a method with, the method's own scaling first.
+
+    Parameters
+    ----------
+    name : str
+        The method. One that is no baseline has a single way, without parameters.
+    n_samples, n_features : int
+        How many samples there are, and features in all views together: `LIGHTER` depends on them.
+    negative : bool
+        Whether a feature is negative somewhere; some methods then need features in [0, 1].
+
+    Examples
+    --------
+    >>> from viewfold.bench.methods import ways
+    >>> ways("FMR", 500, 40, negative=True)
+    [{'scale': 'none'}, {'scale': 'zscore'}]
+    >>> ways("MIC", 500, 40, negative=True), ways("ViewFold", 500, 40, negative=True)
+    ([{'scale': 'minmax'}], [{}])
+    """
+    if name not in BASELINES:
+        return [{}]
+    of = _class(name)
+    scalings = ("minmax",) if of.nonnegative and negative else of.scalings
+    steps = [
+        fewer
+        for least_samples, least_values, fewer in LIGHTER.get(name, ())
+        if n_samples >= least_samples and n_samples * n_features >= least_values
+    ]
+    return [{"scale": scale, **(steps[-1] if steps else {})} for scale in scalings]
+
+
+def own_scaling(name: str) -> str:
+    """Return the scaling that a baseline has by default, nothing for other methods."""
+    return _class(name).scalings[0] if name in BASELINES else ""
 
 
 def takes_missing_samples(name: str) -> bool:
@@ -273,7 +338,12 @@ def plugged_in() -> dict[str, EntryPoint]:
 def names() -> list[str]:
     """Return the names of all methods, viewfold's own first."""
     own = [*BUILT_IN, *BASELINES]
-    return [*own, *sorted(set(plugged_in()) - set(own))]
+    return [*own, *sorted({*plugged_in(), *_other_estimators()} - set(own))]
+
+
+def _other_estimators() -> set[str]:
+    """Return the estimators that are not compared under another name."""
+    return set(METHODS.names()) - {"ViewFold", "FCMVC"}
 
 
 @cache
@@ -292,6 +362,8 @@ def find(name: str) -> Method:
         return BUILT_IN[name]
     if name in BASELINES:
         return partial(baseline, of=BASELINES[name])
+    if name in _other_estimators():
+        return partial(estimator, name=name)
     others = plugged_in()
     if name not in others:
         raise ValueError(f"There is no method {name!r}. Known are: {', '.join(names())}.")
@@ -304,6 +376,11 @@ def find(name: str) -> Method:
     if not callable(method):
         raise ValueError(f"Method {name!r} ({others[name].value}) is not a function.")
     return method  # type: ignore[no-any-return]
+
+
+def tuned(name: str, parameters: dict[str, Any]) -> Method:
+    """Return the method of that name, a baseline with these parameters if there are any."""
+    return partial(baseline, of=BASELINES[name], **parameters) if parameters else find(name)
 
 
 def as_answer(found: Any, n_samples: int, name: str) -> Answer:

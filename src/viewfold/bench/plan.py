@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from math import factorial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +62,10 @@ class Options:
     seed : int
         What everything random follows from.
     memory_limit : int or None
-        Bytes that a cell of the experiments on time and scale may ask for.
+        Bytes that a cell may ask for, where cells run alone: on time and scale and on the
+        leaderboard.
+    time_limit : int or None
+        CPU seconds that it may take there; None for the limit of the experiment.
     """
 
     data: str | os.PathLike[str] | None = None
@@ -74,6 +80,7 @@ class Options:
     order: str | tuple[int, ...] = "paper"
     seed: int = 0
     memory_limit: int | None = None
+    time_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,27 +93,44 @@ class Experiment:
         Its defaults.
     methods : tuple of str
         The methods that it is about; all if empty.
+    without : tuple of str
+        Methods that take part only if they are asked for.
     alone : bool
-        Whether cells run one at a time, each in a new process: where time and memory are the point.
-    scores : bool
-        Whether clusters are wanted, or only the course of the objective.
+        Whether cells run each in a new process: where time and memory are the point.
+    runs : int or None
+        Runs of k-means, where the experiment does not leave the number to the user.
+    judged : bool
+        Whether methods are tried with all their scalings, of which one is to be chosen without
+        classes. The cells come by draw and from small sets to large ones, so that a run that is
+        not finished has whole draws on some sets.
+    time_limit : int or None
+        CPU seconds that a cell may take.
     """
 
     ratios: tuple[float, ...]
     draws: int
     methods: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     alone: bool = False
-    scores: bool = True
+    runs: int | None = None
+    judged: bool = False
+    time_limit: int | None = None
 
 
 ITERATIVE = ("FCMVC-IV", "FCMVC-IV exact", "FCMVC+ZF", "FCMVC+AF")
+VARIANTS = (*ITERATIVE[1:], "best single view")  # near copies, and one that chooses by classes
 EXPERIMENTS = {
     "complete": Experiment((0.0,), 1),
     "incomplete": Experiment(PAPER_RATIOS, 10),
-    "time": Experiment((0.0, *PAPER_RATIOS), 1, alone=True),
+    "time": Experiment((0.0, *PAPER_RATIOS), 1, alone=True, runs=1),
     "order": Experiment((0.0,), 1, ("FCMVC-IV", "FCMVC-IV exact", "ViewFold")),
-    "convergence": Experiment((0.0, 0.1, 0.3, 0.5), 1, ITERATIVE, scores=False),
-    "scale": Experiment((0.3,), 1, ("FCMVC-IV", "ViewFold", "concatenated k-means"), alone=True),
+    "convergence": Experiment((0.0, 0.1, 0.3, 0.5), 1, ITERATIVE, runs=0),
+    "scale": Experiment(
+        (0.3,), 1, ("FCMVC-IV", "ViewFold", "concatenated k-means"), alone=True, runs=1
+    ),
+    "leaderboard": Experiment(
+        (0.0, 0.3, 0.5), 1, without=VARIANTS, alone=True, runs=10, judged=True, time_limit=120
+    ),
 }
 
 
@@ -134,43 +158,76 @@ def plan(experiment: str, options: Options) -> list[Task]:
     if experiment not in EXPERIMENTS:
         raise ValueError(f"There is no experiment {experiment!r}, only {', '.join(EXPERIMENTS)}.")
     kind = EXPERIMENTS[experiment]
-    chosen = options.methods or kind.methods or tuple(methods.names())
+    everyone = [name for name in methods.names() if name not in kind.without]
+    chosen = options.methods or kind.methods or tuple(everyone)
     for name in chosen:
         methods.find(name)
     _check(options)
     ratios, draws = options.ratios or kind.ratios, options.draws or kind.draws
     tasks = [
-        _task(experiment, options, place, name, ratio, draw)
+        task
         for place in _places(experiment, options, ratios, draws)
         for ratio, draw in itertools.product(ratios, range(draws))
         for name in chosen
         if ratio or not draw  # there is one way to be complete
         if methods.takes_missing_samples(name) or _is_complete(place.source, ratio)
+        for task in _tasks(experiment, options, place, name, ratio, draw)
     ]
     for name in set(options.methods) - {task.cell.method for task in tasks}:
         raise ValueError(
             f"{name} is not for incomplete views, and there are no others: every ratio is above 0, "
             "or the data sets lack samples by themselves."
         )
-    return tasks
+    return sorted(tasks, key=_turn) if kind.judged else tasks
 
 
 def _is_complete(source: Source, ratio: float) -> bool:
-    return not ratio and (bool(source.n_samples) or not methods.lacking(load(source).views).any())
+    return not ratio and (bool(source.n_samples) or not load(source).lacking.any())
+
+
+@cache
+def _size(source: Source) -> int:
+    return len(load(source).target)
+
+
+def _turn(task: Task) -> tuple[int, int, str, float, bool]:
+    """Say when it is a task's turn; a method's first scaling comes before the others of all."""
+    cell = task.cell
+    return cell.draw, _size(task.source), cell.dataset, cell.ratio, not task.first
+
+
+def _tasks(
+    experiment: str, options: Options, place: Place, name: str, ratio: float, draw: int
+) -> Iterator[Task]:
+    """List a method's cells on one problem: one, or one for each scaling."""
+    tried: list[dict[str, Any]] = [{}]
+    if EXPERIMENTS[experiment].judged:
+        problem = load(place.source)
+        width = sum(X.shape[1] for X in problem.views)
+        tried = methods.ways(name, _size(place.source), width, problem.negative)
+    for parameters in tried:
+        task = _task(experiment, options, place, name, ratio, draw, parameters)
+        yield replace(task, parameters=tuple(parameters.items()), first=parameters is tried[0])
 
 
 def _task(
-    experiment: str, options: Options, place: Place, name: str, ratio: float, draw: int
+    experiment: str,
+    options: Options,
+    place: Place,
+    name: str,
+    ratio: float,
+    draw: int,
+    parameters: dict[str, Any],
 ) -> Task:
     kind, source = EXPERIMENTS[experiment], place.source
     masks = place.masks if ratio else None
-    # The clock asks what it takes to get labels, by any method: one run of k-means.
-    runs = 1 if kind.alone else options.kmeans_runs if kind.scores else 0
+    runs = options.kmeans_runs if kind.runs is None else kind.runs
     setting = as_setting(
         n=source.n_samples or None,
         order=place.order,
         masks=masks and Path(masks).stem,
-        kmeans_runs=None if runs in (0, 1 if kind.alone else KMEANS_RUNS) else runs,
+        kmeans_runs=None if runs in (kind.runs, KMEANS_RUNS) else runs,
+        **parameters,
     )
     return Task(
         Cell(experiment, source.name, name, ratio, draw, setting, options.seed),
@@ -180,11 +237,13 @@ def _task(
         kmeans_runs=runs,
         timed=kind.alone,
         memory_limit=options.memory_limit if kind.alone else None,
+        time_limit=(options.time_limit or kind.time_limit) if kind.alone else None,
     )
 
 
 def _check(options: Options) -> None:
-    for name, least in (("draws", 1), ("kmeans_runs", 1), ("orders", 1), ("seed", 0)):
+    least_of = {"draws": 1, "kmeans_runs": 1, "orders": 1, "seed": 0, "time_limit": 1}
+    for name, least in least_of.items():
         value = getattr(options, name)
         if value is not None and value < least:
             raise ValueError(f"{name.replace('_', '-')} must be {least} or more, got {value}.")

@@ -12,24 +12,29 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from math import ceil
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from viewfold import metrics
 from viewfold._types import Array, Matrix
-from viewfold.bench.methods import Answer, Mask, as_answer, find
+from viewfold.bench._agreement import References, agreement, kept, references
+from viewfold.bench.methods import Answer, Mask, as_answer, lacking, tuned
 from viewfold.bench.results import DONE, OUT_OF_MEMORY, Cell, Outcome
 from viewfold.linalg import unit_rows
 from viewfold.missing import by_paper_rule
 
 Curves = Sequence[Sequence[float]]
 METRICS = ("ACC", "NMI", "purity", "F")
+AGREEMENT = "agreement"
 DIGITS = "digits"
 SYNTHETIC = "synthetic"
 FEATURES, CLUSTERS = (60, 40, 20), 10  # of synthetic data
@@ -62,7 +67,7 @@ class Problem:
     Attributes
     ----------
     views : list of arrays or CSR matrices
-        Complete views of the same samples.
+        Views of the same samples; a row of NaN is a sample that the view lacks.
     target : ndarray of int
         The classes, from 0.
     """
@@ -74,6 +79,17 @@ class Problem:
     def n_clusters(self) -> int:
         """The number of classes, which the paper takes for known."""
         return int(self.target.max()) + 1
+
+    @cached_property
+    def lacking(self) -> Mask:
+        """Which samples (rows) are not in which views (columns), whoever draws more of them."""
+        return lacking(self.views)
+
+    @cached_property
+    def negative(self) -> bool:
+        """Whether a feature is below zero somewhere."""
+        values = [X.data if sparse.issparse(X) else X for X in self.views]
+        return any(bool(np.nanmin(each, initial=0) < 0) for each in values)
 
 
 @dataclass(frozen=True)
@@ -97,6 +113,16 @@ class Task:
         counts no imports, and the clock counts k-means, too, which it does not in the paper.
     memory_limit : int or None
         Bytes that the process may ask for.
+    time_limit : int or None
+        CPU seconds that the method may take, in a process of its own, which then ends.
+    parameters : tuple of tuples of str and value
+        What a baseline is to have instead of its defaults.
+    first : bool
+        Whether these are the first parameters that the method is tried with.
+    judged : str or None
+        A folder, if labels are to be compared with those of single views, which are kept there:
+        for choices that must not look at classes. Of all runs of k-means, the one with the least
+        inertia counts.
     """
 
     cell: Cell
@@ -106,6 +132,10 @@ class Task:
     kmeans_runs: int = 50
     timed: bool = False
     memory_limit: int | None = None
+    time_limit: int | None = None
+    parameters: tuple[tuple[str, Any], ...] = ()
+    first: bool = True
+    judged: str | None = None
 
 
 def compute(task: Task) -> Outcome:
@@ -125,12 +155,16 @@ def _compute(task: Task) -> Outcome:
     problem, phases = load(task.source), Phases()
     order = task.order or range(len(problem.views))
     views = [problem.views[v] for v in order]
-    gone = mask(task, len(problem.target), len(views))
-    if task.timed:
+    absent = problem.lacking[:, list(order)]
+    gone = without_views(mask(task, len(problem.target), len(views)), absent)
+    judge = _judge(task, views, gone, problem.n_clusters)
+    if task.timed and judge is None:
         few = load(Source(SYNTHETIC, n_samples=200))
         _solve(few, few.views, np.zeros((200, len(few.views)), bool), task, Phases(), Meter())
+    if task.time_limit is not None:
+        _limit_time(task.time_limit)
     meter = Meter()
-    scores, curves = _solve(problem, views, gone, task, phases, meter)
+    scores, curves = _solve(problem, views, gone, task, phases, meter, judge)
     return Outcome(
         DONE,
         scores,
@@ -146,19 +180,45 @@ def _compute(task: Task) -> Outcome:
     )
 
 
+def _judge(task: Task, views: list[Matrix], gone: Mask, n_clusters: int) -> References | None:
+    """Return what labels are judged by, the same for all methods and parameters."""
+    if task.judged is None:
+        return None
+    cell = task.cell
+    problem = (task.source, cell.ratio, cell.draw, cell.seed, task.order, task.masks, n_clusters)
+    path = Path(task.judged) / f"{crc32(repr(problem).encode()):08x}.npz"
+    return kept(path, lambda: references(views, gone, n_clusters, cell.seed))
+
+
+def _limit_time(seconds: int) -> None:
+    """Let this process end when it has taken so much more CPU time."""
+    import resource  # not there on every system
+
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(time.process_time()) + seconds, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def _solve(
-    problem: Problem, views: list[Matrix], gone: Mask, task: Task, phases: Phases, meter: Meter
+    problem: Problem,
+    views: list[Matrix],
+    gone: Mask,
+    task: Task,
+    phases: Phases,
+    meter: Meter,
+    judge: References | None = None,
 ) -> tuple[dict[str, list[float]], Curves]:
     """Run the method, then k-means; return the scores, or the course of the objective."""
     k, n, cell = problem.n_clusters, len(problem.target), task.cell
-    method, seeds = find(cell.method), kmeans_seeds(cell.seed, task.kmeans_runs)
+    method = tuned(cell.method, dict(task.parameters))
+    seeds = kmeans_seeds(cell.seed, task.kmeans_runs)
     candidates = []
     with meter:
         with phases("method"):
             answer = as_answer(method(views, gone, k, cell.seed), n, cell.method)
         if task.timed:
             with phases("k-means"):
-                candidates = _labels(answer, k, seeds)
+                candidates = _labels(answer, k, seeds, best=judge is not None)
     if not seeds:
         if not any(answer.curves):
             raise ValueError(f"{cell.method} has no objective to follow.")
@@ -166,16 +226,29 @@ def _solve(
     with phases("k-means"):
         candidates = candidates or _labels(answer, k, seeds)
     with phases("scores"):
-        found = [[score(problem.target, labels) for labels in runs] for runs in candidates]
-    best = max(found, key=lambda runs: np.mean([run[0] for run in runs]))
-    return {metric: [run[i] for run in best] for i, metric in enumerate(METRICS)}, ()
+        if judge is not None:
+            values = [agreement(labels, judge) for (labels,) in candidates]
+            at = int(np.argmax(values))
+            return {**_scores(problem, candidates[at]), AGREEMENT: [values[at]]}, ()
+        found = [_scores(problem, runs) for runs in candidates]
+    return max(found, key=lambda scores: np.mean(scores["ACC"])), ()
 
 
-def _labels(answer: Answer, n_clusters: int, seeds: list[int]) -> list[list[Array]]:
-    """Return the labels of each run, for each embedding to choose from."""
+def _scores(problem: Problem, runs: list[Array]) -> dict[str, list[float]]:
+    each = [score(problem.target, labels) for labels in runs]
+    return {metric: [run[i] for run in each] for i, metric in enumerate(METRICS)}
+
+
+def _labels(
+    answer: Answer, n_clusters: int, seeds: list[int], *, best: bool = False
+) -> list[list[Array]]:
+    """Return the labels of each run, or of the best one, for each embedding to choose from."""
     if answer.labels is not None:
         return [[answer.labels]]
     embeddings = [unit_rows(E) if answer.unit_rows else E for E in answer.embeddings]
+    if best:
+        several = KMeans(n_clusters, n_init=len(seeds), random_state=seeds[0])
+        return [[several.fit(rows).labels_] for rows in embeddings]
     return [kmeans(rows, n_clusters, seeds) for rows in embeddings]
 
 
@@ -209,7 +282,7 @@ def score(target: NDArray[np.intp], labels: Array) -> tuple[float, float, float,
 
 @lru_cache(maxsize=2)
 def load(source: Source) -> Problem:
-    """Read or make a data set."""
+    """Read or make a data set; samples that are in none of its views are left out."""
     from viewfold import datasets
 
     if source.n_samples:
@@ -222,8 +295,11 @@ def load(source: Source) -> Problem:
         data = datasets.load(source.path)
     if data.target is None:
         raise ValueError(f"{source.path} has no classes (y): there is nothing to compare with.")
-    target = np.unique(data.target, return_inverse=True)[1]
-    return Problem(list(data.views.values()), target)
+    views = list(data.views.values())
+    seen = ~lacking(views).all(axis=1)
+    if not seen.all():
+        views = [X[seen] for X in views]
+    return Problem(views, np.unique(data.target[seen], return_inverse=True)[1])
 
 
 def paper_order(name: str, views: list[Matrix]) -> tuple[int, ...] | None:
@@ -261,6 +337,17 @@ def mask(task: Task, n_samples: int, n_views: int) -> Mask:
         lost = int(np.flatnonzero(gone.all(axis=1))[0])
         raise ValueError(f"{task.masks} takes sample {lost} out of every view.")
     return gone if task.order is None else gone[:, list(task.order)]
+
+
+def without_views(drawn: Mask, absent: Mask) -> Mask:
+    """Return who is missing: who was drawn, and who is not in the file.
+
+    A sample that would then be in no view keeps all that the file has of it.
+    """
+    gone = drawn | absent
+    lost = gone.all(axis=1)
+    gone[lost] = absent[lost]
+    return gone
 
 
 def given_mask(path: str, ratio: float, draw: int) -> Mask:

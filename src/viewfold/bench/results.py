@@ -22,14 +22,15 @@ import duckdb
 import numpy as np
 
 FILE = "results.duckdb"
-DONE, OUT_OF_MEMORY = "done", "out of memory"
+DONE, OUT_OF_MEMORY, OUT_OF_TIME = "done", "out of memory", "time"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cells (
     cell BIGINT PRIMARY KEY, experiment VARCHAR, dataset VARCHAR, method VARCHAR, ratio DOUBLE,
     draw INTEGER,
     setting VARCHAR,  -- a JSON object: order, masks, n, kmeans_runs, where they are not the default
-    status VARCHAR,   -- 'done', 'out of memory' or 'failed: ' and why
+                      -- and, on the leaderboard, the parameters of the method
+    status VARCHAR,   -- 'done', 'out of memory', 'time' or 'failed: ' and why
     cpu_seconds DOUBLE, wall_seconds DOUBLE, peak_bytes BIGINT, n_samples BIGINT,
     n_clusters INTEGER, seed BIGINT, threads INTEGER, load DOUBLE,
     versions VARCHAR, -- a JSON object
@@ -75,7 +76,7 @@ class Outcome:
     Attributes
     ----------
     status : str
-        "done", "out of memory", or "failed: " and why.
+        "done", "out of memory", "time" (the limit was reached), or "failed: " and why.
     scores : dict of lists of float
         For each metric a value in percent for each run of k-means.
     curves : sequence of sequences of float
@@ -161,12 +162,11 @@ class Results:
         """Return the rows that a query finds."""
         return list(self._db.execute(sql, list(parameters)).fetchall())
 
-    def finished(self, *, retry: bool = False) -> set[Cell]:
-        """Return the cells that are there, with `retry` only those that did not fail."""
-        sql = "SELECT experiment, dataset, method, ratio, draw, setting, seed FROM cells"
-        if retry:
-            return {Cell(*row) for row in self.query(f"{sql} WHERE status = ?", [DONE])}
-        return {Cell(*row) for row in self.query(sql)}
+    def finished(self, *, retry: bool = False) -> dict[Cell, str]:
+        """Return the cells that are there and their status, with `retry` only those done."""
+        sql = "SELECT experiment, dataset, method, ratio, draw, setting, seed, status FROM cells"
+        found = {Cell(*row[:-1]): str(row[-1]) for row in self.query(sql)}
+        return {cell: status for cell, status in found.items() if status == DONE or not retry}
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write a finished cell, all of it or nothing. It replaces an earlier attempt."""

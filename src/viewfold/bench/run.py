@@ -11,19 +11,26 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from viewfold.bench.plan import EXPERIMENTS, Options, plan
 from viewfold.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
-from viewfold.bench.results import DONE, OUT_OF_MEMORY, Cell, Outcome, Results
+from viewfold.bench.results import DONE, OUT_OF_MEMORY, OUT_OF_TIME, Cell, Outcome, Results
 
 
 @dataclass
@@ -94,19 +101,55 @@ def run(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be 1 or more, got {jobs}.")
-    tasks = plan(experiment, options)
-    alone = EXPERIMENTS[experiment].alone
+    tasks, kind = plan(experiment, options), EXPERIMENTS[experiment]
+    if kind.judged:
+        tasks = [replace(task, judged=str(Path(out) / "single-views")) for task in tasks]
+    elif kind.alone:
+        jobs = 1  # or they would measure each other
     report = Report()
     with Results(out, write=True) as results:
         known = results.finished(retry=retry)
         todo = [task for task in tasks if task.cell not in known]
         report.known = len(tasks) - len(todo)
+        ends = Ends(tasks, known) if kind.judged else None
         with _progress(experiment, len(tasks), report.known) as advance:
-            for task, outcome in execute(todo, jobs=jobs, alone=alone):
+            for task, outcome in execute(todo, jobs=jobs, alone=kind.alone, ends=ends):
                 results.add(task.cell, _sized(task, outcome))
                 report.note(task.cell, outcome)
                 advance()
     return report
+
+
+class Ends:
+    """Where methods ran out of time or memory, so that they are not asked again on the same set.
+
+    What ran out on a set stays so for its other draws and ratios; and if it was the method's first
+    scaling, for its other scalings, too.
+
+    Parameters
+    ----------
+    tasks : iterable of Task
+        All cells of the experiment.
+    known : mapping of Cell to str
+        The status of those that are in the database.
+    """
+
+    def __init__(self, tasks: Iterable[Task], known: Mapping[Cell, str]) -> None:
+        self._found: dict[tuple[str, str, Any], str] = {}
+        for task in tasks:
+            self.note(task, known.get(task.cell, DONE))
+
+    def note(self, task: Task, status: str) -> None:
+        """Take notice of how a cell ended."""
+        if status in (OUT_OF_MEMORY, OUT_OF_TIME):
+            where = (task.cell.dataset, task.cell.method)
+            for parameters in (task.parameters, *([None] if task.first else [])):
+                self._found.setdefault((*where, parameters), status)
+
+    def of(self, task: Task) -> str | None:
+        """Return how a cell would end, if that is known."""
+        where = (task.cell.dataset, task.cell.method)
+        return self._found.get((*where, task.parameters)) or self._found.get((*where, None))
 
 
 def _sized(task: Task, outcome: Outcome) -> Outcome:
@@ -123,7 +166,7 @@ def _sized(task: Task, outcome: Outcome) -> Outcome:
 
 
 def execute(
-    tasks: Sequence[Task], *, jobs: int = 1, alone: bool = False
+    tasks: Iterable[Task], *, jobs: int = 1, alone: bool = False, ends: Ends | None = None
 ) -> Iterator[tuple[Task, Outcome]]:
     """Compute tasks, and return each with its outcome as it comes.
 
@@ -134,10 +177,12 @@ def execute(
     jobs : int
         How many processes compute; with 1, this one does.
     alone : bool
-        Whether every task gets a process of its own, one after the other.
+        Whether every task gets a process of its own.
+    ends : Ends, optional
+        What need not be computed, if all run alone.
     """
     if alone:
-        yield from ((task, compute_alone(task)) for task in tasks)
+        yield from _each_alone(tasks, jobs, ends or Ends((), {}))
     elif jobs == 1:
         yield from ((task, compute(task)) for task in tasks)
     else:
@@ -146,6 +191,28 @@ def execute(
             # A process that dies takes the pool with it, and one of these tasks is why.
             for task in (yield from _until_broken(waiting, jobs)):
                 yield task, compute_alone(task)
+
+
+def _each_alone(tasks: Iterable[Task], jobs: int, ends: Ends) -> Iterator[tuple[Task, Outcome]]:
+    """Compute each task in a process of its own, some at the same time."""
+    running: dict[Future[Outcome], Task] = {}
+
+    def ended() -> Iterator[tuple[Task, Outcome]]:
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            task, outcome = running.pop(future), future.result()
+            ends.note(task, outcome.status)
+            yield task, outcome
+
+    with ThreadPoolExecutor(jobs) as pool:  # its threads only wait
+        for task in tasks:
+            if status := ends.of(task):
+                yield task, Outcome(status, load=load_of_machine())
+                continue
+            running[pool.submit(compute_alone, task)] = task
+            if len(running) >= jobs:
+                yield from ended()
+        while running:
+            yield from ended()
 
 
 def _until_broken(
@@ -185,6 +252,11 @@ def compute_alone(task: Task) -> Outcome:
     process = context.Process(target=_child, args=(sender, task))
     process.start()
     sender.close()  # or the end of the child would not be seen
+    # A method that waits takes no CPU time, and would never reach its limit.
+    patience = None if task.time_limit is None else 60 + 20 * task.time_limit
+    late = not receiver.poll(patience)
+    if late:
+        process.kill()
     try:
         outcome: Outcome = receiver.recv()
     except EOFError:
@@ -192,9 +264,11 @@ def compute_alone(task: Task) -> Outcome:
     process.join()
     if outcome.status:
         return outcome
-    # The kernel kills (9) who takes too much memory.
+    # The kernel kills (9) who takes too much memory, and ends who takes too much time.
     code = process.exitcode
     status = OUT_OF_MEMORY if code == -9 else f"failed: its process ended with {code}"
+    if late or code == -signal.SIGXCPU:
+        status = OUT_OF_TIME
     return Outcome(status, load=load_of_machine())
 
 

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 FORMATS = ("html", "md", "csv", "tex", "svg", "png", "pdf")
 _ENDINGS = tuple(f".{name}" for name in FORMATS)
 _SECTIONS = {
+    "leaderboard": (
+        "Leaderboard",
+        "All methods on all data sets, with clusters as their users get them: where a method ends "
+        "with an embedding, the best of ten runs of k-means by inertia. Each baseline is tried "
+        "with the scalings that suit it; which one counts is chosen without classes, as the last "
+        "table tells. A cell has a limit of CPU time and memory; a method that reaches it is not "
+        "asked again on the same set, and ranked last there. Methods for complete views are "
+        "ranked among all at 0 %, on the sets that lack no samples, and left out elsewhere. Bars "
+        "in the diagrams join methods that the test of Nemenyi does not tell apart at 5 %.",
+    ),
     "complete": ("Complete views", "All samples are in all views."),
     "incomplete": (
         "Incomplete views",
@@ -47,8 +57,11 @@ _SECTIONS = {
     ),
     "failures": ("What did not come to an end", ""),
 }
-_TABLES = {"incomplete": ("incomplete", "ratios")}
-_FOLDED = ("ratios", "convergence")  # long tables, which a reader opens who wants to
+_TABLES = {
+    "incomplete": ("incomplete", "ratios"),
+    "leaderboard": ("ranks", "leaderboard", "scalings"),
+}
+_FOLDED = ("ratios", "convergence", "failures")  # long tables, for readers who want to open them
 
 
 def tables(folder: str | Path) -> dict[str, pd.DataFrame]:
@@ -63,9 +76,10 @@ def tables(folder: str | Path) -> dict[str, pd.DataFrame]:
     -------
     dict of DataFrames
         Those for which there are results: complete, incomplete (aggregated over missing ratios as
-        in the paper), ratios, time, order, convergence, scale and failures. In the first two,
-        ``published`` is the paper's number and ``difference`` is ``max - published``, since what
-        the paper prints are maxima.
+        in the paper), ratios, time, order, convergence, scale and failures; of the leaderboard,
+        ranks, leaderboard (data set by data set) and scalings. In the first two, ``published`` is
+        the paper's number and ``difference`` is ``max - published``, since what the paper prints
+        are maxima.
     """
     from viewfold.bench import _tables
 
@@ -79,7 +93,8 @@ def figures(folder: str | Path) -> dict[str, Figure]:
     -------
     dict of matplotlib figures
         Those for which there are results: one for each data set with incomplete views
-        (``incomplete-Wiki``, …) and with curves (``convergence-Wiki``, …), time, order and scale.
+        (``incomplete-Wiki``, …) and with curves (``convergence-Wiki``, …), time, order and scale,
+        and one for each share of missing samples on the leaderboard (``leaderboard-30``, …).
     """
     from viewfold.bench import _figures, _tables
 

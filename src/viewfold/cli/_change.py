@@ -15,7 +15,6 @@ from viewfold.cli._options import (
     Clusters,
     Id,
     Json,
-    Kind,
     Method,
     MinShared,
     NoId,
@@ -27,6 +26,7 @@ from viewfold.cli._options import (
     ViewName,
     Wait,
 )
+from viewfold.registry import METHODS
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def init(
     state: State,
     clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters.", min=1)],
-    method: Kind = Method.viewfold,
+    method: Method = "viewfold",
     seed: Seed = 0,
     private: Private = False,
     as_json: Json = False,
@@ -46,7 +46,7 @@ def init(
     _new_model(clusters, method, seed, private).save(state)
     tell(
         as_json,
-        {"file": str(state), "method": method.value, "clusters": clusters, "private": private},
+        {"file": str(state), "method": method, "clusters": clusters, "private": private},
         f"{state} is ready for its first view: viewfold add {state} FILE --id COLUMN",
     )
 
@@ -60,7 +60,7 @@ def add(
     min_shared: MinShared = None,
     view: ViewName = None,
     clusters: Clusters = None,
-    method: Kind = Method.viewfold,
+    method: Method = "viewfold",
     seed: Seed = 0,
     private: Private = False,
     wait: Wait = 60,
@@ -199,11 +199,12 @@ def undo(
     )
 
 
-def _new_model(clusters: int, method: Method, seed: int, private: bool) -> FoldingEstimator:
-    from viewfold.estimators import FCMVC, ViewFold
-
-    kind = ViewFold if method is Method.viewfold else FCMVC
-    return kind(clusters, random_state=seed, keep_encoders=not private)
+def _new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:
+    known = {name.lower(): name for name in METHODS.names()}
+    if method.lower() not in known:
+        raise ValueError(f"There is no method {method!r}. Known are: {', '.join(known)}.")
+    kind = METHODS[known[method.lower()]]
+    return kind(n_clusters=clusters, random_state=seed, keep_encoders=not private)
 
 
 def _share(text: str) -> float:

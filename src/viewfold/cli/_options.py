@@ -9,13 +9,6 @@ from typing import Annotated
 import typer
 
 
-class Method(StrEnum):
-    """The estimators, by the names that the command line has for them."""
-
-    viewfold = "viewfold"
-    fcmvc = "fcmvc"
-
-
 class Similar(StrEnum):
     """What to do with ids that are almost the same."""
 
@@ -61,7 +54,14 @@ ViewName = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
 Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
-Kind = Annotated[Method, typer.Option("--method", help="ViewFold, or the paper's FCMVC-IV.")]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="viewfold, the paper's fcmvc, or a method that another package brings along.",
+        metavar="NAME",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
 Private = Annotated[
     bool,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._types import Array
+from viewfold._types import Array, Seed
 from viewfold.engine import Engine, RowSet
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """Return what to seed a fold with: an int is one, scikit-learn's other seeds draw one.
 
     Examples
@@ -24,7 +23,7 @@ def seed_of(random_state: Any) -> int:
     >>> seed_of(5), seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
     (5, True)
     """
-    if isinstance(random_state, Integral):
+    if isinstance(random_state, int | Integral):
         return int(random_state)
     source = np.random if random_state is None else random_state  # as scikit-learn has it
     return int(source.randint(np.iinfo(np.int32).max))

@@ -6,6 +6,7 @@ and classes that count from 0, whatever they are called in the file.
 
 from __future__ import annotations
 
+import re
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,8 @@ def load(path: str | PathLike[str]) -> Bunch:
     path : str or path
         A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features; for a sparse view the
         parts of a CSR matrix, ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``,
-        or a ``.mat`` file in one of the layouts in which the field publishes its sets.
+        or a ``.mat`` file in one of the layouts in which the field publishes its sets. Where views
+        have such names, other matrices of the file (masks, graphs) are no views.
 
     Returns
     -------
@@ -46,6 +48,8 @@ def load(path: str | PathLike[str]) -> Bunch:
     from viewfold.io import read_set
 
     views, classes = read_set(path)
+    named = {name: X for name, X in views.items() if re.fullmatch(r"view_\d+", name)}
+    views = named or views
     if classes is None:
         return Bunch(views=views, target=None)
     target = np.unique(np.asarray(classes).ravel(), return_inverse=True)[1]

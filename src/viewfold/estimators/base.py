@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._compat import Interval, validate
-from viewfold._types import Array
+from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.core.admission import admit
 from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
@@ -41,7 +42,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
     }
     n_clusters: int
     n_init: int
-    random_state: Any
+    random_state: Seed
     keep_encoders: bool
 
     def _check_parameters(self) -> None:
@@ -53,7 +54,12 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         """Return the method, with its parameters."""
 
     def fit(
-        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+        self,
+        X: ViewsLike,
+        y: object = None,
+        *,
+        ids: IdsOfViews = None,
+        similar_ids: Similar = "refuse",
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -84,10 +90,10 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: ViewLike,
+        y: object = None,
         *,
-        ids: Any = None,
+        ids: IdsLike = None,
         view: str | None = None,
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
@@ -124,7 +130,12 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         return self._keep(self._next(state, admitted))
 
     def fit_predict(
-        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+        self,
+        X: ViewsLike,
+        y: object = None,
+        *,
+        ids: IdsOfViews = None,
+        similar_ids: Similar = "refuse",
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
@@ -136,7 +147,12 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         return self._by_row(X, views, self.labels_, -1)
 
     def fit_transform(
-        self, X: Any, y: Any = None, *, ids: Any = None, similar_ids: Similar = "refuse"
+        self,
+        X: ViewsLike,
+        y: object = None,
+        *,
+        ids: IdsOfViews = None,
+        similar_ids: Similar = "refuse",
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 
@@ -152,7 +168,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         embedded = self._embed(views[0], record) if alone else self._state.embedding
         return self._by_row(X, views, current_engine().collect(embedded), np.nan)
 
-    def _by_row(self, X: Any, views: list[View], found: Array, gap: float) -> Array:
+    def _by_row(self, X: ViewsLike, views: list[View], found: Array, gap: float) -> Array:
         """Return a value for each row that came, if rows are what the caller knows samples by."""
         n, at = views[0].length, self.ids_
         if len(views) == 1 and not isinstance(X, View) and views[0].rows.present is not None:
@@ -167,7 +183,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         out[at] = found
         return out
 
-    def forget(self, ids: Any) -> Self:
+    def forget(self, ids: Iterable[int | str]) -> Self:
         """Remove samples for good.
 
         Their rows and labels are gone, and so is what the rows of others tell about them: the

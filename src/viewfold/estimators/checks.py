@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from viewfold.core.state import ViewRecord
 from viewfold.view import View, is_view_like
 
 
-def check_y(y: Any, method: str) -> None:
+def check_y(y: object, method: str) -> None:
     """Refuse what was meant as something else than a target: y is ignored."""
     if y is None:
         return

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 from viewfold._compat import Interval, StrOptions
+from viewfold._types import Seed
 from viewfold.clustering import Reading
 from viewfold.core.method import Combined, Method
 from viewfold.core.state import State
@@ -110,7 +111,7 @@ class FCMVC(FoldingEstimator):
         tol: float = 1e-5,
         max_iter: int = 100,
         n_init: int = 10,
-        random_state: Any = None,
+        random_state: Seed = None,
         keep_encoders: bool = True,
     ) -> None:
         self.n_clusters = n_clusters

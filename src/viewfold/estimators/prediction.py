@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._types import Array
+from viewfold._types import Array, IdsLike, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence
 from viewfold.core.admission import admit
 from viewfold.core.state import Clusters, ViewRecord
@@ -25,7 +25,7 @@ from viewfold.view import View, named_views, open_view, opened, without_absent
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
-    def transform(self, X: Any, *, view: str | int | None = None) -> Array:
+    def transform(self, X: ViewsLike, *, view: str | int | None = None) -> Array:
         """Embed rows of a known view, as if their samples had been in that view alone.
 
         Parameters
@@ -84,7 +84,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             raise ValueError(f"Row {row} is NaN in every view: there is nothing to embed.")
         return np.asarray(sums[:, :-1] / count)
 
-    def predict(self, X: Any, *, view: str | int | None = None) -> NDArray[np.intp]:
+    def predict(self, X: ViewsLike, *, view: str | int | None = None) -> NDArray[np.intp]:
         """Return the cluster of each row of a known view; the model stays as it is.
 
         Parameters
@@ -105,7 +105,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return engine.collect(assign(engine, self._clusters, engine.scatter(embedded)))
 
     def predict_frame(
-        self, X: Any, *, ids: Any = None, view: str | int | None = None
+        self, X: ViewLike, *, ids: IdsLike = None, view: str | int | None = None
     ) -> pd.DataFrame:
         """Return the cluster of each row of a known view, with its confidence, by id.
 
@@ -137,9 +137,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     def extend(
         self,
-        X: Any,
+        X: ViewLike,
         *,
-        ids: Any = None,
+        ids: IdsLike = None,
         view: str | int | None = None,
         similar_ids: Similar = "refuse",
     ) -> Self:
@@ -175,7 +175,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         assert clusters is not None
         return clusters
 
-    def _view_of(self, X: Any, record: ViewRecord, *, ids: Any = None, gaps: bool = False) -> View:
+    def _view_of(
+        self, X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False
+    ) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
             raise ValueError(

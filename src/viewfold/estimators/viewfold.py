@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any
 
 from viewfold._compat import Interval, StrOptions
+from viewfold._types import Seed
 from viewfold.clustering import Reading
 from viewfold.core.method import Combined, Method
 from viewfold.core.state import State
@@ -92,7 +93,7 @@ class ViewFold(FoldingEstimator):
         n_components: int | None = None,
         scale: encoders.ScaleRule = "auto",
         n_init: int = 3,
-        random_state: Any = None,
+        random_state: Seed = None,
         keep_encoders: bool = True,
     ) -> None:
         self.n_clusters = n_clusters

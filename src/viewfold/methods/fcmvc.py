@@ -84,24 +84,34 @@ def combine(
     _tell_narrow(view, n_clusters)
     if not state.views:
         return _first(engine, view, n_clusters, scale)
-    if alignment.n_shared == 0:
-        warnings.warn(
-            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
-            "nothing connects the clusters of the two groups.",
-            stacklevel=2,
-        )
-    k_before = state.embedding.shape[1]
-    k = max(n_clusters, k_before)
-    Zp = _padded(engine, state.embedding, k)
+    _tell_unconnected(view, alignment)
+    rank = max(n_clusters, state.embedding.shape[1])
     if solver == "auto":
-        solver = choose_solver(view.rows, k)
+        solver = choose_solver(view.rows, rank)
+    Zp = _padded(engine, state.embedding, rank)
+    scaling, problem = _posed(
+        engine, Zp, view, alignment, scale, full=solver == "gram", exact=z_step == "exact"
+    )
+    step, objective = problem.solve(tol, max_iter)
+    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
+    kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
+    linear_map = Z.N[: state.embedding.shape[1]]
+    return Combined(embedding, scaling.times_raw(kept), linear_map, len(objective), objective)
+
+
+def _posed(
+    engine: Engine,
+    Zp: RowSet,
+    view: View,
+    alignment: Alignment,
+    scale: Standardise,
+    *,
+    full: bool,
+    exact: bool,
+) -> tuple[Scaling, Problem]:
+    """Return the scaling of a view and the problem on small matrices, after one pass over it."""
     scaling, products = survey(
-        engine,
-        view.rows,
-        lambda _, Zs: Zs,
-        alignment.partners(Zp),
-        scale=scale,
-        full=solver == "gram",
+        engine, view.rows, lambda _, Zs: Zs, alignment.partners(Zp), scale=scale, full=full
     )
     tell_faint(view, products)
     if not products.energy:
@@ -112,15 +122,7 @@ def combine(
         else products.gram.__matmul__
     )
     absent = engine.reduce(gram, alignment.absent(Zp))
-    problem = Problem(gram_of_view, products, absent, exact=z_step == "exact")
-    step, objective = problem.solve(tol, max_iter)
-    Z = step.Z
-    embedding = _embed(Z, Zp, view.rows, alignment, scaling)
-    if step.condition * np.finfo(embedding.dtype).eps > 1e-12:
-        embedding, again = _reorthonormalised(engine, embedding)
-        Z = Z.times(again)
-    kept = limited(Z.U, lambda: Z.U.T @ gram_of_view(Z.U), view.shape[0])
-    return Combined(embedding, scaling.times_raw(kept), Z.N[:k_before], len(objective), objective)
+    return scaling, Problem(gram_of_view, products, absent, exact)
 
 
 def basis(engine: Engine, Z: RowSet) -> Array:
@@ -164,6 +166,15 @@ def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
     if not more:
         return rows
     return engine.map(lambda block: np.pad(block, ((0, 0), (0, more))), rows)
+
+
+def _tell_unconnected(view: View, alignment: Alignment) -> None:
+    if alignment.n_shared == 0:
+        warnings.warn(
+            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
+            "nothing connects the clusters of the two groups.",
+            stacklevel=3,
+        )
 
 
 def _tell_narrow(view: View, n_clusters: int) -> None:
@@ -316,19 +327,28 @@ def _settled(objective: list[float], tol: float, energy: float) -> bool:
 
 
 def _embed(
-    Z: Combination, Zp: RowSet, rows: RowSet, alignment: Alignment, scaling: Scaling
-) -> RowSet:
-    """Return Z, row by row."""
-    dtype = np.result_type(rows.dtype, Zp.dtype)
+    engine: Engine,
+    step: ZStep,
+    Zp: RowSet,
+    rows: RowSet,
+    alignment: Alignment,
+    scaling: Scaling,
+) -> tuple[RowSet, Combination]:
+    """Return Z, row by row, and as a combination of the view and the consensus before it."""
+    Z, dtype = step.Z, np.result_type(rows.dtype, Zp.dtype)
     encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
 
     def of_view(block: Matrix, known: Array) -> Array:
         return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
 
-    return alignment.merge(
+    embedding = alignment.merge(
         (of_view, rows, alignment.partners(Zp)),
         (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
     )
+    if step.condition * np.finfo(dtype).eps > 1e-12:
+        embedding, again = _reorthonormalised(engine, embedding)
+        Z = Z.times(again)
+    return embedding, Z
 
 
 def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> Combined:
