@@ -146,4 +146,6 @@ def has_documentation(model: Any) -> None:
     for section in ("Parameters\n", "Attributes\n", "References\n", "Examples\n", "Cost:"):
         assert section in text, section
     for name in model.get_params():
-        assert f"    {name} : " in text, name
+        assert text.count(f"\n{name} : ") == 1, name
+    for name in ("labels_", "ids_", "objective_", "n_iter_"):
+        assert text.count(f"\n{name} : ") == 1, name

@@ -61,7 +61,7 @@ def replacing(
     Examples
     --------
     >>> import os, tempfile
-    >>> from viewfold.store import replacing
+    >>> from viewfold._replace import replacing
     >>> path = os.path.join(tempfile.mkdtemp(), "labels.csv")
     >>> with replacing(path) as draft:
     ...     _ = draft.write_text("id,cluster")
@@ -87,12 +87,17 @@ def replacing(
         _flush(draft)
         if ready is not None:
             ready()
-        try:
-            os.replace(draft, target)
-        finally:  # Ctrl-C may come between the renaming and the next line
-            if not draft.exists():
-                replaced.append(target)
-        _flush(target.parent)
+        _rename(draft, target)
+
+
+def _rename(draft: Path, target: Path) -> None:
+    """Let a file take the place of another, and remember that it did."""
+    try:
+        os.replace(draft, target)
+    finally:  # Ctrl-C may come between the renaming and the next line
+        if not draft.exists():
+            replaced.append(target)
+    _flush(target.parent)
 
 
 def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +25,41 @@ def _contingency(y: ArrayLike, labels: ArrayLike) -> Contingency:
     return np.asarray(contingency_matrix(classes, clusters), dtype=np.int64)
 
 
-def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
-    """Share of samples in the right cluster, under the best one-to-one match with the classes.
+class Measure(Protocol):
+    """How well clusters agree with classes, from 0 to 1."""
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        The classes.
-    labels : array-like of shape (n_samples,)
-        The clusters; their names do not matter.
+    def __call__(self, y: ArrayLike, labels: ArrayLike) -> float:
+        """Compare."""
+
+
+_PARAMETERS = """\
+Parameters
+----------
+y : array-like of shape (n_samples,)
+    The classes.
+labels : array-like of shape (n_samples,)
+    The clusters; their names do not matter.
+"""
+_MEASURES: dict[str, Callable[[Contingency], float]] = {}
+
+
+def _measure(of_table: Callable[[Contingency], float]) -> Measure:
+    """Make a measure of classes and clusters from one of the table of both."""
+    name = of_table.__name__
+    said, _, rest = cleandoc(of_table.__doc__ or "").partition("\n\n")
+    _MEASURES[name] = of_table
+
+    def measure(y: ArrayLike, labels: ArrayLike) -> float:
+        return of_table(_contingency(y, labels))
+
+    measure.__name__ = measure.__qualname__ = name
+    measure.__doc__ = f"{said}\n\n{_PARAMETERS}\n{rest}"
+    return measure
+
+
+@_measure
+def accuracy(table: Contingency) -> float:
+    """Share of samples in the right cluster, under the best one-to-one match with the classes.
 
     Examples
     --------
@@ -39,20 +67,12 @@ def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
     >>> accuracy([0, 0, 1, 1], [7, 7, 3, 7])
     0.75
     """
-    return _accuracy(_contingency(y, labels))
-
-
-def _accuracy(table: Contingency) -> float:
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / table.sum())
 
 
-def nmi(y: ArrayLike, labels: ArrayLike) -> float:
+@_measure
+def nmi(table: Contingency) -> float:
     """Mutual information of classes and clusters over the arithmetic mean of their entropies.
-
-    Parameters
-    ----------
-    y, labels : array-like of shape (n_samples,)
-        The classes and the clusters.
 
     Examples
     --------
@@ -60,10 +80,6 @@ def nmi(y: ArrayLike, labels: ArrayLike) -> float:
     >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    return _nmi(_contingency(y, labels))
-
-
-def _nmi(table: Contingency) -> float:
     if table.shape == (1, 1):
         return 1.0
     shared = float(mutual_info_score(None, None, contingency=table))
@@ -77,13 +93,9 @@ def _entropy(sizes: Contingency) -> float:
     return -float(np.sum(sizes / sizes.sum() * (np.log(sizes) - np.log(sizes.sum()))))
 
 
-def purity(y: ArrayLike, labels: ArrayLike) -> float:
+@_measure
+def purity(table: Contingency) -> float:
     """Share of samples that belong to the most frequent class of their cluster.
-
-    Parameters
-    ----------
-    y, labels : array-like of shape (n_samples,)
-        The classes and the clusters.
 
     Examples
     --------
@@ -91,20 +103,12 @@ def purity(y: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 1, 2, 2])
     1.0
     """
-    return _purity(_contingency(y, labels))
-
-
-def _purity(table: Contingency) -> float:
     return float(table.max(axis=0).sum() / table.sum())
 
 
-def f_score(y: ArrayLike, labels: ArrayLike) -> float:
+@_measure
+def f_score(table: Contingency) -> float:
     """Harmonic mean of precision and recall over pairs of samples that are put together.
-
-    Parameters
-    ----------
-    y, labels : array-like of shape (n_samples,)
-        The classes and the clusters.
 
     Examples
     --------
@@ -112,16 +116,13 @@ def f_score(y: ArrayLike, labels: ArrayLike) -> float:
     >>> f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    return _f_score(_contingency(y, labels))
 
-
-def _f_score(table: Contingency) -> float:
     def pairs(counts: Contingency) -> int:
         return int((counts * (counts - 1)).sum() // 2)
 
     put_together, belong_together = pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
     if put_together + belong_together == 0:
-        return 1.0  # classes and clusters of one sample each
+        return 1.0  # all alone, and rightly so
     return 2 * pairs(table) / (put_together + belong_together)
 
 
@@ -140,9 +141,4 @@ def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     {'accuracy': 1.0, 'nmi': 1.0, 'purity': 1.0, 'f_score': 1.0}
     """
     table = _contingency(y, labels)
-    return {
-        "accuracy": _accuracy(table),
-        "nmi": _nmi(table),
-        "purity": _purity(table),
-        "f_score": _f_score(table),
-    }
+    return {name: measure(table) for name, measure in _MEASURES.items()}

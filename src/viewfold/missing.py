@@ -65,21 +65,8 @@ def at_random(
     """Let samples be missing completely at random, each kept in at least one view.
 
     Every view lacks ``round(ratio * n_samples)`` samples. Where chance takes a sample out of all
-    views, it changes places with one that can spare a view.
-
-    Parameters
-    ----------
-    n_samples, n_views : int
-        Size of the data.
-    ratio : float
-        Share of samples that each view lacks, from 0 to ``1 - 1 / n_views``.
-    random_state : int, Generator or None
-        Seed.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_samples, n_views)
-        True where a sample is missing.
+    views, it changes places with one that can spare a view. Parameters and result are those of
+    `by_paper_rule`; `ratio` may be up to ``1 - 1 / n_views``.
 
     Examples
     --------

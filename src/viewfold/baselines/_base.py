@@ -10,8 +10,7 @@ import os
 import resource
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,15 +22,9 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import minmax_scale, normalize
 from sklearn.utils import Tags, check_random_state
 
-from viewfold._compat import Interval, StrOptions
 from viewfold._types import Array, Matrix
 from viewfold.linalg import unit_rows
 from viewfold.view import as_views
-
-COUNT = [Interval(Integral, 1, None, closed="left")]
-POSITIVE = [Interval(Real, 0, None, closed="neither")]
-NON_NEGATIVE = [Interval(Real, 0, None, closed="left")]
-SCALING = [StrOptions({"none", "zscore", "unit", "minmax"})]
 
 
 @dataclass(frozen=True)
@@ -80,8 +73,9 @@ class Solution:
     objective: tuple[float, ...] = ()
 
 
+@dataclass(repr=False, eq=False, match_args=False)
 class Baseline(ClusterMixin, BaseEstimator):
-    """A method that sees all views at once."""
+    """A method that sees all views at once; its subclasses are made by `with_parameters`."""
 
     incomplete: ClassVar[bool] = False
     """Whether samples may be missing from views."""
@@ -95,18 +89,15 @@ class Baseline(ClusterMixin, BaseEstimator):
     scalings: ClassVar[tuple[str, ...]] = ("none",)
     """What to try as `scaled` does it before the method, its default first."""
 
-    scale: str = "none"
-    """How views are scaled before the method; a parameter where `scalings` has several."""
-
     kmeans_starts: ClassVar[int] = 20
     """Starts of k-means on the embedding; the one with the least inertia counts."""
 
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        "n_clusters": COUNT,
-        "random_state": ["random_state"],
-    }
-    n_clusters: int
-    random_state: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    n_clusters: int = 8
+    _: KW_ONLY
+    scale: str = "none"
+    random_state: Any = None
 
     @abstractmethod
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:

@@ -7,29 +7,21 @@ mixture of the other graphs and to a common embedding. Graphs are dense n × n m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 
-from viewfold._compat import Interval, StrOptions
+from viewfold._compat import StrOptions
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    unit_samples,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, unit_samples
 from viewfold.baselines._blocks import knn_graph, laplacian, simplex, smallest_eigenvectors
+from viewfold.baselines._parameters import ABOVE_1, COUNT, POSITIVE, with_parameters
 from viewfold.linalg import unit_rows
 
 
+@with_parameters
 class AGCIMC(Baseline):
     r"""Adaptive graph completion based incomplete multi-view clustering.
 
@@ -47,8 +39,6 @@ class AGCIMC(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     completion : float, default=10
         λ₁, how much a graph follows the others.
     smoothness : float, default=100
@@ -60,19 +50,13 @@ class AGCIMC(Baseline):
     anchor : {'current', 'initial'}, default='current'
         What a graph is held to where the view has both samples: the graph of the iteration before,
         as in the authors' program, or S⁰_v, as in the paper. The first drifts, and is often better.
-    max_iter : int, default=50
-        Iterations at most.
     tol : float, default=1e-6
         Stop when the objective changes by less.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
         How views are scaled first. After that, every sample is scaled to length 1.
-    random_state : int, RandomState or None, default=None
-        Determines k-means.
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Rows of U of length 1.
     affinity_ : ndarray of shape (n_samples, n_samples)
@@ -81,25 +65,11 @@ class AGCIMC(Baseline):
         The objective after each iteration. It falls on the whole; the step for the graphs is not an
         exact minimum, so that it may rise by some 1e-5 of its size with anchor='initial', and by
         some 1e-3 with 'current'.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Adaptive graph completion based incomplete multi-view clustering. IEEE Transactions on
     Multimedia, 2021.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import AGCIMC
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(3)[y] + rng.uniform(size=(40, 3)) for _ in range(2)]
-    >>> views[0][:5] = np.nan
-    >>> model = AGCIMC(n_clusters=2, random_state=0).fit(views)
-    >>> model.affinity_.shape, len(set(zip(y, model.labels_)))
-    ((40, 40), 2)
     """
 
     incomplete: ClassVar[bool] = True
@@ -108,42 +78,21 @@ class AGCIMC(Baseline):
         "completion": tuple(10.0**i for i in range(-3, 4)),
         "smoothness": tuple(10.0**i for i in range(-3, 4)),
     }
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "completion": POSITIVE,
         "smoothness": POSITIVE,
-        "power": [Interval(Real, 1, None, closed="neither")],
+        "power": ABOVE_1,
         "n_neighbors": COUNT,
         "anchor": [StrOptions({"current", "initial"})],
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        completion: float = 10.0,
-        smoothness: float = 100.0,
-        power: float = 2.0,
-        n_neighbors: int = 11,
-        anchor: str = "current",
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.completion = completion
-        self.smoothness = smoothness
-        self.power = power
-        self.n_neighbors = n_neighbors
-        self.anchor = anchor
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    completion: float = 10.0
+    smoothness: float = 100.0
+    power: float = 2.0
+    n_neighbors: int = 11
+    anchor: str = "current"
+    max_iter: int = 50
+    tol: float = 1e-6
 
     def _bytes(self, n: int, widths: list[int]) -> int:
         # Per view its graph before and after, its residual and its first graph; seven on the way.

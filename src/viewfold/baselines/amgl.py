@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from viewfold._types import Array
-from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._blocks import laplacian, pkn_graph, smallest_eigenvectors
+from viewfold.baselines._parameters import COUNT, with_parameters
 
 
+@with_parameters
 class AMGL(Baseline):
     """Auto-weighted multiple graph learning.
 
@@ -28,12 +30,8 @@ class AMGL(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_neighbors : int, default=5
         Neighbours of each sample in the graphs.
-    max_iter : int, default=100
-        Iterations at most.
     tol : float, default=1e-8
         Stop when the objective falls by less, relative to its value.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
@@ -43,54 +41,25 @@ class AMGL(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F, on which k-means runs.
     objective_ : ndarray
         Σ_v √tr(FᵀL_vF) after each iteration.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Parameter-free auto-weighted multiple graph learning: a framework for multiview clustering and
     semi-supervised classification. IJCAI, 2016.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import AMGL
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> AMGL(3, random_state=0).fit(views).embedding_.shape
-    (100, 3)
     """
 
     scalings: ClassVar[tuple[str, ...]] = ("none", "zscore", "unit")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": COUNT,
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int = 5,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    n_neighbors: int = 5
+    max_iter: int = 100
+    tol: float = 1e-8
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         graphs = [laplacian(pkn_graph(X, self.n_neighbors)) for X in data.views]

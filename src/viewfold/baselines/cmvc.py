@@ -18,18 +18,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from viewfold._compat import StrOptions
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    align,
-    dense,
-    scaled,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, align, dense, scaled
+from viewfold.baselines._parameters import POSITIVE, with_parameters
 from viewfold.linalg import inverse_sqrt, polar, unit_rows
 from viewfold.view import as_view
 
@@ -46,6 +36,7 @@ class _Folded:
     objective: tuple[float, ...]
 
 
+@with_parameters
 class CMVC(Baseline):
     """Continual multi-view clustering.
 
@@ -71,17 +62,9 @@ class CMVC(Baseline):
         What partitions are made of; 'auto' is Gaussian for up to 5000 samples.
     max_iter : int, default=100
         Iterations at most, for each view.
-    tol : float, default=1e-6
-        Stop when the objective changes by less, relative to its value.
-    scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
-        How views are scaled first.
-    random_state : int, RandomState or None, default=None
-        Determines k-means.
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The sum of the partitions, its rows of unit length.
     objective_ : ndarray
@@ -113,33 +96,15 @@ class CMVC(Baseline):
     }
     kmeans_starts: ClassVar[int] = 50
     scalings: ClassVar[tuple[str, ...]] = ("none", "zscore", "unit")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "weight": POSITIVE,
         "kernel": [StrOptions({"auto", "gaussian", "linear"})],
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weight: float = 1.0,
-        kernel: str = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weight = weight
-        self.kernel = kernel
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    weight: float = 1.0
+    kernel: str = "auto"
+    max_iter: int = 100
+    tol: float = 1e-6
 
     def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
         """Fold one more view of the same samples. It is not needed any more afterwards.

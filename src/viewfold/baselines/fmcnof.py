@@ -6,20 +6,21 @@ No k-means at the end: the largest entry in a row of the non-negative factor is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
 from sklearn.metrics import pairwise_distances
 
-from viewfold._compat import Interval, StrOptions
+from viewfold._compat import StrOptions
 from viewfold._types import Array
-from viewfold.baselines._base import COUNT, SCALING, Aligned, Baseline, Solution, dense
+from viewfold.baselines._base import Aligned, Baseline, Solution, dense
 from viewfold.baselines._blocks import anchors, simplex_quadratic
+from viewfold.baselines._parameters import COUNT, POSITIVE, with_parameters
 from viewfold.linalg import polar
 
 
+@with_parameters
 class FMCNOF(Baseline):
     """Fast multi-view clustering by non-negative and orthogonal factorisation.
 
@@ -34,8 +35,6 @@ class FMCNOF(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     extra_anchors : int, default=7
         How many more anchors than clusters.
     keep : {'farthest', 'nearest'}, default='farthest'
@@ -55,61 +54,31 @@ class FMCNOF(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         F.
     objective_ : ndarray
         ‖Σ_v a_vB_v − FGᵀ‖² after each iteration.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Fast multi-view clustering via nonnegative and orthogonal factorization. IEEE Transactions on
     Image Processing 30, 2021.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import FMCNOF
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> FMCNOF(3, random_state=0).fit(views).n_iter_
-    30
     """
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"extra_anchors": (3, 7, 9)}
     scalings: ClassVar[tuple[str, ...]] = ("none", "zscore")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "extra_anchors": COUNT,
         "keep": [StrOptions({"farthest", "nearest"})],
-        "sigma": [Interval(Real, 0, None, closed="neither"), None],
+        "sigma": [*POSITIVE, None],
         "factor": [StrOptions({"nonnegative", "indicator"})],
-        "max_iter": COUNT,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        extra_anchors: int = 7,
-        keep: Literal["farthest", "nearest"] = "farthest",
-        sigma: float | None = 1000,
-        factor: Literal["nonnegative", "indicator"] = "nonnegative",
-        max_iter: int = 30,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.extra_anchors = extra_anchors
-        self.keep = keep
-        self.sigma = sigma
-        self.factor = factor
-        self.max_iter = max_iter
-        self.scale = scale
-        self.random_state = random_state
+    extra_anchors: int = 7
+    keep: Literal["farthest", "nearest"] = "farthest"
+    sigma: float | None = 1000
+    factor: Literal["nonnegative", "indicator"] = "nonnegative"
+    max_iter: int = 30
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         graphs = self._graphs([_standard_rows(dense(X)) for X in data.views], rng)

@@ -13,21 +13,15 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    unit_samples,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, unit_samples
 from viewfold.baselines._blocks import spectral_embedding
+from viewfold.baselines._parameters import COUNT, POSITIVE, with_parameters
 
 MU, RHO, MU_MAX = 1e-5, 1.1, 1e10  # the authors' penalty: first, growth, last
 STEPS = 20_000
 
 
+@with_parameters
 class FMR(Baseline):
     """Flexible multi-view representation learning for subspace clustering.
 
@@ -44,8 +38,6 @@ class FMR(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_components : int, default=200
         K, the dimension of the latent representation.
     lambda1 : float, default=1e-4
@@ -56,8 +48,6 @@ class FMR(Baseline):
         The dependence at which H stops growing.
     step : float, default=100
         a, the length of a gradient step.
-    max_iter : int, default=500
-        Iterations at most.
     tol : float, default=1e-4
         Stop when no entry of H − HZ − E and of Z − J is larger.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
@@ -67,28 +57,16 @@ class FMR(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     affinity_ : ndarray of shape (n_samples, n_samples)
         |Z| + |Zᵀ|.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Eigenvectors with rows of unit length, on which k-means runs.
     objective_ : ndarray
         The residual after each iteration: the largest entry of H − HZ − E and of Z − J.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Flexible multi-view representation learning for subspace clustering. IJCAI, 2019.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import FMR
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> FMR(3, random_state=0).fit(views).affinity_.shape
-    (100, 100)
     """
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
@@ -96,42 +74,22 @@ class FMR(Baseline):
         "lambda2": (1e-8, 1e-7, 1e-6, 1e-5),
     }
     scalings: ClassVar[tuple[str, ...]] = ("none", "zscore")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": COUNT,
         "lambda1": POSITIVE,
         "lambda2": POSITIVE,
         "hsic": POSITIVE,
         "step": POSITIVE,
-        "max_iter": COUNT,
         "tol": POSITIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int = 200,
-        lambda1: float = 1e-4,
-        lambda2: float = 1e-6,
-        hsic: float = 5e7,
-        step: float = 100,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.hsic = hsic
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    n_components: int = 200
+    lambda1: float = 1e-4
+    lambda2: float = 1e-6
+    hsic: float = 5e7
+    step: float = 100
+    max_iter: int = 500
+    tol: float = 1e-4
 
     def _bytes(self, n: int, widths: list[int]) -> int:
         return 8 * n**2 * 4  # Z, the graph, its Laplacian, and what the eigensolver copies

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._blocks import settled, simplex
 from viewfold.baselines._nmf import squared_rows
+from viewfold.baselines._parameters import with_parameters
 from viewfold.linalg import inverse_sqrt, polar, unit_rows
 
 
+@with_parameters
 class FPMVS(Baseline):
     """Fast parameter-free multi-view subspace clustering with consensus anchor guidance.
 
@@ -36,66 +38,32 @@ class FPMVS(Baseline):
     weighted : bool, default=True
         Whether α_v² weighs the views in the step for Z, too. Without, the step is that of the
         authors' sister program (SMVSC): rows of Z are nearly 0 or 1, and the objective may rise.
-    max_iter : int, default=50
-        Iterations at most.
     tol : float, default=1e-6
         Stop when the objective changes by less, relative to its value, after ten iterations.
     scale : {'zscore', 'unit', 'none', 'minmax'}, default='zscore'
         How views are scaled first; the authors standardise features.
-    random_state : int, RandomState or None, default=None
-        Determines k-means.
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The orthonormalised Z, its rows of unit length, on which k-means runs.
-    objective_ : ndarray
-        The objective after each iteration.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Fast parameter-free multi-view subspace clustering with consensus anchor guidance. IEEE
     Transactions on Image Processing, 2022.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import FPMVS
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> FPMVS(3, random_state=0).fit(views).embedding_.shape
-    (100, 3)
     """
 
     kmeans_starts: ClassVar[int] = 50
     scalings: ClassVar[tuple[str, ...]] = ("zscore", "unit", "none")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "weighted": ["boolean"],
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weighted: bool = True,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        scale: str = "zscore",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weighted = weighted
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    weighted: bool = True
+    max_iter: int = 50
+    tol: float = 1e-6
+    scale: str = "zscore"
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         k, views = self.n_clusters, data.views

@@ -15,21 +15,14 @@ from sklearn.metrics import euclidean_distances
 
 from viewfold._compat import StrOptions
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    dense,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, dense
 from viewfold.baselines._blocks import laplacian, simplex, smallest_eigenvectors
+from viewfold.baselines._parameters import NON_NEGATIVE, POSITIVE, with_parameters
 from viewfold.baselines._parts import MODE, Part, common, parts, patterns
 from viewfold.linalg import unit_rows
 
 
+@with_parameters
 class IMG(Baseline):
     r"""Incomplete multi-modal grouping: shared coefficients that are smooth on a learned graph.
 
@@ -61,8 +54,6 @@ class IMG(Baseline):
         all views have, as in the authors' program.
     cluster_on : {'graph', 'coefficients'}, default='graph'
         Spectral embedding of A (normalised cut), as the authors do, or rows of P of length 1.
-    max_iter : int, default=200
-        Iterations at most.
     tol : float, default=1e-8
         Stop when no entry of P − Q is larger.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
@@ -72,8 +63,6 @@ class IMG(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The rows that were clustered.
     affinity_ : ndarray of shape (n_samples, n_samples)
@@ -81,24 +70,10 @@ class IMG(Baseline):
     objective_ : ndarray
         The residual of ADMM, the largest entry of \|P − Q\|, after each iteration. It goes to zero
         in the end, with the growing penalty, but may rise on the way.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Incomplete multi-modal visual data grouping. IJCAI, 2016.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import IMG
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(3)[y] + rng.uniform(size=(40, 3)) for _ in range(2)]
-    >>> views[0][:5] = np.nan
-    >>> model = IMG(n_clusters=2, random_state=0).fit(views)
-    >>> model.affinity_.shape, len(set(zip(y, model.labels_)))
-    ((40, 40), 2)
     """
 
     incomplete: ClassVar[bool] = True
@@ -109,45 +84,23 @@ class IMG(Baseline):
         "smoothness": (1e-2, 1.0, 1e2),
         "evenness": (1.0, 1e2, 1e4),
     }
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "ridge": POSITIVE,
         "smoothness": NON_NEGATIVE,
         "evenness": POSITIVE,
         "mode": MODE,
         "basis_from": [StrOptions({"observed", "paired"})],
         "cluster_on": [StrOptions({"graph", "coefficients"})],
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        ridge: float = 1e-2,
-        smoothness: float = 1.0,
-        evenness: float = 1e2,
-        mode: str = "mask",
-        basis_from: str = "observed",
-        cluster_on: str = "graph",
-        max_iter: int = 200,
-        tol: float = 1e-8,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.ridge = ridge
-        self.smoothness = smoothness
-        self.evenness = evenness
-        self.mode = mode
-        self.basis_from = basis_from
-        self.cluster_on = cluster_on
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    ridge: float = 1e-2
+    smoothness: float = 1.0
+    evenness: float = 1e2
+    mode: str = "mask"
+    basis_from: str = "observed"
+    cluster_on: str = "graph"
+    max_iter: int = 200
+    tol: float = 1e-8
 
     def _bytes(self, n: int, widths: list[int]) -> int:
         return 9 * 8 * n**2  # A, its Laplacian, the system and its factor, distances, and sums

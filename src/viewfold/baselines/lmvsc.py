@@ -12,10 +12,12 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array
-from viewfold.baselines._base import COUNT, POSITIVE, SCALING, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._blocks import anchors, simplex_quadratic
+from viewfold.baselines._parameters import COUNT, POSITIVE, with_parameters
 
 
+@with_parameters
 class LMVSC(Baseline):
     """Large-scale multi-view subspace clustering.
 
@@ -29,8 +31,6 @@ class LMVSC(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_anchors : int or None, default=None
         Anchors of each view; None for as many as clusters.
     alpha : float, default=1
@@ -42,8 +42,6 @@ class LMVSC(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Singular vectors, on which k-means runs.
     objective_ : ndarray of shape (n_views,)
@@ -54,14 +52,6 @@ class LMVSC(Baseline):
     References
     ----------
     Large-scale multi-view subspace clustering in linear time. AAAI, 2020.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import LMVSC
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> LMVSC(3, random_state=0).fit(views).embedding_.shape
-    (100, 3)
     """
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
@@ -70,27 +60,14 @@ class LMVSC(Baseline):
     }
     scalings: ClassVar[tuple[str, ...]] = ("zscore", "none", "unit")
     kmeans_starts: ClassVar[int] = 10
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_anchors": [*COUNT, None],
         "alpha": POSITIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_anchors: int | None = None,
-        alpha: float = 1,
-        scale: str = "zscore",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_anchors = n_anchors
-        self.alpha = alpha
-        self.scale = scale
-        self.random_state = random_state
+    n_anchors: int | None = None
+    alpha: float = 1
+    scale: str = "zscore"
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         m = self.n_clusters if self.n_anchors is None else self.n_anchors

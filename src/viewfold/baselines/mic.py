@@ -15,17 +15,12 @@ from numpy.typing import NDArray
 
 from viewfold._compat import Interval, StrOptions
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    Aligned,
-    Baseline,
-    Solution,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._nmf import Filled, columns_sum_to_one, squared_error, warm_sweeps
+from viewfold.baselines._parameters import COUNT, NON_NEGATIVE, POSITIVE, with_parameters
 
 
+@with_parameters
 class MIC(Baseline):
     r"""Multiple incomplete views clustering: weighted NMF with L2,1 regularisation.
 
@@ -66,8 +61,6 @@ class MIC(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The consensus U.
     objective_ : ndarray of shape (n_iter,)
@@ -85,18 +78,6 @@ class MIC(Baseline):
     Notes
     -----
     The authors' program has the weights in n × n matrices, and leaves them, α and β to the user.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import MIC
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(4)[y] + rng.uniform(size=(40, 4)) for _ in range(2)]
-    >>> views[0][:5] = np.nan
-    >>> model = MIC(n_clusters=2, n_init=3, random_state=0).fit(views)
-    >>> len(set(zip(y, model.labels_)))
-    2
     """
 
     incomplete: ClassVar[bool] = True
@@ -106,39 +87,21 @@ class MIC(Baseline):
         "alpha": (1e-3, 1e-2, 1e-1, 1.0),
         "beta": (0.0, 1e-8, 1e-6, 1e-4),
     }
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": POSITIVE,
         "beta": NON_NEGATIVE,
         "missing_weight": [StrOptions({"fraction"}), Interval(Real, 0, 1, closed="both")],
-        "max_iter": COUNT,
         "n_steps": COUNT,
         "n_init": COUNT,
         "scale": [StrOptions({"none", "unit", "minmax"})],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 0.01,
-        beta: float = 0.0,
-        missing_weight: str | float = "fraction",
-        max_iter: int = 30,
-        n_steps: int = 100,
-        n_init: int = 30,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.missing_weight = missing_weight
-        self.max_iter = max_iter
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 0.01
+    beta: float = 0.0
+    missing_weight: str | float = "fraction"
+    max_iter: int = 30
+    n_steps: int = 100
+    n_init: int = 30
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         views = [Filled.of(X, here) for X, here in zip(data.views, data.present.T, strict=True)]

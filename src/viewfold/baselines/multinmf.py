@@ -12,10 +12,12 @@ import numpy as np
 
 from viewfold._compat import StrOptions
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import COUNT, NON_NEGATIVE, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._nmf import columns_sum_to_one, squared_error, warm_sweeps
+from viewfold.baselines._parameters import COUNT, NON_NEGATIVE, with_parameters
 
 
+@with_parameters
 class MultiNMF(Baseline):
     """Multi-view clustering via joint non-negative matrix factorisation (MNMF).
 
@@ -50,8 +52,6 @@ class MultiNMF(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         V*, on which k-means runs.
     objective_ : ndarray
@@ -63,49 +63,22 @@ class MultiNMF(Baseline):
     ----------
     Multi-view clustering via joint nonnegative matrix factorization. SDM, 2013. The authors'
     program repeats a round that made the objective rise, for ever if need be; this one stops.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import MultiNMF
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(4)[y] + rng.uniform(size=(40, 4)) for _ in range(2)]
-    >>> model = MultiNMF(2, n_init=3, random_state=0).fit(views)
-    >>> len(set(zip(y, model.labels_)))
-    2
     """
 
     nonnegative: ClassVar[bool] = True
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"weight": (1e-3, 1e-2, 1e-1)}
     scalings: ClassVar[tuple[str, ...]] = ("none", "minmax", "unit")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "weight": NON_NEGATIVE,
-        "max_iter": COUNT,
         "n_steps": COUNT,
         "n_init": COUNT,
         "scale": [StrOptions({"none", "minmax", "unit"})],
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weight: float = 0.01,
-        max_iter: int = 30,
-        n_steps: int = 200,
-        n_init: int = 30,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weight = weight
-        self.max_iter = max_iter
-        self.n_steps = n_steps
-        self.n_init = n_init
-        self.scale = scale
-        self.random_state = random_state
+    weight: float = 0.01
+    max_iter: int = 30
+    n_steps: int = 200
+    n_init: int = 30
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         views = [X / (float(X.sum()) or 1.0) for X in data.views]

@@ -12,10 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from viewfold._types import Matrix
-from viewfold.baselines._base import COUNT, SCALING, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._blocks import neighbours, spectral_embedding
+from viewfold.baselines._parameters import COUNT, with_parameters
 
 
+@with_parameters
 class NEMO(Baseline):
     """Neighbourhood-based multi-omics clustering, for complete and incomplete views.
 
@@ -30,19 +32,13 @@ class NEMO(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_neighbors : int or None, default=None
         Neighbours of each sample; None for n_v / k in a view of n_v samples.
-    scale : {'none', 'zscore', 'unit', 'minmax'}, default='zscore'
-        How views are scaled first.
     random_state : int, RandomState or None, default=None
         Determines the start of the eigensolver and k-means.
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     affinity_ : csr_array of shape (n_samples, n_samples)
         The average relative similarity.
     embedding_ : ndarray of shape (n_samples, n_clusters)
@@ -55,38 +51,16 @@ class NEMO(Baseline):
     References
     ----------
     NEMO: cancer subtyping by integration of partial multi-omic data. Bioinformatics 35, 2019.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import NEMO
-    >>> from viewfold.datasets import make_multiview
-    >>> views = list(make_multiview(100, (5, 4), 3, random_state=0).views.values())
-    >>> views[0][:20] = np.nan
-    >>> NEMO(3, random_state=0).fit(views).embedding_.shape
-    (100, 3)
     """
 
     incomplete: ClassVar[bool] = True
     scalings: ClassVar[tuple[str, ...]] = ("zscore", "none", "unit")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [*COUNT, None],
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_neighbors: int | None = None,
-        scale: str = "zscore",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.scale = scale
-        self.random_state = random_state
+    n_neighbors: int | None = None
+    scale: str = "zscore"
 
     def _neighbours(self, n: int) -> int:
         return self.n_neighbors or max(n // self.n_clusters, 1)
@@ -123,10 +97,8 @@ def relative_similarity(X: Matrix, q: int) -> sparse.csr_array:
     --------
     >>> import numpy as np
     >>> from viewfold.baselines.nemo import relative_similarity
-    >>> relative_similarity(np.array([[0.0], [1.0], [5.0]]), 1).toarray()
-    array([[0., 2., 0.],
-           [2., 0., 1.],
-           [0., 1., 0.]])
+    >>> relative_similarity(np.array([[0.0], [1.0], [5.0]]), 1).toarray().tolist()
+    [[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     squares, which = neighbours(X, q)
     n, q = which.shape

@@ -17,18 +17,9 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    align,
-    dense,
-    scaled,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, align, dense, scaled
 from viewfold.baselines._nmf import squared_rows
+from viewfold.baselines._parameters import COUNT, NON_NEGATIVE, with_parameters
 from viewfold.view import as_views
 
 
@@ -43,6 +34,7 @@ class _Known:
     n_samples: int = 0
 
 
+@with_parameters
 class OPIMC(Baseline):
     """One-pass incomplete multi-view clustering.
 
@@ -64,8 +56,6 @@ class OPIMC(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     alpha : float, default=10
         How strongly centres are drawn to the origin; it counts like so many samples there. Clusters
         merge where a chunk has not many more of each: then lower it, or raise `batch_size`.
@@ -76,8 +66,6 @@ class OPIMC(Baseline):
         which in every other run leaves a cluster empty, even among clusters that are far apart.
     max_iter : int, default=30
         Iterations at most, for each chunk.
-    tol : float, default=1e-6
-        Stop when the objective changes by less, relative to its value.
     shuffle : bool, default=True
         Whether `fit` takes samples in random order. `partial_fit` takes them as they come.
     scale : {'unit', 'zscore', 'none', 'minmax'}, default='unit'
@@ -124,39 +112,20 @@ class OPIMC(Baseline):
         "batch_size": (50, 250),
     }
     scalings: ClassVar[tuple[str, ...]] = ("unit", "zscore", "none")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": NON_NEGATIVE,
         "batch_size": COUNT,
         "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
         "shuffle": ["boolean"],
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 10.0,
-        batch_size: int = 250,
-        n_init: int = 10,
-        max_iter: int = 30,
-        tol: float = 1e-6,
-        shuffle: bool = True,
-        scale: str = "unit",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.batch_size = batch_size
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 10.0
+    batch_size: int = 250
+    n_init: int = 10
+    max_iter: int = 30
+    tol: float = 1e-6
+    shuffle: bool = True
+    scale: str = "unit"
 
     def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
         """Cluster more samples. They are not needed any more afterwards.
@@ -165,10 +134,8 @@ class OPIMC(Baseline):
         ----------
         X : view, list of views, dict of views or MuData
             The same views every time, of other samples. Without ids, they are numbered on.
-        y : Ignored
-            Here for scikit-learn's sake.
-        ids : array-like, list or dict, optional
-            The sample ids of the view, or those of each view.
+        y, ids
+            As `fit` takes them.
 
         Returns
         -------

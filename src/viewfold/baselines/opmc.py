@@ -13,22 +13,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    dense,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, dense
 from viewfold.baselines._blocks import settled
 from viewfold.baselines._nmf import squared_rows
+from viewfold.baselines._parameters import COUNT, with_parameters
 
 Labels = NDArray[np.intp]
 _SCORES = 2**23  # samples × clusters × starts that one product serves: 64 MB
 
 
+@with_parameters
 class OPMC(Baseline):
     """One-pass multi-view clustering.
 
@@ -44,14 +38,10 @@ class OPMC(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     n_init : int, default=100
         Random starts; the one with the least objective counts.
     max_iter : int, default=300
         Iterations at most, of each start.
-    tol : float, default=1e-5
-        Stop when the objective changes by less, relative to its value.
     scale : {'zscore', 'unit', 'none', 'minmax'}, default='zscore'
         How views are scaled first. The authors standardise the rows of their demo; published
         numbers of others need standardised features.
@@ -60,8 +50,6 @@ class OPMC(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     objective_ : ndarray
         The objective after each iteration of the best start.
     n_iter_ : int
@@ -71,41 +59,17 @@ class OPMC(Baseline):
     ----------
     One-pass multi-view clustering for large-scale data. ICCV, 2021. The authors' program keeps all
     views at equal weight (the line that changes weights is commented out), and so does this.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import OPMC
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> OPMC(3, n_init=10, random_state=0).fit(views).labels_.shape
-    (100,)
     """
 
     scalings: ClassVar[tuple[str, ...]] = ("zscore", "unit", "none")
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_init: int = 100,
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        scale: str = "zscore",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    n_init: int = 100
+    max_iter: int = 300
+    tol: float = 1e-5
+    scale: str = "zscore"
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         n, k = data.n_samples, self.n_clusters

@@ -12,19 +12,12 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    dense,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, dense
 from viewfold.baselines._blocks import laplacian, smallest_eigenvectors
+from viewfold.baselines._parameters import NON_NEGATIVE, POSITIVE, with_parameters
 
 
+@with_parameters
 class PMSC(Baseline):
     """Partition level multi-view subspace clustering.
 
@@ -40,16 +33,12 @@ class PMSC(Baseline):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
     alpha : float, default=10
         Weight of ‖Z‖².
     beta : float, default=1e-3
         Weight of the graph's cut.
     gamma : float, default=1e-5
         Weight of the agreement between partitions.
-    max_iter : int, default=200
-        Iterations at most.
     tol : float, default=1e-3
         Stop when the consensus YYᵀ changes by less, relative to its norm.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='unit'
@@ -60,26 +49,12 @@ class PMSC(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Y, on which k-means runs.
-    objective_ : ndarray
-        The objective after each iteration.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
     Partition level multiview subspace clustering. Neural Networks 122, 2020.
-
-    Examples
-    --------
-    >>> from viewfold.baselines import PMSC
-    >>> from viewfold.datasets import make_multiview
-    >>> views = make_multiview(100, (5, 4), 3, random_state=0).views
-    >>> PMSC(3, random_state=0).fit(views).embedding_.shape
-    (100, 3)
     """
 
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
@@ -89,36 +64,18 @@ class PMSC(Baseline):
     }
     scalings: ClassVar[tuple[str, ...]] = ("unit", "zscore", "none")
     kmeans_starts: ClassVar[int] = 10
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": POSITIVE,
         "beta": POSITIVE,
         "gamma": NON_NEGATIVE,
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 10,
-        beta: float = 1e-3,
-        gamma: float = 1e-5,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        scale: str = "unit",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    alpha: float = 10
+    beta: float = 1e-3
+    gamma: float = 1e-5
+    max_iter: int = 200
+    tol: float = 1e-3
+    scale: str = "unit"
 
     def _bytes(self, n: int, widths: list[int]) -> int:
         return 8 * n**2 * (len(widths) + 4)  # (K + αI)⁻¹K of each view, Z, L and what solvers copy

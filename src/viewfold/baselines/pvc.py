@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import COUNT, NON_NEGATIVE, SCALING, Aligned, Baseline, Solution
+from viewfold.baselines._base import Aligned, Baseline, Solution
 from viewfold.baselines._nmf import squared_error
+from viewfold.baselines._parameters import COUNT, NON_NEGATIVE, with_parameters
 from viewfold.baselines._parts import MODE, Part, common, parts, patterns
 from viewfold.linalg import unit_rows
 
 _PER_ROW = 64  # a pattern of fewer samples is not worth a product of its own
 
 
+@with_parameters
 class PVC(Baseline):
     r"""Partial multi-view clustering: shared sparse non-negative coefficients.
 
@@ -60,8 +62,6 @@ class PVC(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each sample.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Rows of P of length 1; a row of zeros stays.
     objective_ : ndarray of shape (n_iter,)
@@ -76,53 +76,22 @@ class PVC(Baseline):
     Notes
     -----
     The authors' program watches a sum of norms that are not squared; here it is the objective.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import PVC
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(2)[y] + rng.uniform(size=(40, 2)) for _ in range(2)]
-    >>> views[0][:5] = np.nan
-    >>> model = PVC(n_clusters=2, random_state=0).fit(views)
-    >>> len(set(zip(y, model.labels_)))
-    2
     """
 
     incomplete: ClassVar[bool] = True
     scalings: ClassVar[tuple[str, ...]] = ("none", "unit", "minmax")
     grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": (1e-4, 1e-3, 1e-2, 1e-1)}
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sparsity": NON_NEGATIVE,
         "mode": MODE,
-        "max_iter": COUNT,
         "max_sweeps": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        sparsity: float = 0.01,
-        mode: str = "mask",
-        max_iter: int = 20,
-        max_sweeps: int = 50,
-        tol: float = 1e-6,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.sparsity = sparsity
-        self.mode = mode
-        self.max_iter = max_iter
-        self.max_sweeps = max_sweeps
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    sparsity: float = 0.01
+    mode: str = "mask"
+    max_iter: int = 20
+    max_sweeps: int = 50
+    tol: float = 1e-6
 
     def _solve(self, data: Aligned, rng: np.random.RandomState) -> Solution:
         found = [self._factor(part, rng) for part in parts(data, self.mode)]

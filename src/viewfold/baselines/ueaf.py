@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,22 +15,14 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from sklearn.metrics import euclidean_distances
 
-from viewfold._compat import Interval
 from viewfold._types import Array
-from viewfold.baselines._base import (
-    COUNT,
-    NON_NEGATIVE,
-    POSITIVE,
-    SCALING,
-    Aligned,
-    Baseline,
-    Solution,
-    unit_samples,
-)
+from viewfold.baselines._base import Aligned, Baseline, Solution, unit_samples
 from viewfold.baselines._blocks import knn_graph, laplacian, simplex, smallest_eigenvectors
+from viewfold.baselines._parameters import ABOVE_1, COUNT, NON_NEGATIVE, POSITIVE, with_parameters
 from viewfold.linalg import polar, unit_rows
 
 
+@with_parameters
 class UEAF(Baseline):
     r"""Unified embedding alignment with missing views inferring.
 
@@ -63,8 +54,6 @@ class UEAF(Baseline):
         r > 1; the larger, the more equal are the weights of the views.
     n_neighbors : int, default=7
         Neighbours of each feature in the graphs between features.
-    max_iter : int, default=50
-        Iterations at most.
     tol : float, default=1e-5
         Stop when the objective changes by less.
     scale : {'none', 'zscore', 'unit', 'minmax'}, default='none'
@@ -74,16 +63,12 @@ class UEAF(Baseline):
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The clusters.
     embedding_ : ndarray of shape (n_samples, n_components)
         Rows of P of length 1.
     affinity_ : ndarray of shape (n_samples, n_samples)
         The graph S, symmetric.
     objective_ : ndarray
         The objective after each iteration, over the squared size of the views.
-    n_iter_ : int
-        Number of iterations.
 
     References
     ----------
@@ -96,18 +81,6 @@ class UEAF(Baseline):
     missing, 0.01, 0.1, 1e-5 (the defaults) for three tenths, and 1e-5, 10, 1e-5 for a half. By a
     slip of a parenthesis their program multiplies the λ₂ term in the weights a_v by λ₁ times the
     number of missing samples; here it is as in the paper.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.baselines import UEAF
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 20)
-    >>> views = [3 * np.eye(3)[y] + rng.uniform(size=(40, 3)) for _ in range(2)]
-    >>> views[0][:5] = np.nan
-    >>> model = UEAF(n_clusters=2, random_state=0).fit(views)
-    >>> model.affinity_.shape, len(set(zip(y, model.labels_)))
-    ((40, 40), 2)
     """
 
     incomplete: ClassVar[bool] = True
@@ -117,42 +90,21 @@ class UEAF(Baseline):
         "smoothness": tuple(10.0**i for i in range(-5, 3)),
         "connection": tuple(10.0**i for i in range(-5, 3)),
     }
-    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
-        **Baseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "inference": NON_NEGATIVE,
         "smoothness": POSITIVE,
         "connection": NON_NEGATIVE,
-        "power": [Interval(Real, 1, None, closed="neither")],
+        "power": ABOVE_1,
         "n_neighbors": COUNT,
-        "max_iter": COUNT,
-        "tol": NON_NEGATIVE,
-        "scale": SCALING,
     }
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        inference: float = 0.01,
-        smoothness: float = 0.1,
-        connection: float = 1e-5,
-        power: float = 3.0,
-        n_neighbors: int = 7,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        scale: str = "none",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.inference = inference
-        self.smoothness = smoothness
-        self.connection = connection
-        self.power = power
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.random_state = random_state
+    inference: float = 0.01
+    smoothness: float = 0.1
+    connection: float = 1e-5
+    power: float = 3.0
+    n_neighbors: int = 7
+    max_iter: int = 50
+    tol: float = 1e-5
 
     def _bytes(self, n: int, widths: list[int]) -> int:
         # S, two Laplacians, two matrices of distances, two on the way, sums; the factors.

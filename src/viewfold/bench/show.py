@@ -87,12 +87,7 @@ def tables(folder: str | Path) -> dict[str, pd.DataFrame]:
 
 
 def figures(folder: str | Path) -> dict[str, Figure]:
-    """Draw the figures of the benchmark.
-
-    Parameters
-    ----------
-    folder : str or path
-        Where ``results.duckdb`` is.
+    """Draw the figures of the benchmark, of the results that `tables` reads.
 
     Returns
     -------

@@ -102,20 +102,41 @@ def cluster(
     >>> cluster(LocalEngine(), rows, 2, sample=np.arange(4), previous=before)[0]
     array([1, 1, 0, 0])
     """
-    find = partial(_find, n_clusters=n_clusters, reading=reading or Reading(), seed=seed)
+    how = n_clusters, reading or Reading(), seed
+    clusters = _in_sample(engine, sample, embedding, groups, previous, *how)
+    labels = assign(engine, clusters, embedding)
+    return (labels, clusters) if previous is None else _numbered(engine, labels, clusters, previous)
+
+
+def _in_sample(
+    engine: Engine,
+    sample: NDArray[np.intp],
+    embedding: RowSet,
+    groups: RowSet | None,
+    previous: RowSet | None,
+    n_clusters: int,
+    reading: Reading,
+    seed: int,
+) -> Clusters:
+    """Find the clusters of the rows that k-means sees: by group if that can be, or all at once."""
 
     def sampled(rows: RowSet) -> Array:
         return engine.collect(engine.select(rows, sample))
 
+    find = partial(_find, n_clusters=n_clusters, reading=reading, seed=seed)
     rows, clusters = sampled(embedding), None
     if groups is not None:
         clusters = paired(find, rows, sampled(groups), n_clusters, seed)
     if clusters is None:
         _, clusters = find(rows, None if previous is None else sampled(previous))
-    labels = assign(engine, clusters, embedding)
-    if previous is None:
-        return labels, clusters
-    number = match(engine, previous, labels, n_clusters)
+    return clusters
+
+
+def _numbered(
+    engine: Engine, labels: RowSet, clusters: Clusters, previous: RowSet
+) -> tuple[RowSet, Clusters]:
+    """Return the same clusters under the numbers that they had before."""
+    number = match(engine, previous, labels, clusters.n_clusters)
     centers = clusters.centers.take(np.argsort(number), axis=1)
     renamed = engine.map(lambda block: number[block], labels)
     return renamed, Clusters(clusters.projection, centers)

@@ -12,7 +12,7 @@ import numpy as np
 
 from viewfold._types import Array
 from viewfold.core.admission import check_fits, check_kind_of_ids
-from viewfold.core.log import FINAL, noted
+from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
 from viewfold.core.state import (
     FEWEST,
@@ -66,15 +66,8 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    log = noted(
-        state.log,
-        "fold",
-        alignment.n_samples,
-        view=record.name,
-        n_new=record.n_new,
-        n_shared=record.n_shared,
-        n_moved=0 if previous is None else _moved(engine, previous, labels),
-    )
+    n_moved = 0 if previous is None else _moved(engine, previous, labels)
+    log = _noted(state, record, alignment.n_samples, n_moved)
     entry = log[-1].entry
     needed = any(old.encoder is not None for old in state.views)
     after = replace(
@@ -85,10 +78,7 @@ def fold(
         history=_appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
         views=(*state.views, replace(record, entry=entry)),
-        maps=(
-            *(state.maps or (None,) * len(state.views)),
-            combined.linear_map if needed else None,
-        ),
+        maps=(*_maps(state), combined.linear_map if needed else None),
         clusters=clusters,
         length=state.length if state.views else view.length,
         log=log,
@@ -112,6 +102,12 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
     )
 
 
+def _noted(state: State, record: ViewRecord, n_samples: int, n_moved: int) -> Log:
+    """Return the log with an entry for a fold."""
+    counts = {"n_new": record.n_new, "n_shared": record.n_shared, "n_moved": n_moved}
+    return noted(state.log, "fold", n_samples, view=record.name, **counts)
+
+
 def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
     """Return who was in which view, with a column for this one."""
     here = alignment.merge(
@@ -131,10 +127,8 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
 
     Parameters
     ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far. It is left as it is.
+    engine, state
+        As for `fold`.
     view : View
         The samples, all of them new, under the name of a known view.
     rows : RowSet of shape (n_new, n_components)
@@ -207,10 +201,8 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
 
     Parameters
     ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far. It is left as it is.
+    engine, state
+        As for `fold`.
     kept : RowSet of bool
         Which samples stay.
     method : Method
@@ -244,11 +236,15 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
     return replace(after, clusters=clusters)
 
 
+def _maps(state: State) -> tuple[Array | None, ...]:
+    """Return what each fold did to the rows before it: None if that is not needed."""
+    return state.maps or (None,) * len(state.views)
+
+
 def _with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
     """Return the records with encoders into the present consensus, followed by `basis`."""
     records, total = [], basis
-    maps = state.maps or (None,) * len(state.views)
-    for record, before in zip(reversed(state.views), reversed(maps), strict=True):
+    for record, before in zip(reversed(state.views), reversed(_maps(state)), strict=True):
         records.append(followed(record, total))
         total = total if before is None else np.asarray(before @ total)
     return tuple(reversed(records))

@@ -33,8 +33,7 @@ def make_multiview(
     """Make views of samples whose clusters are known.
 
     In each view, the cluster centres are standard normal and the samples lie around them with a
-    standard deviation of ``noise`` per feature. All clusters have the same size, give or take one,
-    and samples come in random order.
+    standard deviation of ``noise``. All clusters have the same size, give or take one.
 
     Parameters
     ----------
@@ -58,52 +57,64 @@ def make_multiview(
     Returns
     -------
     Bunch
-        ``views``, a dict of arrays (``view0``, ``view1``, …) in which the row of a sample that a
-        view lacks is NaN throughout; ``target``, the clusters, from 0; ``missing``, a boolean array
-        of samples × views, True where a sample is missing.
+        ``views``, a dict of arrays (``view0``, ``view1``, …), samples in random order, with rows of
+        NaN where a view lacks the sample; ``target``, the clusters, from 0; ``missing``, a boolean
+        array of samples × views.
 
     Examples
     --------
-    >>> from viewfold import ViewFold
-    >>> from viewfold.datasets import make_multiview
-    >>> from viewfold.metrics import accuracy
-    >>> data = make_multiview(300, [8, 12], 3, noise=[0.5, 2.0], missing=0.2, random_state=0)
-    >>> {name: X.shape for name, X in data.views.items()}
-    {'view0': (300, 8), 'view1': (300, 12)}
-    >>> data.missing.sum(axis=0)
-    array([60, 60])
+    >>> from viewfold import ViewFold, datasets, metrics
+    >>> data = datasets.make_multiview(300, [8, 12], 3, noise=[0.5, 2], missing=0.2, random_state=0)
+    >>> data.views["view1"].shape, data.missing.sum(axis=0)
+    ((300, 12), array([60, 60]))
     >>> labels = ViewFold(n_clusters=3, random_state=0).fit_predict(data.views)
-    >>> accuracy(data.target, labels) > 0.9
+    >>> metrics.accuracy(data.target, labels) > 0.9
     True
     """
     from sklearn.utils import Bunch
 
-    spread = _per_view(noise, len(n_features))
     kind: np.dtype[Any] = np.dtype(dtype)
-    _check(n_samples, n_features, n_clusters, spread, kind)
+    spread = _checked(n_samples, n_features, n_clusters, noise, kind)
     rng = np.random.default_rng(random_state)
     target = rng.permutation(np.arange(n_samples) % n_clusters)
-    gone = np.zeros((n_samples, len(n_features)), bool)
-    if missing:
-        gone = by_paper_rule(n_samples, len(n_features), missing, rng)
-    views = {
-        f"view{v}": _view(target, n_clusters, d, spread[v], gone[:, v], kind, rng)
-        for v, d in enumerate(n_features)
+    gone = _pattern(n_samples, len(n_features), missing, rng)
+    made = _views(target, [(n_clusters, d) for d in n_features], spread, gone, kind, rng)
+    return Bunch(views=made, target=target, missing=gone)
+
+
+def _views(
+    target: NDArray[np.int_],
+    shapes: list[tuple[int, int]],
+    spread: list[float],
+    gone: NDArray[np.bool_],
+    dtype: np.dtype[Any],
+    rng: np.random.Generator,
+) -> dict[str, NDArray[np.floating]]:
+    return {
+        f"view{v}": _view(target, shape, spread[v], gone[:, v], dtype, rng)
+        for v, shape in enumerate(shapes)
     }
-    return Bunch(views=views, target=target, missing=gone)
+
+
+def _pattern(
+    n_samples: int, n_views: int, ratio: float, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    if not ratio:
+        return np.zeros((n_samples, n_views), bool)
+    return by_paper_rule(n_samples, n_views, ratio, rng)
 
 
 def _view(
     target: NDArray[np.int_],
-    k: int,
-    d: int,
+    shape: tuple[int, int],
     noise: float,
     gone: NDArray[np.bool_],
     dtype: np.dtype[Any],
     rng: np.random.Generator,
 ) -> NDArray[np.floating]:
-    centers = rng.standard_normal((k, d)).astype(dtype)
-    X = np.empty((target.size, d), dtype)
+    """Return samples around centres, an array of `shape`, and NaN for those that are gone."""
+    centers = rng.standard_normal(shape).astype(dtype)
+    X = np.empty((target.size, shape[1]), dtype)
     for start in range(0, target.size, _ROWS):
         block = X[start : start + _ROWS]
         rng.standard_normal(block.shape, dtype, block)
@@ -113,20 +124,18 @@ def _view(
     return X
 
 
-def _per_view(noise: float | Sequence[float], n_views: int) -> list[float]:
-    spread = [float(noise)] * n_views if isinstance(noise, int | float) else [*map(float, noise)]
-    if len(spread) != n_views:
-        raise ValueError(f"noise has {len(spread)} values, but n_features names {n_views} views.")
-    return spread
-
-
-def _check(
+def _checked(
     n_samples: int,
     n_features: Sequence[int],
     n_clusters: int,
-    spread: list[float],
+    noise: float | Sequence[float],
     dtype: np.dtype[Any],
-) -> None:
+) -> list[float]:
+    """Refuse what views cannot be made of; return the noise of each view."""
+    n_views = len(n_features)
+    spread = [float(noise)] * n_views if isinstance(noise, int | float) else [*map(float, noise)]
+    if len(spread) != n_views:
+        raise ValueError(f"noise has {len(spread)} values, but n_features names {n_views} views.")
     if not len(n_features) or min(n_features) < 1:
         raise ValueError(
             f"n_features must name one view or more, each with a feature, got {[*n_features]}."
@@ -139,3 +148,4 @@ def _check(
         raise ValueError(f"noise must be finite and not negative, got {spread}.")
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
+    return spread

@@ -44,15 +44,9 @@ def combine(
 
     Parameters
     ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far; without a view at first.
-    view : View
-        The view.
-    alignment : Alignment
-        Where the samples of both stand in their union.
-    n_components : int
+        engine, state, view, alignment
+        See `viewfold.core.method.Method.combine`.
+        n_components : int
         The most columns that the consensus may have.
     learn : Learner
         How the view is described.

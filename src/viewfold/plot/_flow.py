@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._types import Array
+from viewfold.plot._docs import figure
 from viewfold.plot._style import annotate, axes_or_new, cluster_colour
 from viewfold.plot._words import shorten
 
@@ -23,19 +24,13 @@ GAP = 0.023
 """Share of the height that is free below each cluster where labels flow: room for a number."""
 
 
+@figure
 def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how the labels of the samples flowed from cluster to cluster, fold by fold.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
+    {model_and_ax}
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
 
     Notes
     -----
@@ -45,11 +40,7 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold, plot
-    >>> rng = np.random.default_rng(0)
-    >>> model = ViewFold(3, random_state=0)
-    >>> model = model.fit([rng.normal(size=(60, 5)), rng.normal(size=(60, 4))])
+    {model}
     >>> [name.get_text() for name in plot.label_flow(model).get_xticklabels()]
     ['view0', 'view1']
     """

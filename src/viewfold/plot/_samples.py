@@ -12,6 +12,7 @@ from viewfold._types import Array
 from viewfold.core.sampling import draw
 from viewfold.engine import LocalEngine, all_on_one_thread
 from viewfold.linalg import unit_rows
+from viewfold.plot._docs import figure
 from viewfold.plot._style import (
     MANY,
     annotate,
@@ -34,23 +35,17 @@ MOST_SAMPLES = 2000
 """How many samples the map shows at most; it takes three seconds or so."""
 
 
+@figure
 def sample_map(
     model: FoldingEstimator, ax: Axes | None = None, *, most: int = MOST_SAMPLES
 ) -> Axes:
     """Draw a map on which samples with similar rows of the consensus are neighbours.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
+    {model_and_ax}
     most : int, default=2000
         Of more samples than this, so many are drawn at random: always the same ones.
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
 
     Notes
     -----
@@ -59,10 +54,7 @@ def sample_map(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold, plot
-    >>> rng = np.random.default_rng(0)
-    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    {model}
     >>> ax = plot.sample_map(model)
     >>> ax.figure.savefig("map.svg")  # doctest: +SKIP
     >>> ax.get_xlabel()
@@ -87,26 +79,17 @@ def sample_map(
     return ax
 
 
+@figure
 def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how many samples each cluster has.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
+    {model_and_ax}
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold, plot
-    >>> rng = np.random.default_rng(0)
-    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    {model}
     >>> ax = plot.cluster_sizes(model)
     >>> int(sum(bar.get_height() for bar in ax.patches))
     60
@@ -136,19 +119,13 @@ def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@figure
 def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how clear the clusters of the samples are.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
+    {model_and_ax}
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
 
     Notes
     -----
@@ -158,10 +135,7 @@ def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold, plot
-    >>> rng = np.random.default_rng(0)
-    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    {model}
     >>> plot.confidence(model).get_ylabel()
     'confidence'
     """

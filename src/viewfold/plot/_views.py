@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold.plot._docs import figure
 from viewfold.plot._style import GREY, annotate, axes_or_new, text_colour
 from viewfold.plot._words import counted, short, shorten
 
@@ -20,20 +21,18 @@ PATTERNS = 20
 """How many patterns of missing views are shown on their own."""
 
 
+@figure
 def views_seen(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw which views the samples are in: each combination, and how many samples have it.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given. It is divided into two: bars with the number of
-        samples above, dots for the views that they are in below (``ax.child_axes``).
+    {model_and_ax}
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
+
+    Notes
+    -----
+    The Axes are divided into two: bars with the number of samples above, dots for the views that
+    they are in below (``ax.child_axes``).
 
     Examples
     --------
@@ -72,26 +71,17 @@ def views_seen(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@figure
 def agreement(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
-    """Draw how much of each view the consensus before it explains (explained variance).
+    """Draw how much of each view the consensus before it explains; with `FCMVC` it is not known.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold`; with `FCMVC` agreement is not known.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if not given.
+    {model_and_ax}
 
-    Returns
-    -------
-    matplotlib Axes
+    {axes}
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold, plot
-    >>> rng = np.random.default_rng(0)
-    >>> model = ViewFold(3, random_state=0).fit([rng.normal(size=(60, 5))])
+    {model}
     >>> plot.agreement(model).texts[0].get_text()
     'first view: nothing to compare it with'
     """

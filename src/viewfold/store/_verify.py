@@ -55,10 +55,8 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
 
     Examples
     --------
-    >>> import tempfile, os
-    >>> import numpy as np
-    >>> import viewfold
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> import tempfile, numpy as np, viewfold
+    >>> path = tempfile.mkdtemp() + "/model.vf"
     >>> viewfold.ViewFold(2).fit(np.eye(6)).save(path)
     >>> viewfold.verify(path).whole
     True

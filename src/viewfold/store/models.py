@@ -46,10 +46,8 @@ def load(path: str | os.PathLike[str]) -> FoldingEstimator:
 
     Examples
     --------
-    >>> import tempfile, os
-    >>> import numpy as np
-    >>> import viewfold
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> import tempfile, numpy as np, viewfold
+    >>> path = tempfile.mkdtemp() + "/model.vf"
     >>> viewfold.ViewFold(2).fit(np.eye(6)).save(path)
     >>> viewfold.load(path)
     ViewFold(n_clusters=2)
@@ -91,10 +89,8 @@ def edit(
 
     Examples
     --------
-    >>> import tempfile, os
-    >>> import numpy as np
-    >>> import viewfold
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> import tempfile, numpy as np, viewfold
+    >>> path = tempfile.mkdtemp() + "/model.vf"
     >>> with viewfold.edit(path, new=viewfold.ViewFold(2)) as model:
     ...     model = model.partial_fit(np.eye(6), view="labs")
     >>> viewfold.load(path).ids_
@@ -136,10 +132,8 @@ def undo(
 
     Examples
     --------
-    >>> import tempfile, os
-    >>> import numpy as np
-    >>> import viewfold
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.vf")
+    >>> import tempfile, numpy as np, viewfold
+    >>> path = tempfile.mkdtemp() + "/model.vf"
     >>> viewfold.ViewFold(2).fit({"labs": np.eye(6)}).save(path)
     >>> with viewfold.edit(path) as model:
     ...     model = model.partial_fit(np.eye(6), view="scan")

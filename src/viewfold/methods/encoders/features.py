@@ -158,19 +158,13 @@ def learn(
     scaling, directions, spectrum = principal_directions(engine, view, width, scale, seed)
     if not spectrum.size:
         raise says_nothing(view)
-    project = scaling.projection(directions)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
     if kind == "linear":
-        scores = engine.map(project, view.rows)
-        features, factor = _balanced(engine, scores, None, linear, None)
-        learned = Learned(scaling, directions, linear, None, factor)
-        if n // FEWEST >= linear.size:  # nothing is left out
-            return learned.kept(n, None, None), features
-        some = engine.collect(scores), engine.collect(features)
-        return learned.kept(n, *some), features
+        return _by_directions(engine, view, scaling, directions, linear)
     most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
+    project = scaling.projection(directions)
     scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
     cosine = scaling.text is not None
     landmarks, coarse, leading_scores, graph = connect(
@@ -185,6 +179,19 @@ def learn(
     features, factor = _balanced(engine, leading_scores, graph, linear, landmarks)
     learned = Learned(scaling, directions, linear, coarse, factor)
     return learned.kept(n, scores, engine.collect(engine.select(features, drawn))), features
+
+
+def _by_directions(
+    engine: Engine, view: View, scaling: Scaling, directions: Array, linear: Array
+) -> tuple[FeatureEncoder, RowSet]:
+    """Return what `learn` does if samples are described by principal directions alone."""
+    n = view.shape[0]
+    scores = engine.map(scaling.projection(directions), view.rows)
+    features, factor = _balanced(engine, scores, None, linear, None)
+    learned = Learned(scaling, directions, linear, None, factor)
+    if n // FEWEST >= linear.size:  # nothing is blurred
+        return learned.kept(n, None, None), features
+    return learned.kept(n, engine.collect(scores), engine.collect(features)), features
 
 
 @dataclass(frozen=True)
