@@ -237,6 +237,7 @@ def test_help_imports_nothing_large() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_tells_its_story_and_leaves_its_files(run: Run) -> None:
     code, out, said = run("demo")
     labels = pd.read_csv("labels.csv", index_col="id")

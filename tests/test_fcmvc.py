@@ -61,6 +61,7 @@ def test_equals_the_transcription(solver: str, d: int, exact: bool) -> None:
     assert np.allclose(after.views[1].objective, objective, rtol=1e-12, atol=1e-10)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
