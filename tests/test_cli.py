@@ -17,6 +17,7 @@ import viewfold
 from viewfold import cli
 
 Run = Callable[..., tuple[int, str, str]]
+MADE: list[bytes] = []
 COMMANDS = [
     "init",
     "add",
@@ -67,9 +68,16 @@ def files(data: Data, tmp_path: Path) -> None:
 
 @pytest.fixture
 def state(run: Run, files: None) -> Path:
-    assert run("add p.vf labs.csv --id patient --clusters 4")[0] == 0
-    assert run("add p.vf scan.parquet --id patient")[0] == 0
-    return Path("p.vf")
+    """A state of two views, made by commands once and copied from then on."""
+    path = Path("p.vf")
+    if not MADE:
+        assert run("add p.vf labs.csv --id patient --clusters 4")[0] == 0
+        assert run("add p.vf scan.parquet --id patient")[0] == 0
+        MADE.append(path.read_bytes())
+    for one, content in ((path, MADE[0]), (path.with_name(".p.vf.lock"), b"")):
+        one.write_bytes(content)
+        one.chmod(0o600)
+    return path
 
 
 def test_the_number_of_clusters_may_change_with_a_view(run: Run, state: Path) -> None:
