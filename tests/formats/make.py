@@ -1,4 +1,4 @@
-"""Write the sample file of the present format: once, when the format is new.
+"""Write the sample file of the present format: once, when the format or a part of it is new.
 
     python tests/formats/make.py
 
@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, edit
+from viewfold.registry import PARTS
 from viewfold.store.tables import FORMAT
 
 
 def main() -> None:
     """Fold two small views, add samples, forget one, and write what a reader must find."""
-    path = Path(__file__).with_name(f"{FORMAT}.vf")
+    encoder = max(int(name.split("/")[1]) for name in PARTS.built_in if name.startswith("encoder/"))
+    path = Path(__file__).with_name(f"{FORMAT}-encoder-{encoder}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)
