@@ -87,6 +87,23 @@ def test_a_model_takes_paths_everywhere(tmp_path: Path) -> None:
     assert model.predict(tmp_path / "new.npz").shape == (2,)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have")
+def test_of_several_views_one_can_be_taken_to_predict_from(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    views = {name: rng.normal(size=(60, 4)) + 4 * np.eye(3, 4)[y] for name in "abc"}
+    model = ViewFold(3, random_state=0).fit({name: views[name] for name in "ab"})
+    np.savez(tmp_path / "views.npz", **views)
+    for held in (views, tmp_path / "views.npz"):
+        for asked, name in (("b", "b"), (0, "a"), (-1, "b")):
+            found = model.transform(held, view=asked)
+            assert np.array_equal(found, model.transform(views[name], view=name))
+        with pytest.raises(ValueError, match="no view 'c'; the model has folded"):
+            model.predict(held, view="c")
+    with pytest.raises(ValueError, match=r"no view 'a'; X holds \['b', 'c'\]"):
+        model.predict({name: views[name] for name in "bc"}, view="a")
+
+
 def test_empty_cells_are_missing_and_empty_rows_are_absent_samples(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,x,y\nann,1,2\nbob,,\ncleo,NA,\ndan,3,4\n")
     (tmp_path / "a.jsonl").write_text(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._choice import which_view
 from viewfold._types import Array, IdsLike, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence
 from viewfold.core.admission import admit
@@ -35,7 +36,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             the mean over the views that a sample is in; samples are matched by id, or by row
             number, with rows of NaN for the views that they lack.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one and X is not a dict.
+            Name or number of the view; needed if there is more than one and X is not a dict. Of a
+            dict, or a file of several views, the one to take.
 
         Returns
         -------
@@ -44,11 +46,13 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         X = opened(X)
         several = named_views(X)
+        if several is not None and view is not None:
+            names = list(several)
+            X = several[names[which_view(names, known_view(self.views_, view).name, "X holds")]]
+            several = None
         if several is None:
             record = known_view(self.views_, view)
             return current_engine().collect(self._embed(self._view_of(X, record), record))
-        if view is not None:
-            raise ValueError("A dict names its views itself; leave view= out.")
         records = [known_view(self.views_, name) for name in several]
         views = [
             self._view_of(rows, record, gaps=True)
