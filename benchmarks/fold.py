@@ -22,7 +22,8 @@ import numpy as np
 import transcription
 from viewfold import FCMVC, as_view
 from viewfold._types import Array
-from viewfold.core.state import Clusters, State
+from viewfold.bench.methods import Unclustered
+from viewfold.core.state import State
 from viewfold.core.transitions import fold
 from viewfold.engine import LocalEngine
 from viewfold.methods import fcmvc
@@ -79,15 +80,9 @@ def two_views(n: int, d: int, k: int, missing: float = 0.1) -> list[tuple[Array,
     return views
 
 
-class Method:
-    """FCMVC without k-means, which is measured elsewhere."""
-
-    def __init__(self, n_clusters: int, **params: Any) -> None:
-        self.combine = FCMVC(n_clusters, **params)._method().combine
-
-    def cluster(self, engine: Any, ids: Array, embedding: Array, **_: Any) -> tuple[Array, Any]:
-        """Put all samples into one cluster."""
-        return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
+def method_of(n_clusters: int, **params: Any) -> Unclustered:
+    """Return FCMVC without k-means, which is measured elsewhere."""
+    return Unclustered(FCMVC(n_clusters, **params)._method())
 
 
 def folded(state: State, view: Any, method: Any) -> State:
@@ -98,11 +93,11 @@ def against_transcription(quick: bool) -> None:
     sizes = [(30_607, 512, 257, 12.0), (38_654, 944, 10, 3.0)]
     for n, d, k, times in [(600, 40, 8, 0.0), (800, 60, 5, 0.0)] if quick else sizes:
         (ids_0, X_0), (ids, X) = two_views(n, d, k)
-        before = folded(State.empty(), as_view(X_0, ids=ids_0), Method(k, scale=None))
+        before = folded(State.empty(), as_view(X_0, ids=ids_0), method_of(k, scale=None))
         view = as_view(X, ids=ids)
         ours = {
             solver: seconds(
-                partial(folded, before, view, Method(k, scale=None, solver=solver)), repeat=3
+                partial(folded, before, view, method_of(k, scale=None, solver=solver)), repeat=3
             )
             for solver in ("gram", "direct")
         }
@@ -181,7 +176,7 @@ def memory_of_fold(n: int, d: int, k: int, whole: int) -> tuple[int]:
     if whole:  # fold and labels
         model = FCMVC(k, n_init=1).fit(X_0)
         return (beyond(lambda: model.partial_fit(X)),)
-    method = Method(k)
+    method = method_of(k)
     before = folded(State.empty(), as_view(X_0), method)
     return (beyond(lambda: folded(before, as_view(X), method)),)
 
@@ -211,7 +206,7 @@ def doubling(quick: bool) -> None:
     for size in (n, 2 * n):
         present = rng.permutation(size)[: round(0.7 * size)]
         X_0, X = rng.standard_normal((size, k)), rng.standard_normal((present.size, d))
-        method = Method(k, tol=0.0, max_iter=10)
+        method = method_of(k, tol=0.0, max_iter=10)
         before = folded(State.empty(), as_view(X_0, ids=np.arange(size)), method)
         took.append(
             seconds(lambda: folded(before, as_view(X, ids=present), method), repeat=5)[0]  # noqa: B023

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ import viewfold
 from viewfold import ViewFold, cli
 from viewfold.bench import methods as bench
 from viewfold.core import parts
+from viewfold.methods.encoders import encoder_1
+from viewfold.methods.scaling import Scaling
 from viewfold.metrics import accuracy
 from viewfold.registry import ENCODERS, METHODS, PARTS, Registry
+from viewfold.store._check import _of_part
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -106,6 +110,32 @@ def test_a_file_of_a_method_that_is_not_there_says_so(added, tmp_path) -> None:
             viewfold.load(tmp_path / "p.vf")
     finally:
         METHODS._known["Projected"] = kind
+
+
+def test_a_method_may_be_registered_under_another_name_than_its_class(added, tmp_path) -> None:
+    METHODS.register("random projections")(type("Renamed", (METHODS["Projected"],), {}))
+    views, _ = two_views()
+    model = METHODS["random projections"](3, random_state=0).fit(views)
+    model.save(tmp_path / "p.vf")
+    assert np.array_equal(viewfold.load(tmp_path / "p.vf").labels_, model.labels_)
+
+
+def test_parts_without_axes_may_hold_any_finite_numbers(added) -> None:
+    @parts.part("example.lookup")
+    @dataclass(frozen=True)
+    class Lookup:
+        codes: np.ndarray
+        level: np.ndarray
+
+    good, bad = (Lookup(np.arange(3), np.array([x, 1.0])) for x in (0.5, np.inf))
+    assert list(_of_part(good, {})) == []
+    assert list(_of_part(bad, {})) == ["example.lookup.level is not finite"]
+
+
+def test_an_encoder_of_version_1_takes_no_memory_for_a_scaling_that_does_not_fit() -> None:
+    huge = Scaling(None, np.zeros(10**6), np.ones(10**6))
+    with pytest.raises(ValueError, match="does not fit"):
+        encoder_1(huge, np.ones((1, 10**6)), np.ones(1), None, np.ones(1), np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("name", ["ViewFold", "FCMVC"])

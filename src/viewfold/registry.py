@@ -60,6 +60,10 @@ class Registry(Generic[T]):
         found = [point.name for point in entry_points(group=self.group)]
         return list(dict.fromkeys([*self.built_in, *self._known, *found]))
 
+    def name_of(self, thing: T) -> str | None:
+        """Return the name of an entry that was used or registered, None if there is none."""
+        return next((name for name, known in self._known.items() if known is thing), None)
+
     def __contains__(self, name: object) -> bool:
         return name in self._known or name in self.built_in or name in self.names()
 

@@ -143,14 +143,14 @@ def _fold_fcmvc(
     engine, state = LocalEngine(), State.empty()
     for view in patterns.by_mask(views, missing):
         scale: Literal["zscore"] | None = "zscore" if sparse.issparse(view.rows.X) else None
-        method = _Unclustered(FCMVC(n_clusters, z_step=z_step, scale=scale)._method())
+        method = Unclustered(FCMVC(n_clusters, z_step=z_step, scale=scale)._method())
         state = fold(engine, state, view, method, seed=0, keep_encoders=False)
     embedding = np.empty_like(state.embedding)
     embedding[state.ids] = state.embedding
     return Answer((embedding,), curves=tuple(record.objective for record in state.views))
 
 
-class _Unclustered:
+class Unclustered:
     """A method without k-means after each fold, which the paper does not time."""
 
     def __init__(self, method: Any) -> None:

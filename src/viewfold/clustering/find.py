@@ -17,7 +17,7 @@ from viewfold.clustering.groups import block_centers, group_directions, paired
 from viewfold.clustering.kmeans import lloyd
 from viewfold.clustering.starts import from_random, from_trees
 from viewfold.core.state import Clusters
-from viewfold.engine import Engine, RowSet, blas_on_one_thread
+from viewfold.engine import Engine, RowSet
 from viewfold.linalg import gram, membership, unit_rows
 
 
@@ -247,15 +247,13 @@ def _find(
     few = sample_size(n_clusters) // 4
     if reading.start == "ward":
         rows = rows.astype(np.float32)
-        with blas_on_one_thread():
-            before = None if known is None else known[:few]
-            best = from_trees(rows[:few], embedding[:few], before, n_clusters, reading.n_init)
-            if len(rows) > few:
-                best = lloyd(rows, best.centers)
+        before = None if known is None else known[:few]
+        best = from_trees(rows[:few], embedding[:few], before, n_clusters, reading.n_init)
+        if len(rows) > few:
+            best = lloyd(rows, best.centers)
     else:
         best = from_random(rows, few, known, n_clusters, reading.n_init, seed)
     projection = np.eye(rows.shape[1])
     if reading.discriminants and 1 < n_clusters < len(rows):
-        with blas_on_one_thread():
-            projection, best = in_discriminants(unit_rows(embedding), best)
+        projection, best = in_discriminants(unit_rows(embedding), best)
     return best.labels, Clusters(projection, np.stack([best.centers]))

@@ -67,8 +67,8 @@ def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> Ids
     known, similar, kind = np.zeros(ids.size, bool), ids[:0], None
     if state.views:
         known = _known(engine, state, ids)
-        kind = kind_of_known(engine, state)
         if rule != "new" and not known.all():
+            kind = kind_of_known(engine, state)
             forms = normal_forms(ids[~known])
             similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
     return match_similar(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)

@@ -1,4 +1,4 @@
-"""The ways from a state to the next: fold a view, add samples, forget some, cluster anew.
+"""The ways from a state to the next: fold a view, add samples, forget some.
 
 Pure functions: they take a state and return another one. What differs between methods is behind
 `Method`; where rows live is the engine's business.
@@ -78,7 +78,7 @@ def fold(
         history=_appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
         views=(*state.views, replace(record, entry=entry)),
-        maps=(*_maps(state), combined.linear_map if needed else None),
+        maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
         length=state.length if state.views else view.length,
         log=log,
@@ -140,10 +140,17 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     -------
     State
     """
-    _check_new(engine, state, view)
     n, which = view.shape[0], state.names.index(view.name or "")
+    ids = engine.scatter(view.ids)
     # Where rows are known by number, they may come in between.
-    alignment = engine.join(state.ids, engine.scatter(view.ids), ordered=state.length is not None)
+    alignment = engine.join(state.ids, ids, ordered=state.length is not None)
+    if alignment.n_shared:
+        first = engine.head(engine.keep(ids, alignment.known), 1).tolist()[0]
+        raise ValueError(
+            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
+            "samples can be added to a view that was folded."
+        )
+    _check_ids(engine, state, view)
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
     entry, v = log[-1].entry, len(state.views)
 
@@ -173,14 +180,8 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     )
 
 
-def _check_new(engine: Engine, state: State, view: View) -> None:
-    alignment = engine.join(state.ids, engine.scatter(view.ids))
-    if alignment.n_shared:
-        first = engine.collect(engine.keep(engine.scatter(view.ids), alignment.known)).tolist()[0]
-        raise ValueError(
-            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
-            "samples can be added to a view that was folded."
-        )
+def _check_ids(engine: Engine, state: State, view: View) -> None:
+    """Refuse new samples without ids, or with ids of another kind."""
     if view.length is not None:
         raise ValueError(
             f"View {view.name!r}: new samples need ids. Pass ids= with one id per row, or a "
@@ -213,8 +214,9 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
     State
         Labels are as before.
     """
-    rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
-    basis = method.basis(engine, rows)
+    with engine.session():
+        rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
+        basis = method.basis(engine, rows)
     after = replace(
         state,
         ids=engine.keep(state.ids, kept),
@@ -226,25 +228,21 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         maps=(None,) * len(state.views),
     )
     assert state.clusters is not None
-    clusters = method.settle(
-        engine,
-        after.embedding,
-        after.labels(engine),
-        groups=unconnected_groups(engine, after.seen, after.views),
-        before=state.clusters,
-    )
+    with engine.session():
+        clusters = method.settle(
+            engine,
+            after.embedding,
+            after.labels(engine),
+            groups=unconnected_groups(engine, after.seen, after.views),
+            before=state.clusters,
+        )
     return replace(after, clusters=clusters)
-
-
-def _maps(state: State) -> tuple[Array | None, ...]:
-    """Return what each fold did to the rows before it: None if that is not needed."""
-    return state.maps or (None,) * len(state.views)
 
 
 def _with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
     """Return the records with encoders into the present consensus, followed by `basis`."""
     records, total = [], basis
-    for record, before in zip(reversed(state.views), reversed(_maps(state)), strict=True):
+    for record, before in zip(reversed(state.views), reversed(state.maps), strict=True):
         records.append(followed(record, total))
         total = total if before is None else np.asarray(before @ total)
     return tuple(reversed(records))

@@ -203,26 +203,17 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         engine, state = current_engine(), self._fitted
         named = pd.Index(list(ids), tupleize_cols=False)
-        found = engine.reduce(
-            lambda block: pd.Index(block)[pd.Index(block).isin(named)],
-            state.ids,
-            combine=lambda a, b: a.append(b),
-        )
+        gone = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
+        found = engine.collect(engine.keep(state.ids, gone))
         unknown = named[~named.isin(found)].tolist()
         if unknown:
             raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
-        return self._keep(self._without(named))
-
-    def _without(self, named: pd.Index) -> State:
-        engine, state = current_engine(), self._fitted
-        kept = engine.map(lambda block: ~pd.Index(block).isin(named), state.ids)
-        n_kept = int(engine.reduce(np.count_nonzero, kept))
-        if not n_kept:
+        if not found.size:
+            return self
+        if found.size == state.n_samples:
             raise ValueError("These are all samples there are. Throw the model away instead.")
-        if n_kept == state.n_samples:
-            return state
-        with engine.session():
-            return forget(engine, state, kept, self._method())
+        kept = engine.map(np.logical_not, gone)
+        return self._keep(forget(engine, state, kept, self._method()))
 
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
@@ -256,14 +247,11 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
 
     def _next(self, state: State, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""
-        engine = current_engine()
-        # Held throughout: what other threads do to the limit may not change a bit.
-        with engine.session():
-            return fold(
-                engine,
-                state,
-                view,
-                self._method(),
-                seed=seed_of(self.random_state),
-                keep_encoders=self.keep_encoders,
-            )
+        return fold(
+            current_engine(),
+            state,
+            view,
+            self._method(),
+            seed=seed_of(self.random_state),
+            keep_encoders=self.keep_encoders,
+        )

@@ -168,10 +168,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         record = known_view(self.views_, view)
         engine, state = current_engine(), self._fitted
         new = admit(engine, state, self._view_of(X, record, ids=ids), similar_ids)
-        with engine.session():
-            rows = self._embed(new, record)
-            labels = assign(engine, self._clusters, rows)
-            return self._keep(extend(engine, state, new, rows, labels))
+        rows = self._embed(new, record)
+        labels = assign(engine, self._clusters, rows)
+        return self._keep(extend(engine, state, new, rows, labels))
 
     @property
     def _clusters(self) -> Clusters:

@@ -162,8 +162,7 @@ def problems(state: State) -> Iterator[str]:
 
 def _of_encoders(state: State) -> Iterator[str]:
     columns = state.embedding.shape[1]
-    maps = state.maps or (None,) * len(state.views)
-    for record, linear_map in zip(reversed(state.views), reversed(maps), strict=True):
+    for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in _of_part(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
@@ -246,17 +245,12 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
             yield from _of_part(value, axes)
             continue
         array = np.asarray(value)
-        letters = "?" * array.ndim if letters is None else letters  # not told: any shape will do
-        if array.ndim != len(letters) or array.dtype.kind not in (
-            "fb"[not letters],
-            "?" in letters and "fib",
-        ):
+        if letters is None:  # nothing is told about it: any numbers of any shape will do
+            if not np.isfinite(array).all():
+                yield f"{kind}.{field.name} is not finite"
+        elif array.ndim != len(letters) or array.dtype.kind != "fb"[not letters]:
             yield f"{kind}.{field.name} is of shape {array.shape}"
-        elif any(
-            axes.setdefault(a, n) != n
-            for a, n in zip(letters, array.shape, strict=True)
-            if a != "?"
-        ):
+        elif any(axes.setdefault(a, n) != n for a, n in zip(letters, array.shape, strict=True)):
             yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
         elif letters and not _finite(array):
             yield f"{kind}.{field.name} is not finite"

@@ -168,7 +168,8 @@ def model_of(state: State) -> FoldingEstimator:
 
 def state_of(model: FoldingEstimator) -> State:
     """Return the state of a model as a file holds it."""
-    state = replace(model._now, method=type(model).__name__, params=model.get_params())
+    name = METHODS.name_of(type(model)) or type(model).__name__
+    state = replace(model._now, method=name, params=model.get_params())
     return state if model.keep_encoders else _private(state)
 
 
@@ -231,6 +232,4 @@ def _without(state: State, gone: pd.Index) -> State | None:
         return state
     if not kept.any():
         return None
-    engine = current_engine()
-    with engine.session():
-        return keep_samples(engine, state, kept, model_of(state)._method())
+    return keep_samples(current_engine(), state, kept, model_of(state)._method())

@@ -106,6 +106,8 @@ def encoder_1(
     output: Array,
 ) -> FeatureEncoder:
     """Return an encoder from its parts of version 1: scaling and directions, now one projection."""
+    if scaling.weight.shape != directions.shape[:1]:  # their product could be of any size
+        raise ValueError("the scaling does not fit the directions")
     return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
 
 
