@@ -36,20 +36,26 @@ def run(script: str, *args: Any, **options: Any) -> subprocess.Popen[str]:
 
 
 def until_queued(path: Path, many: int) -> None:
-    """Wait until so many writers hold or wait for a lock: each has locked a byte of it."""
+    """Wait until so many writers hold or wait for a lock: each has locked a byte of it.
+
+    Looking locks bytes, too: a writer that took its number meanwhile would pass them by, so
+    nobody may take one while we look.
+    """
     until = time.monotonic() + 60
     handle = os.open(path.parent / f".{path.name}.lock", os.O_RDWR)
+    held = 0
     try:
-        while time.monotonic() < until:
+        while time.monotonic() < until and _lock._wait(handle, 0, 1, until):
             held = 0
             for place in range(_lock.FIRST + 1, _lock.FIRST + 40):
                 free = _lock._try(handle, place, 1)
                 held += not free
                 if free:
                     _lock._release(handle, place, 1)
+            _lock._release(handle, 0, 1)
             if held >= many:
                 return
-            time.sleep(0.005)
+            time.sleep(0.02)
         raise AssertionError(f"{held} of {many} are there")
     finally:
         os.close(handle)
