@@ -128,6 +128,15 @@ def test_nemo_takes_samples_that_are_equal(kernel: str) -> None:
     assert accuracy(np.repeat([0, 1], 10), model.labels_) == 1
 
 
+def test_nemo_has_no_order_among_samples_that_are_equally_far() -> None:
+    """Documents of few words: most have none in common."""
+    X = (np.random.default_rng(0).random((80, 40)) < 0.04).astype(float) + 1e-3 * np.eye(80, 40)
+    order = np.random.default_rng(1).permutation(80)
+    model = NEMO(2, scale="unit", random_state=0)
+    W, turned = (model.fit(rows).affinity_.toarray() for rows in (X, X[order]))
+    assert np.allclose(W[np.ix_(order, order)], turned)
+
+
 def test_nemo_takes_missing_samples_as_nan_or_by_id() -> None:
     contract.recovers_clusters(NEMO(3, random_state=0), share=0.4)
     contract.ids_equal_nan_rows(NEMO(3, random_state=0))

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.metrics import euclidean_distances
 
 from viewfold._compat import StrOptions
 from viewfold._types import Matrix
 from viewfold.baselines._base import Aligned, Baseline, Solution
-from viewfold.baselines._blocks import neighbours, spectral_embedding
+from viewfold.baselines._blocks import spectral_embedding
 from viewfold.baselines._parameters import COUNT, with_parameters
 
 
@@ -36,14 +37,16 @@ class NEMO(Baseline):
     would be as different as can be, and clusters would follow the gaps.
 
     Cost: the neighbours, O(n² d) in time at worst, and O(n q) in memory for each view, with
-    q = n / k by default: n² / k numbers, so give a smaller `n_neighbors` for many samples. Use it
+    q = n / k by default: n² / k numbers, so give a smaller `n_neighbors` for many samples; where
+    many distances are equal, as of short documents, there are more. Use it
     for a few thousand samples, incomplete or not. If no sample joins two groups of views, clusters
     of one are not those of the other but by chance.
 
     Parameters
     ----------
     n_neighbors : int or None, default=None
-        Neighbours of each sample; None for n_v / k in a view of n_v samples.
+        Neighbours of each sample, and those as near as the last of them; None for n_v / k in a
+        view of n_v samples.
     kernel : {'program', 'paper'}, default='program'
         S as the authors' program has it, which falls off faster, or as the paper has it.
     unshared : {'mean', 'zero'}, default='mean'
@@ -141,6 +144,9 @@ def filled(W: sparse.csr_array, present: NDArray[np.bool_]) -> Matrix:
 def relative_similarity(X: Matrix, q: int, kernel: str = "program") -> sparse.csr_array:
     """Return the similarity of neighbours relative to that of all neighbours, symmetric.
 
+    All samples as near as the q-th neighbour are neighbours: of documents without a common word,
+    which are all equally far, none is nearer than others.
+
     Examples
     --------
     >>> import numpy as np
@@ -148,17 +154,22 @@ def relative_similarity(X: Matrix, q: int, kernel: str = "program") -> sparse.cs
     >>> relative_similarity(np.array([[0.0], [1.0], [5.0]]), 1).toarray().tolist()
     [[0.0, 2.0, 0.0], [2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
-    squares, which = neighbours(X, q)
-    n, q = which.shape
-    mean = squares.mean(axis=1)
+    n = X.shape[0]
+    mean, parts = np.empty(n), []
+    step = max(1, 2**18 // n)  # distances of so many samples at a time
+    for start in range(0, n, step):
+        squares = euclidean_distances(X[start : start + step], X, squared=True)
+        at = np.arange(len(squares))
+        squares[at, start + at] = np.inf
+        nearest = np.partition(squares, min(q, n - 1) - 1, axis=1)[:, : min(q, n - 1)]
+        mean[start : start + step] = nearest.mean(axis=1)
+        # Rounding must not choose between equal distances, nor must the order of samples.
+        i, j = np.nonzero(squares <= nearest.max(axis=1, keepdims=True) * (1 + 1e-9))
+        parts.append((start + i, j, squares[i, j]))
+    i, j, d = map(np.concatenate, zip(*parts, strict=True))
     # Samples that are equal have s = 0; a sum of 1 / tiny would be infinite.
-    s = np.maximum((mean[:, None] + mean[which] + squares) / 3, np.sqrt(np.finfo(float).tiny))
+    s = np.maximum((mean[i] + mean[j] + d) / 3, np.sqrt(np.finfo(float).tiny))
     # Normal densities without factors that are the same for all.
-    if kernel == "paper":
-        S = np.exp(-squares / (2 * s)) / np.sqrt(s)
-    else:
-        S = np.exp(-2 * (squares / s) ** 2) / s
-    S /= S.sum(axis=1, keepdims=True)
-    starts = np.arange(0, n * q + 1, q)
-    near = sparse.csr_array((S.ravel(), which.ravel(), starts), shape=(n, n))
+    S = np.exp(-d / (2 * s)) / np.sqrt(s) if kernel == "paper" else np.exp(-2 * (d / s) ** 2) / s
+    near = sparse.csr_array((S / np.bincount(i, S)[i], (i, j)), shape=(n, n))
     return sparse.csr_array(near + near.T)
