@@ -14,11 +14,24 @@ The defaults of ViewFold were chosen by looking at these very sets and masks: ex
 
 from __future__ import annotations
 
-from quality import table
+from functools import partial
+
+from quality import questions, stability, table, targets
 from quality.study import Study, arguments
 
 PARTS = {
     "table": table.show,
+    "order": partial(stability.show_spread, kind="order"),
+    "noise": stability.show_noise,
+    "seeds": partial(stability.show_spread, kind="seeds"),
+    "names": partial(stability.show_spread, kind="names"),
+    "suggest": questions.show_suggest,
+    "mnist": questions.show_mnist,
+    "time": questions.show_time,
+    "groups": questions.show_groups,
+    "confidence": questions.show_confidence,
+    "agreement": questions.show_agreement,
+    "targets": targets.show,
 }
 
 

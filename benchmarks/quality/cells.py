@@ -54,12 +54,14 @@ class Results:
         self.read()
 
     def read(self) -> None:
+        """Read what is in the file by now."""
         if self.path.exists():
             for line in self.path.read_text().splitlines():
                 source, cell, value = json.loads(line)
                 self.found[source, Cell(*cell)] = value
 
     def missing(self, cells: Iterable[Cell], tree: Path = HERE) -> list[Cell]:
+        """Return the cells that the source of a tree has no result of, each once."""
         return [c for c in dict.fromkeys(cells) if (digest(tree, c.method), c) not in self.found]
 
     def of(self, cell: Cell, tree: Path = HERE) -> dict[str, Any]:
@@ -76,13 +78,14 @@ def digest(tree: Path, method: str) -> str:
     files = [Path(__file__).with_name("sets.py")]
     if method == "NEMO":
         files += [tree / "baselines" / name for name in NEMO_FILES]
-    elif method != "k-means":
+    elif method not in ("k-means", "NEMO of iMML"):
         others = NO_PART_OF_A_FOLD - ({"selection.py"} if method == "suggest" else set())
         own = sorted(tree.rglob("*.py"))
         files += [path for path in own if path.relative_to(tree).parts[0] not in others]
     return hashlib.sha256("\n".join(map(code, files)).encode()).hexdigest()[:12]
 
 
+@cache
 def code(path: Path) -> str:
     """Return what a module does, without comments, docstrings and layout."""
 
@@ -101,11 +104,18 @@ def compute(cells: Iterable[Cell], data: Path, results: Results, jobs: int = 1) 
     one = partial(_one, data, results.path)
     if jobs > 1 and len(todo) > 1:
         with ProcessPoolExecutor(jobs) as pool:
-            done = list(pool.map(one, todo))
+            progress(pool.map(one, todo), len(todo))
     else:
-        done = [one(cell) for cell in todo]
-    if done:
+        progress(map(one, todo), len(todo))
+    if todo:
         results.read()
+
+
+def progress(done: Iterable[None], total: int) -> None:
+    """Say now and then how many cells are done."""
+    for i, _ in enumerate(done, 1):
+        if i % 100 == 0:
+            print(f"{i} of {total} cells", file=sys.stderr, flush=True)
 
 
 def _one(data: Path, path: Path, cell: Cell) -> None:

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
+import batch_methods
 from quality.sets import DataSet
 from viewfold import FCMVC, ViewFold, missing
 from viewfold.baselines import NEMO
@@ -33,21 +35,20 @@ from viewfold.selection import suggest_n_clusters
 
 Settings = dict[str, str]
 MEASURES = ("ACC", "NMI", "ARI")
-HOMES = (
-    "viewfold.constants",
+OLD_HOMES = (
     "viewfold.methods.balanced",
     "viewfold.methods.encoders.features",
     "viewfold.methods.encoders.landmarks",
     "viewfold.clustering.starts",
 )
-"""Where constants of the method may stand; all but the first before they had a module."""
+"""Where constants of the method stood before they had a module of their own."""
 
 
 def run(method: str, variant: str, data: DataSet, gone: np.ndarray) -> dict[str, Any]:
-    """Return what a method makes of a set, and its CPU seconds on one thread; or its error."""
+    """Return what a method makes of a set, CPU seconds on one thread and MB beyond; or an error."""
     settings = dict(word.split("=") for word in variant.split())
     settings.pop("time", None)  # only tells repetitions apart
-    start = time.process_time()
+    resident, start = memory("VmRSS"), time.process_time()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # views without common samples
@@ -57,7 +58,17 @@ def run(method: str, variant: str, data: DataSet, gone: np.ndarray) -> dict[str,
     cpu = round(time.process_time() - start, 4)
     if isinstance(found, np.ndarray):
         found = score(data.y, found)
-    return {**found, "cpu": cpu}
+    return {"cpu": cpu, "memory": memory("VmHWM") - resident, **found}
+
+
+def memory(which: str) -> float:
+    """Return the resident memory in MB, or its peak, which starts anew at every look at it."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return np.nan
+    found = next(line for line in status.read_text().splitlines() if line.startswith(which))
+    Path("/proc/self/clear_refs").write_text("5")
+    return round(int(found.split()[1]) / 1024, 1)
 
 
 def score(y: np.ndarray, labels: np.ndarray) -> dict[str, float]:
@@ -130,22 +141,25 @@ def changed(
     return views, gone, ids, rest
 
 
-def home(name: str) -> Any:
-    """Return the module that holds a constant of the method."""
-    for module in HOMES:
-        try:
-            found = importlib.import_module(module)
-        except ModuleNotFoundError:
-            continue
-        if hasattr(found, name):
-            return found
-    raise ValueError(f"There is no constant {name!r}.")
+def homes() -> list[Any]:
+    """Return the modules that hold the constants of the method: one, or those of an older tree."""
+    try:
+        return [importlib.import_module("viewfold.constants")]
+    except ModuleNotFoundError:
+        return [importlib.import_module(name) for name in OLD_HOMES]
 
 
 @contextmanager
 def moved(constants: Settings) -> Iterator[None]:
     """Give constants of the method other values for a while."""
-    before = [(home(name), name, getattr(home(name), name)) for name in constants]
+    before = [
+        (where, name, getattr(where, name))
+        for name in constants
+        for where in homes()
+        if hasattr(where, name)
+    ]
+    if len(before) != len(constants):
+        raise ValueError(f"Not all of {list(constants)} are constants of the method, each once.")
     try:
         for where, name, _ in before:
             setattr(where, name, plain(constants[name]))
@@ -163,6 +177,17 @@ def nemo(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
     labels = np.full(len(data.y), -1)
     labels[model.ids_.astype(int)] = model.labels_
     return labels
+
+
+def nemo_of_imml(data: DataSet, gone: np.ndarray, settings: Settings) -> dict[str, Any]:
+    """Run the NEMO of another package, in an environment made for it."""
+    whole = [X.toarray() if sparse.issparse(X) else X.astype(np.float64) for X in data.views]
+    gaps = [np.where(gone[:, [v]], np.nan, X) for v, X in enumerate(whole)]
+    python = batch_methods.make_environment()
+    labels, cpu, error = batch_methods.run(python, "NEMO", gaps, data.k, 0, **settings)
+    if labels is None:
+        raise RuntimeError(error)
+    return {**score(data.y, labels), "cpu": cpu}
 
 
 def k_means(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
@@ -223,6 +248,7 @@ METHODS: dict[str, Callable[[DataSet, np.ndarray, Settings], Any]] = {
     "ViewFold": viewfold,
     "FCMVC": fcmvc,
     "NEMO": nemo,
+    "NEMO of iMML": nemo_of_imml,
     "k-means": k_means,
     "suggest": suggest,
     "confidence": confidence,

@@ -63,10 +63,12 @@ class DataSet:
 
     @property
     def k(self) -> int:
+        """How many classes there are."""
         return int(self.y.max()) + 1
 
     @property
     def complete(self) -> bool:
+        """Whether every view has every sample."""
         return not self.absent.any()
 
 
@@ -75,7 +77,7 @@ def load(folder: Path, name: str) -> DataSet:
     """Read a set; samples that no view has are left out."""
     views, absent = [], []
     with np.load(folder / f"{name}.npz") as file:
-        y = np.unique(file["y"], return_inverse=True)[1]
+        y = file["y"]
         for i in itertools.count():
             if f"view_{i}" in file:
                 X = file[f"view_{i}"]
@@ -93,16 +95,9 @@ def load(folder: Path, name: str) -> DataSet:
             absent.append(gone)
     table = np.column_stack(absent)
     kept = ~table.all(axis=1)
-    if kept.all():
-        return DataSet(views, y, table)
-    return DataSet(
-        [X[kept] for X in views], np.unique(y[kept], return_inverse=True)[1], table[kept]
-    )
-
-
-def draws(ratio: float) -> range:
-    """Return the seeds of the masks of a ratio: nothing is drawn if nothing is to be missing."""
-    return range(DRAWS if ratio else 1)
+    if not kept.all():
+        views, y, table = [X[kept] for X in views], y[kept], table[kept]
+    return DataSet(views, np.unique(y, return_inverse=True)[1], table)
 
 
 def mask(data: DataSet, ratio: float, draw: int) -> np.ndarray:

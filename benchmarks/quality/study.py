@@ -36,9 +36,11 @@ class Study:
     before: Path | None = None
     jobs: int = 1
     draws: int = sets.DRAWS
+    imml: bool = False
 
     @classmethod
     def asked(cls, given: argparse.Namespace) -> Study:
+        """Make a study of what `arguments` has parsed, or say what is not there."""
         names = tuple(given.sets or sets.SETS)
         absent = [name for name in names if not (given.data / f"{name}.npz").is_file()]
         if absent:
@@ -46,10 +48,12 @@ class Study:
         before = given.before.resolve() / "viewfold" if given.before else None
         if before and not before.is_dir():
             raise SystemExit(f"There is no folder {before}: --before is a source folder (src).")
-        return cls(given.data, names, Results(given.results), before, given.jobs, given.draws)
+        results = Results(given.results)
+        return cls(given.data, names, results, before, given.jobs, given.draws, given.imml)
 
     @cached_property
     def facts(self) -> dict[str, Facts]:
+        """What is known of each set."""
         found = {}
         for name in self.names:
             data = sets.load(self.data, name)
@@ -63,6 +67,7 @@ class Study:
         return [self.before, HERE] if self.before else [HERE]
 
     def masks(self) -> Iterator[tuple[float, int]]:
+        """Yield ratios and seeds; nothing is drawn if nothing is to be missing."""
         for ratio in sets.RATIOS:
             for draw in range(self.draws if ratio else 1):
                 yield ratio, draw
@@ -73,9 +78,11 @@ class Study:
         return [Cell(method, s, r, d, variant) for s in chosen for r, d in self.masks()]
 
     def compute(self, cells: Iterable[Cell]) -> None:
+        """Compute what is not there yet."""
         compute(cells, self.data, self.results, self.jobs)
 
     def compute_before(self, cells: Iterable[Cell]) -> None:
+        """Do the same with the other tree, if there is one."""
         if self.before:
             elsewhere(self.before, cells, self.data, self.results, self.jobs)
 
@@ -112,6 +119,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--before", type=Path, help="source folder (src) to compare with")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--draws", type=int, default=sets.DRAWS, help="of missing samples")
+    parser.add_argument("--imml", action="store_true", help="with the NEMO of iMML (an hour)")
     return parser
 
 

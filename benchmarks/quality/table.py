@@ -28,6 +28,12 @@ def scalings(study: Study, name: str) -> list[str]:
     return ["zscore", "unit", "none"] if study.facts[name].widest <= WIDEST else ["unit", "none"]
 
 
+def nemos(study: Study) -> dict[str, list[str]]:
+    """Return the implementations of NEMO that take part, and the scalings of each."""
+    own = {"NEMO": ["zscore", "unit", "none"]}
+    return own | {"NEMO of iMML": ["standard", "unit", "none"]} if study.imml else own
+
+
 def single_views(study: Study, name: str) -> list[Cell]:
     """Return the cells of single views, if the set is complete."""
     if not study.facts[name].complete:
@@ -45,8 +51,10 @@ def compute(study: Study) -> None:
     study.compute_before(own)
     cells = own + study.everywhere("FCMVC") + study.everywhere("k-means")
     for name in study.names:
-        for scale in scalings(study, name):
-            cells += study.everywhere("NEMO", f"scale={scale}", [name])
+        fits = scalings(study, name)
+        for method, each in nemos(study).items():
+            for scale in each[-len(fits) :]:
+                cells += study.everywhere(method, f"scale={scale}", [name])
         cells += single_views(study, name)
     study.compute(cells)
 
@@ -56,8 +64,8 @@ def columns(study: Study) -> dict[str, np.ndarray]:
     found = {"before": study.grid("ViewFold", tree=study.before)} if study.before else {}
     found["ViewFold"] = study.grid("ViewFold")
     found["FCMVC"] = study.grid("FCMVC")
-    grids = [study.grid("NEMO", f"scale={scale}") for scale in ("zscore", "unit", "none")]
-    found["NEMO"] = best(np.array(grids))
+    for method, each in nemos(study).items():
+        found[method] = best(np.array([study.grid(method, f"scale={scale}") for scale in each]))
     found["k-means of all views"] = study.grid("k-means")
     for method in ("k-means", "ViewFold"):
         found[f"{SINGLE}, {method}"] = alone = np.full_like(found["ViewFold"], np.nan)
@@ -126,7 +134,6 @@ def show(study: Study) -> None:
     said = behind(study, found)
     print(f"\nBehind a rival by more than {TOLERATED:.0f} points of ACC: {len(said)} cells")
     print("".join(f"\n- {line}" for line in said))
-    for rival in ("NEMO", "before"):
-        if rival in found:
-            won, even, lost = against(found, rival)
-            print(f"\nAgainst {rival}: {won} cells won, {even} even (±{EVEN:.0f}), {lost} lost.")
+    for rival in [*nemos(study), *(["before"] if study.before else [])]:
+        won, even, lost = against(found, rival)
+        print(f"\nAgainst {rival}: {won} cells won, {even} even (±{EVEN:.0f}), {lost} lost.")
