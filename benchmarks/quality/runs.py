@@ -184,7 +184,8 @@ def nemo_of_imml(data: DataSet, gone: np.ndarray, settings: Settings) -> dict[st
     whole = [X.toarray() if sparse.issparse(X) else X.astype(np.float64) for X in data.views]
     gaps = [np.where(gone[:, [v]], np.nan, X) for v, X in enumerate(whole)]
     python = batch_methods.make_environment()
-    labels, cpu, error = batch_methods.run(python, "NEMO", gaps, data.k, 0, **settings)
+    scale = settings["scale"]
+    labels, cpu, error = batch_methods.run(python, "NEMO", gaps, data.k, 0, scale=scale)
     if labels is None:
         raise RuntimeError(error)
     return {**score(data.y, labels), "cpu": cpu}
