@@ -71,7 +71,8 @@ def test_choice_moves_every_constant_and_leaves_them_as_they_were(
 ) -> None:
     some, every = choice.constants()[:2], choice.constants
     monkeypatch.setattr(choice, "constants", lambda: some)
-    monkeypatch.setattr(choice, "SWITCHES", {"encoder=linear": "principal directions only"})
+    switches = {"encoder=linear": "principal directions only", "UNKNOWN=1": "of another tree"}
+    monkeypatch.setattr(choice, "SWITCHES", switches)
     said = printed(choose, folder, capsys)
     assert every()[:2] == some
     assert len(choice.variants()) == 1 + 2 * 2 + 1

@@ -26,8 +26,15 @@ SWITCHES = {
     "scale=zscore": "z-score for every view",
     "scale=l2": "unit rows for every view",
     "unconnected=separate": "clusters of unconnected groups are not paired",
+    "PAIRED=0": "they are always paired",
+    "SPECTRUM=1": "spectrum as it is (U S)",
+    "SPECTRUM=0": "no spectrum (U)",
+    "HALF_TRUST=1e-09": "all views are reliable",
+    "FLOOR=1000": "views are not compared by what they explain of each other",
+    "ROUNDS=0": "no discriminant directions",
 }
-"""Parameters of ViewFold with other values than the default."""
+"""What is left if a part of the method is not used: parameters of ViewFold, and constants at an
+end of their range. Those that a tree does not know are left out."""
 
 SEEDS = ("random_state=1", "random_state=2")
 """No choice: how far averages move by chance."""
@@ -68,7 +75,7 @@ def constants() -> list[Constant]:
 
 
 def switches() -> list[str]:
-    known = inspect.signature(ViewFold).parameters
+    known = {*inspect.signature(ViewFold).parameters, *(c.name for c in constants())}
     return [switch for switch in SWITCHES if switch.partition("=")[0] in known]
 
 
@@ -143,15 +150,17 @@ def moved(default: np.ndarray, grids: list[np.ndarray]) -> str:
     if all(np.array_equal(default, grid) for grid in grids):
         return "no cell changes"
     said = []
-    for grid in grids:
+    for grid, side in zip(grids, ("lower", "higher"), strict=False):
         change = (grid - default).mean(axis=0)
-        said += [
+        parts = [
             f"{measure} {ratio:.0%} {change[j, i]:+.1f}"
             for j, ratio in enumerate(RATIOS)
             for i, measure in enumerate(MEASURES)
             if abs(change[j, i]) >= MOVES
         ]
-    return ", ".join(said) or "no"
+        if parts:
+            said.append((f"{side}: " if len(grids) > 1 else "") + ", ".join(parts))
+    return "; ".join(said) or "no"
 
 
 def losses(study: Study) -> dict[str, np.ndarray]:
