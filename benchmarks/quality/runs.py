@@ -117,8 +117,8 @@ def changed(
     """Change views, mask and ids as the settings say, and return the settings that are left.
 
     ``order=2-0-1``: views in that order; ``view=1``: that view alone; ``noise=3-first-0``: three
-    views of 100 Gaussian features, seed 0, before the others; ``halves=0``: the first two views,
-    without a common sample; ``names=0``: other ids.
+    views of 100 Gaussian features, seed 0, before the others; ``halves=0``: the first two views
+    without a common sample (one, if their number is odd); ``names=0``: other ids.
     """
     views, rest, n = list(data.views), dict(settings), len(data.y)
     ids = np.arange(n)
