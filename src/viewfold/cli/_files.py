@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from viewfold.estimators import FoldingEstimator
-    from viewfold.view import View
+    from viewfold.view import EmptyRows, View
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -24,13 +24,15 @@ def ids_option(column: str | None, none: bool) -> str | bool | None:
     return False if none else column
 
 
-def read_views(file: str, id_column: str | bool | None, name: str | None) -> list[View]:
+def read_views(
+    file: str, id_column: str | bool | None, name: str | None, empty_rows: EmptyRows
+) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from viewfold.view import as_view, as_views
 
     if name is None:
-        return as_views(file, ids=id_column)
-    return [as_view(file, ids=id_column, name=name)]
+        return as_views(file, ids=id_column, empty_rows=empty_rows)
+    return [as_view(file, ids=id_column, name=name, empty_rows=empty_rows)]
 
 
 def known_view(model: FoldingEstimator, view: str | None) -> str:

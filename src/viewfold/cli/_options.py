@@ -17,6 +17,13 @@ class Similar(StrEnum):
     new = "new"
 
 
+class Empty(StrEnum):
+    """What rows of zeros are."""
+
+    absent = "absent"
+    keep = "keep"
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -40,6 +47,14 @@ MinShared = Annotated[
         "--min-shared",
         help="Refuse a view of which fewer samples are known, for instance 100 or 50%.",
         metavar="N|P%",
+    ),
+]
+EmptyRows = Annotated[
+    Empty,
+    typer.Option(
+        "--empty-rows",
+        help="Rows of zeros, in a view of non-negative features of which other rows have ten or "
+        "more: samples that the view lacks (absent), or samples (keep).",
     ),
 ]
 ViewName = Annotated[

@@ -50,6 +50,8 @@ class ViewRecord:
         Names of its columns, if they had names.
     entry : int
         The log entry of its fold.
+    n_empty : int
+        How many of its rows held nothing but zeros and were taken for absent samples.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
@@ -65,6 +67,7 @@ class ViewRecord:
     agreement: float | None = None
     features: tuple[str, ...] | None = field(default=None, repr=False)
     entry: int = 0
+    n_empty: int = 0
     encoder: Encoder | None = field(default=None, repr=False)
 
 

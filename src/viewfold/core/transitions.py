@@ -98,6 +98,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         objective=combined.objective,
         agreement=combined.agreement,
         features=view.features,
+        n_empty=view.n_empty,
         encoder=combined.encoder if n >= FEWEST else None,
     )
 

@@ -34,7 +34,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X : array-like, or dict of array-likes
             Rows with the features of that view. A dict (or a MuData) of several known views gives
             the mean over the views that a sample is in; samples are matched by id, or by row
-            number, with rows of NaN for the views that they lack.
+            number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
+            if they were taken for absent samples when the view was folded.
         view : str or int, optional
             Name or number of the view; needed if there is more than one and X is not a dict. Of a
             dict, or a file of several views, the one to take.
@@ -85,7 +86,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         count = sums[:, -1:]
         if not count.all():
             row = int(np.flatnonzero(count == 0)[0])
-            raise ValueError(f"Row {row} is NaN in every view: there is nothing to embed.")
+            raise ValueError(f"Row {row} is NaN or empty in every view: nothing to embed.")
         return np.asarray(sums[:, :-1] / count)
 
     def predict(self, X: ViewsLike, *, view: str | int | None = None) -> NDArray[np.intp]:
@@ -189,12 +190,14 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         view = open_view(X, ids=ids, name=record.name)
         check_features(view, record, type(self).__name__)
-        view = without_absent(view)
+        # A few rows cannot tell what their zeros mean; the view they belong to could.
+        view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
+            what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
             raise ValueError(
-                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
-                "embed. Leave the row out."
+                f"View {record.name!r} contains {what or 'NaN'} in all of row {row}: there is "
+                "nothing to embed. Leave the row out."
             )
         return view
 

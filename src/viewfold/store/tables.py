@@ -112,6 +112,7 @@ def _views(state: State) -> pa.Table:
         "agreement": pa.float64(),
         "features": pa.list_(pa.string()),
         "entry": pa.int32(),
+        "n_empty": pa.int64(),
     }
     rows = [
         {

@@ -4,7 +4,7 @@ Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error
 wrong and what to do. Later code sees no file, DataFrame, NaN or duplicate id.
 """
 
-from viewfold.view._cells import LARGEST, LARGEST_SINGLE, without_absent
+from viewfold.view._cells import LARGEST, LARGEST_SINGLE, EmptyRows, without_absent
 from viewfold.view._open import (
     as_view,
     as_views,
@@ -19,6 +19,7 @@ from viewfold.view._view import View
 __all__ = [
     "LARGEST",
     "LARGEST_SINGLE",
+    "EmptyRows",
     "View",
     "as_view",
     "as_views",

@@ -15,12 +15,23 @@ from viewfold._choice import which_view
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids
-from viewfold.view._cells import check_no_id_column, without_absent
+from viewfold.view._cells import (
+    EmptyRows,
+    check_no_id_column,
+    tell_of_empty,
+    without_absent,
+)
 from viewfold.view._parts import is_anndata, is_frame, is_path, of_file, of_object
 from viewfold.view._view import View, called
 
 
-def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> View:
+def as_view(
+    X: ViewLike,
+    *,
+    ids: IdsLike = None,
+    name: str | None = None,
+    empty_rows: EmptyRows = "absent",
+) -> View:
     """Make a `View` of anything that holds one row per sample.
 
     Parameters
@@ -39,6 +50,10 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
     name : str, optional
         What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
         of several views, the name of the one to take.
+    empty_rows : {"absent", "keep"}, default="absent"
+        What rows of zeros are. "absent": in a view without negative values they are samples that
+        the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
+        a warning says how many they are. "keep": they are samples like any other.
 
     Returns
     -------
@@ -56,7 +71,8 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
     view = open_view(X, ids=ids, name=name)
     if ids is None and not view.checked:
         check_no_id_column(view)
-    return without_absent(view)
+    checked = without_absent(view, empty_rows)
+    return checked if view.checked else tell_of_empty(checked)
 
 
 def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
@@ -90,7 +106,10 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
 
 
 def as_views(
-    X: ViewsLike, *, ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None
+    X: ViewsLike,
+    *,
+    ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
+    empty_rows: EmptyRows = "absent",
 ) -> list[View]:
     """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
 
@@ -103,6 +122,8 @@ def as_views(
     ids : array-like, str, False, list or dict, optional
         For one view, its ids; for several, the name of the column that all of them have, or a
         list or dict with the ids of each. False: samples are known by their row number.
+    empty_rows : {"absent", "keep"}, default="absent"
+        What rows of zeros are; see `as_view`.
 
     Returns
     -------
@@ -122,11 +143,14 @@ def as_views(
     elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
         names, held = [own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
     else:
-        return [as_view(X, ids=ids, name=own_name(X) or "view0")]
+        return [as_view(X, ids=ids, name=own_name(X) or "view0", empty_rows=empty_rows)]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = _ids_of_each(ids, names)
-    return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
+    return [
+        as_view(view, ids=ids_of[i], name=names[i], empty_rows=empty_rows)
+        for i, view in enumerate(held)
+    ]
 
 
 def opened(X: Any, ids: Any = None) -> Any:

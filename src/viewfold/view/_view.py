@@ -33,6 +33,8 @@ class View:
         The path it was read from; errors name it.
     checked : bool
         Whether its cells were checked, which is done once.
+    n_empty : int
+        How many rows of zeros were taken for absent samples; see `as_view`.
     """
 
     ids: Ids
@@ -42,6 +44,7 @@ class View:
     length: int | None = None
     file: str | None = None
     checked: bool = False
+    n_empty: int = 0
 
     @property
     def shape(self) -> tuple[int, int]:
