@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from viewfold._console import progress, say, tell
-from viewfold.cli._files import ids_option, known_view, read_views
+from viewfold.cli._files import ids_option, known_view, read_views, reading_options
 from viewfold.cli._options import (
+    Categories,
     Clusters,
+    Columns,
+    Drop,
     Empty,
+    EmptyMarkers,
     EmptyRows,
     Id,
     Json,
@@ -25,6 +29,7 @@ from viewfold.cli._options import (
     Similar,
     SimilarIds,
     State,
+    Strict,
     ViewName,
     Wait,
 )
@@ -61,6 +66,11 @@ def add(
     similar_ids: SimilarIds = Similar.refuse,
     min_shared: MinShared = None,
     empty_rows: EmptyRows = Empty.absent,
+    columns: Columns = None,
+    drop: Drop = None,
+    categories: Categories = None,
+    empty_markers: EmptyMarkers = None,
+    strict: Strict = False,
     view: ViewName = None,
     clusters: Clusters = None,
     method: Method = "viewfold",
@@ -78,13 +88,14 @@ def add(
 
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
+    reading = reading_options(empty_rows, columns, drop, categories, empty_markers, strict)
     new = None
     if not state.exists():
         if clusters is None:
             raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
         new = _new_model(clusters, method, seed, private)
     with progress(f"reading {file}") as step:
-        views = read_views(file, ids_option(id_column, no_id), view, empty_rows.value)
+        views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
             removed = _set(model, clusters, private)
@@ -98,7 +109,17 @@ def add(
         say(_fold_line(fold))
     if removed:
         say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
-    seconds = round(perf_counter() - started, 3)
+    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3))
+
+
+def _tell_added(
+    as_json: bool,
+    state: Path,
+    model: FoldingEstimator,
+    folds: list[dict[str, Any]],
+    removed: list[str],
+    seconds: float,
+) -> None:
     tell(
         as_json,
         {

@@ -57,6 +57,35 @@ EmptyRows = Annotated[
         "more: samples that the view lacks (absent), or samples (keep).",
     ),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="The columns to take.", metavar="A,B,…"),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option("--drop", help="Columns to leave out.", metavar="A,B,…"),
+]
+Categories = Annotated[
+    str | None,
+    typer.Option(
+        "--categories",
+        help="Columns that are categories, whatever they look like; text with few levels is one "
+        "unasked.",
+        metavar="A,B,…",
+    ),
+]
+EmptyMarkers = Annotated[
+    str | None,
+    typer.Option(
+        "--empty-markers",
+        help="What stands for a missing cell in text, instead of NA, n/a, ., -, ? and the like.",
+        metavar="A,B,…",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse columns of free text instead of leaving them out."),
+]
 ViewName = Annotated[
     str | None,
     typer.Option(

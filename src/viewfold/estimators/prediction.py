@@ -20,7 +20,7 @@ from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features
 from viewfold.estimators.results import Results, known_view
 from viewfold.ids import Similar
-from viewfold.view import View, named_views, open_view, opened, without_absent
+from viewfold.view import View, asked_of, named_views, open_view, opened, without_absent
 
 
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -45,7 +45,11 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n_rows, n_components)
         """
         check_is_fitted(self)
-        X = opened(X)
+        if view is not None or len(self.views_) == 1:
+            columns = known_view(self.views_, view).columns
+            X = opened(X, asked=None if columns is None else asked_of(columns))
+        else:
+            X = opened(X)
         several = named_views(X)
         if several is not None and view is not None:
             names = list(several)
@@ -188,7 +192,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
                 "ten samples): nothing is known about samples that were not in it."
             )
-        view = open_view(X, ids=ids, name=record.name)
+        view = open_view(X, ids=ids, name=record.name, known=record.columns)
         check_features(view, record, type(self).__name__)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         view = without_absent(view, "absent" if record.n_empty else "keep", known=True)

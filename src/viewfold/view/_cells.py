@@ -23,6 +23,9 @@ LARGEST, LARGEST_SINGLE = 1e140, 1e15
 numbers in single precision are computed in double precision."""
 
 
+SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
+"""Numbers that programs write where there is no value; they are suggested, never taken for it."""
+
 FEWEST_VALUES = 10
 """A row with fewer values other than zero may be next to empty by chance."""
 
@@ -62,6 +65,8 @@ def without_absent(view: View, empty_rows: EmptyRows = "absent", *, known: bool 
             )
         return view
     found = _look_at(view, ignore_zeros=empty_rows == "keep")
+    if not known:
+        _suggest_markers(view, found)
     n = view.rows.X.shape[0]
     empty = found.empty if known or found.mean_absent(n) else found.empty[:0]
     absent = np.append(found.absent, empty)
@@ -117,6 +122,8 @@ class _Found:
         Whether there is a number below zero.
     n_poor : int
         How many rows have few values other than zero, but some.
+    low, high : ndarray of shape (n_features,), or None
+        The extremes of each feature, of a dense view.
     """
 
     large: bool
@@ -124,6 +131,8 @@ class _Found:
     empty: Array
     signed: bool
     n_poor: int
+    low: Array | None = None
+    high: Array | None = None
 
     def mean_absent(self, n: int) -> bool:
         """Whether rows of zeros, of a view with n rows, are samples that it lacks."""
@@ -138,7 +147,13 @@ class _Found:
             np.append(self.empty, other.empty),
             self.signed or other.signed,
             self.n_poor + other.n_poor,
+            _extreme(np.minimum, self.low, other.low),
+            _extreme(np.maximum, self.high, other.high),
         )
+
+
+def _extreme(which: np.ufunc, a: Array | None, b: Array | None) -> Array | None:
+    return None if a is None or b is None else np.asarray(which(a, b))
 
 
 def _look_at(view: View, *, ignore_zeros: bool) -> _Found:
@@ -154,8 +169,9 @@ def _look_at(view: View, *, ignore_zeros: bool) -> _Found:
         return _look_at_sparse(view, most, ignore_zeros)
 
     def look(block: Matrix, numbers: Array) -> _Found:
-        # Two numbers tell most of the time, and take no memory; a NaN is in both of them.
-        low, high = float(block.min()), float(block.max())
+        # Extremes tell most of the time, and take no memory; a NaN is in both of them.
+        lows, highs = block.min(axis=0), block.max(axis=0)
+        low, high = float(lows.min()), float(highs.max())
         single = block.dtype == np.float32
         large, absent = False, numbers[:0]
         if not max(-low, high) <= (LARGEST_SINGLE if single else most):
@@ -168,10 +184,13 @@ def _look_at(view: View, *, ignore_zeros: bool) -> _Found:
                 if cells.size:
                     row, column = (int(i) for i in cells[0])
                     raise _unusable(view, int(numbers[row]), column, block[row, column])
-                low, absent = float(block[~gone].min(initial=np.inf)), numbers[gone]
+                absent, there = numbers[gone], block[~gone]
+                lows, highs = there.min(axis=0, initial=np.inf), there.max(axis=0, initial=-np.inf)
+                low = float(lows.min())
         if low != 0 or ignore_zeros:
-            return _Found(large, absent, numbers[:0], low < 0, 0)
-        return _Found(large, absent, *_few(np.count_nonzero(block, axis=1), numbers))
+            return _Found(large, absent, numbers[:0], low < 0, 0, lows, highs)
+        few = _few(np.count_nonzero(block, axis=1), numbers)
+        return _Found(large, absent, *few, lows, highs)
 
     engine = LocalEngine()
     found: _Found = engine.reduce(
@@ -199,6 +218,40 @@ def _few(counts: Array, numbers: Array) -> tuple[Array, bool, int]:
     """Return the rows without a value other than zero, and how many have few."""
     poor = (counts > 0) & (counts < FEWEST_VALUES)
     return numbers[counts == 0], False, int(np.count_nonzero(poor))
+
+
+def _suggest_markers(view: View, found: _Found) -> None:
+    """Say which features have an extreme value that programs write for a missing one."""
+    for extremes in (found.low, found.high):
+        if extremes is None:
+            continue
+        suspects = np.flatnonzero(np.isin(extremes, SENTINELS))
+        if suspects.size:
+            suspects = suspects[_are_alone(view, suspects, extremes[suspects])]
+        for value in np.unique(extremes[suspects]).tolist():
+            of = suspects[extremes[suspects] == value].tolist()
+            names = [view.features[j] if view.features else j for j in of[:5]]
+            more = f", … ({len(of)} in all)" if len(of) > 5 else ""
+            warnings.warn(
+                f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
+                f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
+                f"Then name it: empty_markers=['{value:g}', …] (--empty-markers), or replace it by "
+                "NaN.",
+                stacklevel=4,
+            )
+
+
+def _are_alone(view: View, features: Array, values: Array) -> Array:
+    """Tell for which features several cells have the extreme value, and no other is near it."""
+
+    def look(block: Matrix) -> tuple[Array, Array]:
+        cells = block[:, features]
+        same = cells == values
+        near = (cells * np.sign(values) > np.abs(values) / 2) & ~same
+        return same.sum(axis=0), near.sum(axis=0)
+
+    same, near = LocalEngine().reduce(look, view.rows)
+    return np.asarray((same >= 3) & (near == 0))
 
 
 def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:
