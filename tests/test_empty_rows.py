@@ -125,7 +125,7 @@ def test_models_leave_them_out_as_rows_of_nan_and_count_them(kind: type, tmp_pat
     assert "4 of view0" in report.render(model)
     whole = kind(3, random_state=0).partial_fit(both[0], empty_rows="keep")
     assert whole.ids_.size == N
-    with pytest.warns(UserWarning, match="4 of 60 rows are NaN or empty"):
+    with pytest.warns(UserWarning, match="4 of 60 rows are NaN or zero"):
         assert np.flatnonzero(kind(3, random_state=0).fit_predict(both) < 0).tolist() == EMPTY
     assert (kind(3, random_state=0).fit_predict(both, empty_rows="keep") >= 0).all()
 

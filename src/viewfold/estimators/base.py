@@ -186,9 +186,10 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             n, at = views[0].rows.X.shape[0], views[0].rows.present
         if n is None or at.size >= n or at.max() >= n:
             return found
+        gone = "NaN or zero" if any(view.n_empty for view in views) else "NaN"
         warnings.warn(
-            f"{n - at.size} of {n} rows are NaN or empty in every view: they are no samples, and "
-            f"get {gap}.",
+            f"{n - at.size} of {n} rows are {gone} in every view: they are no samples, and get "
+            f"{gap}.",
             stacklevel=3,
         )
         out = np.full((n, *found.shape[1:]), gap, found.dtype)

@@ -90,7 +90,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         count = sums[:, -1:]
         if not count.all():
             row = int(np.flatnonzero(count == 0)[0])
-            raise ValueError(f"Row {row} is NaN or empty in every view: nothing to embed.")
+            gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
+            raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
         return np.asarray(sums[:, :-1] / count)
 
     def predict(self, X: ViewsLike, *, view: str | int | None = None) -> NDArray[np.intp]:
