@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from viewfold._types import Array, Matrix, PathLike
+from viewfold.io._asked import asked_now, asking
 from viewfold.io._registry import Format, find, formats, register, suffix_of, tables
 from viewfold.io._source import Batch, FileError, FileView, natural
 from viewfold.io._spool import Batches, Spool
@@ -180,17 +181,27 @@ def _parts(whole: str, found: list[str]) -> tuple[list[str], Format]:
 
 def _table(files: list[str], form: Format, ids: str | None, name: str, whole: str) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    first = form.open(files[0], ids)
+    first, asked = form.open(files[0], ids), asked_now()
+    # Columns that are read as texts in the first file are so in all.
+    as_first = replace(asked, categories={**dict.fromkeys(first.codes), **asked.categories})
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
-            table = form.open(file, ids) if i else first
-            if (table.features, table.dtype) != (first.features, first.dtype):
+            table = first
+            if i:
+                with asking(as_first):
+                    table = form.open(file, ids)
+            if (table.features, table.dtype, table.codes.keys()) != (
+                first.features,
+                first.dtype,
+                first.codes.keys(),
+            ):
                 raise FileError(
                     f"{file}: other columns, or columns of other types, than {files[0]}. Files "
                     "that are one view need the same columns in the same order."
                 )
+            table.codes.update(first.codes)  # one number for a level in all files
             for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block
@@ -198,4 +209,4 @@ def _table(files: list[str], form: Format, ids: str | None, name: str, whole: st
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(Batches(batches), None, first.features, name, whole)
+    return FileView(Batches(batches), None, first.features, name, whole, first.codes, first.dropped)

@@ -14,6 +14,7 @@ import pyarrow.parquet
 from viewfold._types import Array
 from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
+from viewfold.io._columns import Codes
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
 from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
@@ -29,16 +30,17 @@ def open_table(file: str, ids: str | None) -> Table:
         schema = _parquet_schema(file) if parquet else _arrow_schema(file)
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
-        features = arrow_features(file, schema, ids)
-        dtype = arrow_dtype(schema, features)
+        features, codes = arrow_features(file, schema, ids)
+        dtype = arrow_dtype(schema, features, codes)
 
-    columns = _Columns(file, features, dtype, ids)
+    columns = _Columns(file, features, dtype, ids, codes)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
             yield from _parquet(columns, spool) if parquet else columns.batches(_arrow(file))
 
-    return Table(features, dtype, batches)
+    dropped = tuple(name for name in schema.names if name not in (*features, ids))
+    return Table(features, dtype, batches, codes, dropped)
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class _Columns:
     features: tuple[str, ...]
     dtype: np.dtype[Any]
     ids: str | None
+    codes: dict[str, Codes]
+
+    def names(self, there: Sequence[str]) -> list[str]:
+        """Return those of some columns that are read."""
+        return [name for name in there if name in self.features or name == self.ids]
 
     def batches(
         self, parts: Iterator[Any], names: Sequence[str] | None = None, row: int = 0
@@ -61,7 +68,7 @@ class _Columns:
         for part in parts:
             # Compiled code trusts offsets, and a damaged file may hold any.
             part.validate(full=True)
-            yield arrow_batch(self.file, part, features, self.dtype, ids, row)
+            yield arrow_batch(self.file, part, features, self.dtype, ids, row, self.codes)
             row += part.num_rows
 
 
@@ -86,13 +93,13 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
     row = 0
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
-        names = opened.schema_arrow.names
+        names = columns.names(opened.schema_arrow.names)
         step = batch_rows(len(names))
         for group in range(opened.num_row_groups):
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:
-                parts = opened.iter_batches(batch_size=step, row_groups=[group])
+                parts = opened.iter_batches(batch_size=step, row_groups=[group], columns=names)
                 yield from columns.batches(parts, row=row)
             else:
                 yield from _by_sections(columns, opened, group, sections, row, spool)
@@ -115,7 +122,7 @@ def _by_sections(
     be all there is in the group.
     """
     n = opened.metadata.row_group(group).num_rows
-    step = batch_rows(len(opened.schema_arrow.names))
+    step = batch_rows(len(columns.features))
     start = spool.reserve(n, len(columns.features), columns.dtype)
     known: list[Array | None] = []
     column = 0

@@ -19,13 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget, Unpacked
+from viewfold.io._columns import Codes, codes_of
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import (
     Table,
     arrow_batch,
     check_names,
-    check_numbers,
     check_present,
     ids_of_text,
 )
@@ -35,7 +36,6 @@ _LONGEST_LINE = 64 * 2**20
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _BLOCK = 4 * 2**20
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
-_EMPTY = frozenset(pyarrow.csv.ConvertOptions().null_values)
 _BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
 
 
@@ -50,16 +50,22 @@ class _Layout:
     kinds: dict[str, Any]
     skip: int
     block: int
+    empty: frozenset[str]
 
 
 def open_table(file: str, ids: str | None) -> Table:
     """Look at the first rows of a file."""
     with reading(file, "text with one row per sample"):
         layout = _layout(file, ids)
-    features = tuple(name for name in layout.names if name != ids)
+    features = tuple(name for name in layout.kinds if name != ids)
     dtype = np.dtype(np.float64)
     named = features if layout.named else None
-    return Table(named, dtype, lambda _: _batches(file, layout, features, dtype, ids))
+    codes = codes_of((name for name in features if layout.kinds[name] == pa.string()), file)
+    dropped = tuple(name for name in layout.names if name not in layout.kinds)
+    if codes:
+        named = features  # features are called like the columns that they come from
+    batches = partial(_batches, file, layout, features, dtype, ids, codes)
+    return Table(named, dtype, lambda _: batches(), codes, dropped)
 
 
 def _layout(file: str, ids: str | None) -> _Layout:
@@ -92,7 +98,8 @@ def _layout(file: str, ids: str | None) -> _Layout:
     kinds = _kinds(file, names, sample, ids, decimal, 1 + blank + skip)
     # Many rows per block where rows are long: a block costs time for each of its columns.
     block = max(_BLOCK, min(256 * len(first), _LONGEST_LINE), 4 * len(first))
-    return _Layout(delimiter, decimal, tuple(names), named, kinds, blank + skip, block)
+    empty = asked_now().empty_markers
+    return _Layout(delimiter, decimal, tuple(names), named, kinds, blank + skip, block, empty)
 
 
 def _first_line(file: str, text: io.TextIOWrapper) -> tuple[str, int]:
@@ -134,7 +141,7 @@ def _has_decimal_comma(sample: list[list[str]]) -> bool:
 
 
 def _kind(cell: str, decimal: str) -> str:
-    if cell in _EMPTY:
+    if cell in asked_now().empty_markers:
         return "empty"
     if cell in _BOOLEAN:
         return "boolean"
@@ -148,23 +155,25 @@ def _kind(cell: str, decimal: str) -> str:
 def _kinds(
     file: str, names: list[str], sample: list[list[str]], ids: str | None, decimal: str, line: int
 ) -> dict[str, Any]:
-    """Return an Arrow type for each column; refuse features that are text."""
+    """Return an Arrow type for each column that is read."""
     kinds: dict[str, Any] = {}
-    texts: dict[str, str] = {}
+    asked = asked_now()
+    wanted = set(asked.wanted([name for name in names if name != ids], file))
     for j, name in enumerate(names):
+        if name not in wanted and name != ids:
+            continue
         cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
         found = [_kind(cell, decimal) for _, cell in cells]
-        if name == ids:
+        if name == ids or asked.is_coded(name):
             kinds[name] = pa.string()
         elif "text" not in found:
             only_flags = "boolean" in found and "number" not in found
             kinds[name] = pa.bool_() if only_flags else pa.float64()
+        elif "number" not in found:
+            kinds[name] = pa.string()
         else:
             i, cell = cells[found.index("text")]
-            if "number" in found:
-                raise _not_a_number(file, line + i, name, cell)
-            texts[name] = f"line {line + i} holds {cell[:40]!r}"
-    check_numbers(file, texts, ids)
+            raise _not_a_number(file, line + i, name, cell)
     return kinds
 
 
@@ -178,18 +187,25 @@ def _unclosed(file: str) -> FileError:
 def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
     return FileError(
         f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. Correct or "
-        "impute it; of a sample that the view lacks, leave all cells empty."
+        "impute it; of a sample that the view lacks, leave all cells empty. If it stands for a "
+        f"missing cell, name it with empty_markers= (--empty-markers); if {name!r} is a category, "
+        f"pass categories=[{name!r}] (--categories {name})."
     )
 
 
 def _batches(
-    file: str, layout: _Layout, features: tuple[str, ...], dtype: np.dtype[Any], ids: str | None
+    file: str,
+    layout: _Layout,
+    features: tuple[str, ...],
+    dtype: np.dtype[Any],
+    ids: str | None,
+    codes: dict[str, Codes],
 ) -> Iterator[Batch]:
     row = 0
     with reading(file, "text with one row per sample"), Unpacked(file) as stream:
         try:
             for batch in _reader(stream, layout):
-                known, rows = arrow_batch(file, batch, features, dtype, None, row)
+                known, rows = arrow_batch(file, batch, features, dtype, None, row, codes)
                 if ids is not None:
                     texts = batch.column(batch.schema.get_field_index(ids))
                     check_present(file, texts, row, partial(_line_of, file, layout))
@@ -233,7 +249,12 @@ def _reader(stream: Any, layout: _Layout) -> Any:
             # Where a row is a single cell, an empty line is an empty cell.
             ignore_empty_lines=len(layout.names) > 1,
         ),
-        pyarrow.csv.ConvertOptions(column_types=layout.kinds, decimal_point=layout.decimal),
+        pyarrow.csv.ConvertOptions(
+            column_types=layout.kinds,
+            include_columns=list(layout.kinds),
+            null_values=sorted(layout.empty),
+            decimal_point=layout.decimal,
+        ),
     )
 
 

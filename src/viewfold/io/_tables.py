@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 
 from viewfold._types import Array
 from viewfold.ids import MISSING
+from viewfold.io._asked import asked_now
+from viewfold.io._columns import Codes, codes_of, is_codable
 from viewfold.io._source import Batch, FileError, as_object, some
 from viewfold.io._spool import Spool
 
@@ -36,11 +38,17 @@ class Table:
         float32 if all features are single precision, else float64.
     batches : callable
         ``batches(spool)`` gives the rows; see `viewfold.io._spool.Batches`.
+    codes : dict of str to Codes
+        What the numbers of columns that hold none stand for, as far as rows were read.
+    dropped : tuple of str
+        Columns that are not read because the user said so.
     """
 
     features: tuple[str, ...] | None
     dtype: np.dtype[Any]
     batches: Callable[[Spool], Iterator[Batch]]
+    codes: dict[str, Codes] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
@@ -76,8 +84,10 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     raise FileError(f"{file}: {what} ({found}). {advice}")
 
 
-def arrow_features(file: str, schema: pa.Schema, ids: str | None) -> tuple[str, ...]:
-    """Check the columns of an Arrow schema and return the features' names."""
+def arrow_features(
+    file: str, schema: pa.Schema, ids: str | None
+) -> tuple[tuple[str, ...], dict[str, Codes]]:
+    """Check the columns of an Arrow schema; return the features' names, and codes for some."""
     check_names(file, schema.names, ids)
     index = _pandas_index(schema)
     if ids is None and index:
@@ -85,26 +95,44 @@ def arrow_features(file: str, schema: pa.Schema, ids: str | None) -> tuple[str, 
             f"{file}: column {index[0]!r} is the index of a pandas DataFrame. Pass "
             f"ids={index[0]!r} if it holds the ids, or write the file without it (index=False)."
         )
-    features = [field for field in schema if field.name != ids]
-    check_numbers(file, {f.name: str(f.type) for f in features if not _is_number(f.type)}, ids)
-    return tuple(field.name for field in features)
+    asked = asked_now()
+    wanted = asked.wanted([name for name in schema.names if name != ids], file)
+    kinds = {name: schema.field(name).type for name in wanted}
+    coded = [n for n, kind in kinds.items() if asked.is_coded(n) or not _is_number(kind)]
+    others = {n: str(kinds[n]) for n in coded if not (_is_number(kinds[n]) or is_codable(kinds[n]))}
+    check_numbers(file, others, ids)
+    return wanted, codes_of(coded, file)
 
 
-def arrow_dtype(schema: pa.Schema, features: Sequence[str]) -> np.dtype[Any]:
+def arrow_dtype(
+    schema: pa.Schema, features: Sequence[str], codes: Mapping[str, Codes]
+) -> np.dtype[Any]:
     """Return what the rows come as."""
     kinds = [schema.field(name).type for name in features]
-    single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
+    single = not codes and all(
+        pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds
+    )
     return np.dtype(np.float32 if single else np.float64)
 
 
 def arrow_batch(
-    file: str, batch: Any, features: Sequence[str], dtype: np.dtype[Any], ids: str | None, row: int
+    file: str,
+    batch: Any,
+    features: Sequence[str],
+    dtype: np.dtype[Any],
+    ids: str | None,
+    row: int,
+    codes: Mapping[str, Codes],
 ) -> Batch:
     """Return ids and matrix of an Arrow record batch, whose first row is number `row`."""
     at = [batch.schema.get_field_index(name) for name in features]
     rows = np.empty((batch.num_rows, len(at)), dtype)
-    for j, column in enumerate(at):
-        rows[:, j] = batch.column(column).to_numpy(zero_copy_only=False)
+    for j, (name, place) in enumerate(zip(features, at, strict=True)):
+        column = batch.column(place)
+        if name in codes:
+            rows[:, j] = codes[name](column)
+        else:
+            rows[:, j] = column.to_numpy(zero_copy_only=False)
     if ids is None:
         return None, rows
     return _arrow_ids(file, batch.column(batch.schema.get_field_index(ids)), row), rows

@@ -83,7 +83,8 @@ def check_views(views: pa.Table, *, empty: bool) -> None:
         raise UnreadableError("its views are not numbered 1, 2, …")
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
-    for count in ("n_samples", "n_features", "n_new", "n_shared", "n_iter"):
+    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty")
+    for count in (name for name in counts if name in views.column_names):
         column = views[count]
         if column.null_count or pc.any(pc.less(column, 0)).as_py():
             raise UnreadableError(f"a view has no {count!r}, or less than none")
@@ -161,11 +162,15 @@ def problems(state: State) -> Iterator[str]:
 
 
 def _of_encoders(state: State) -> Iterator[str]:
+    from viewfold.view._column import features_of
+
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in _of_part(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
+        if record.columns is not None and features_of(record.columns) != record.features:
+            yield f"the columns of view {record.name!r} do not give its features"
         if linear_map is None:
             continue
         if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:
