@@ -35,15 +35,16 @@ def test_earlier_labels_give_numbers_and_nothing_else(start) -> None:
 
 
 def test_long_rows_count_more_than_short_ones_if_asked() -> None:
-    """Ten long rows in three places, and many short ones around a fourth, for three clusters."""
+    """Ten long rows in each of three places, and many short ones in two others."""
     rng = np.random.default_rng(0)
-    places = np.vstack([np.repeat(np.eye(3), 10, axis=0), np.tile([0.6, 0.0, 0.8], (90, 1))])
-    places[30:] += 0.2 * rng.normal(size=(90, 3))
-    rows = places * np.repeat([1.0, 0.01], [30, 90])[:, None]
+    short = np.repeat([[-1.0, 0, 0], [0, -1, 0]], 45, axis=0)
+    rows = np.vstack([np.repeat(np.eye(3), 10, axis=0), short])
+    rows += 0.05 * rng.normal(size=rows.shape)
+    rows *= np.repeat([1.0, 0.01], [30, 90])[:, None]
     truth = np.repeat(np.arange(3), 10)
     found = {}
     for weighted in (False, True):
-        reading = Reading(start="ward", weighted=weighted)
+        reading = Reading(weighted=weighted)
         labels, _ = cluster(LocalEngine(), rows, 3, sample=np.arange(120), reading=reading)
         found[weighted] = metrics.accuracy(truth, labels[:30])
     assert found[True] == 1

@@ -90,18 +90,18 @@ def test_the_start_with_the_least_inertia_counts() -> None:
 
 
 def weighed(agree: bool, confirmed: float, n_views: int = 3) -> balanced.Trust:
-    """Weigh a view of 200 samples that knows the first two of three directions of B, or none."""
+    """Weigh a view of 3000 samples that knows the first two of three directions of B, or none."""
     rng = np.random.default_rng(0)
-    B = rng.normal(size=(200, 3))
-    F = (B[:, :2] if agree else 0) + 0.5 * rng.normal(size=(200, 2))
+    B = rng.normal(size=(3000, 3)) * [3, 2, 1]
+    F = (B[:, :2] if agree else 0) + 0.5 * rng.normal(size=(3000, 2))
     nothing = np.zeros((2, 2))
-    sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B[:0], nothing, 200)
+    sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B[:0], nothing, 3000)
     return balanced.weigh(sums, confirmed, n_views)
 
 
 def test_noise_counts_until_two_views_agree_and_not_after() -> None:
     assert weighed(agree=False, confirmed=0).of_F > 0.9
-    assert weighed(agree=False, confirmed=0.98).of_F < 0.1
+    assert weighed(agree=False, confirmed=0.98).of_F < 0.2
     assert weighed(agree=True, confirmed=0.98).of_F > 0.9
 
 
@@ -118,13 +118,11 @@ def test_what_the_first_two_views_that_agree_do_not_know_is_damped() -> None:
 
 
 def test_the_side_that_explains_more_weighs_more() -> None:
-    """B is a part of F: F explains all of B, and B a third of F."""
+    """Both know one thing, and one side knows another as well."""
     rng = np.random.default_rng(0)
-    F = rng.normal(size=(500, 3))
-    B = F[:, :1]
-    for rich, poor in ((F, B), (B, F)):
-        sums = balanced.Overlap(
-            poor.T @ poor, poor.T @ rich, rich.T @ rich, poor.sum(0), rich.sum(0), F, F, 500
-        )
-        found = balanced.weigh(sums, 1.0, 2)
-        assert (found.of_F > 1.01) == (rich is F)
+    rich = rng.normal(size=(500, 2))
+    poor = np.column_stack([rich[:, 0], 0.05 * rng.normal(size=500)])
+    for B, F in ((poor, rich), (rich, poor)):
+        sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B, F, 500)
+        found = balanced.weigh(sums, 1.0, 2).of_F
+        assert found > 1.2 if F is rich else found < 0.8

@@ -32,7 +32,10 @@ NEIGHBOURS = 8
 """A sample is connected with so many landmarks."""
 
 LANDMARKS = 400
-"""How many landmarks there are; more only if more than two hundred columns are asked for."""
+"""There are so many landmarks, or two for each column that is asked for."""
+
+MOST_LANDMARKS = 1000
+"""A large view has a landmark for every twenty samples, up to so many."""
 
 GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in so many principal directions."""
@@ -54,9 +57,6 @@ FLOOR = 0.05
 
 TREE = 300
 """A tree of Ward's method is grown on so many rows, or on twenty for each cluster."""
-
-ROUNDS = 3
-"""How often k-means goes on in the discriminant directions of its clusters."""
 
 PAIRED = 0.5
 """Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""

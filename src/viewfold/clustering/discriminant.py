@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from viewfold import constants
 from viewfold._types import Array
 from viewfold.clustering.kmeans import Means, lloyd, means, sums
 from viewfold.linalg import shrink_eigenvalues
@@ -16,7 +15,7 @@ def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, 
     projection = np.eye(columns)
     heavy = rows * np.sqrt(weights)[:, None]
     products, n = heavy.T @ heavy, effective(weights.sum(), (weights**2).sum())
-    for _ in range(constants.ROUNDS):
+    for _ in range(10):  # usually the labels stay after one or two rounds
         scatter = products, *sums(rows, found.labels, n_clusters, weights)
         directions = discriminant(*scatter, n, rows.dtype)
         if directions is None:

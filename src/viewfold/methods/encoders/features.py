@@ -156,7 +156,7 @@ def learn(
     linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     if kind == "linear":
         return _by_directions(engine, view, scaling, directions, linear)
-    most = max(constants.LANDMARKS, 2 * n_components)
+    most = _n_landmarks(n, n_components)
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
     project = scaling.projection(directions)
     scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
@@ -173,6 +173,12 @@ def learn(
     features, factor = _balanced(engine, leading_scores, graph, linear, landmarks)
     learned = Learned(scaling, directions, linear, coarse, factor)
     return learned.kept(n, scores, engine.collect(engine.select(features, drawn))), features
+
+
+def _n_landmarks(n: int, n_components: int) -> int:
+    """Return how many landmarks a view of n samples has."""
+    many = min(n // 20, constants.MOST_LANDMARKS)
+    return max(constants.LANDMARKS, 2 * n_components, many)
 
 
 def _by_directions(
