@@ -16,13 +16,53 @@ def clusters(k: int) -> list[np.ndarray]:
     return [4 * rng.normal(size=(k, d))[y] + rng.normal(size=(40 * k, d)) for d in (12, 30, 9)]
 
 
-@pytest.mark.parametrize("k", [4, 7])
+@pytest.mark.parametrize("k", [2, 4, 7])
 def test_clear_clusters_are_counted(k) -> None:
     views = clusters(k)
     found = suggest_n_clusters(views, range(2, 15))
     assert found.best == k
     assert list(found.scores) == list(range(2, 15))
-    assert suggest_n_clusters(ViewFold(14, random_state=0).fit(views), range(2, 15)).best == k
+    assert found.scores[k] == max(found.scores.values()) > 0.3
+
+
+@pytest.mark.parametrize("fitted", [2, 7, 14])
+def test_a_fitted_model_will_do_whatever_number_it_was_fitted_for(fitted) -> None:
+    model = ViewFold(fitted, random_state=0).fit(clusters(7))
+    assert suggest_n_clusters(model, range(2, 15)).best == 7
+
+
+def test_more_clusters_than_features_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)])
+    view = corners[np.arange(400) % 8] + 0.1 * rng.normal(size=(400, 3))
+    assert suggest_n_clusters([view], range(2, 17)).best == 8
+
+
+def noise(random: np.random.Generator) -> list[np.ndarray]:
+    return [random.normal(size=(300, d)) for d in (5, 8)]
+
+
+def factors(random: np.random.Generator) -> list[np.ndarray]:
+    common = random.normal(size=(300, 4))
+    return [
+        common @ random.normal(size=(4, d)) + 0.5 * random.normal(size=(300, d)) for d in (10, 15)
+    ]
+
+
+@pytest.mark.parametrize("blob", [noise, factors])
+def test_in_a_single_blob_nothing_stands_out(blob) -> None:
+    """Neither the number of features nor that of factors is one of clusters."""
+    found = suggest_n_clusters(blob(np.random.default_rng(0)), range(2, 21))
+    assert max(found.scores.values()) < 0.1
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    views = clusters(5)
+    order = np.random.default_rng(0).permutation(200)
+    ids = np.arange(200)
+    found = suggest_n_clusters(views, range(2, 9), ids=[ids] * 3)
+    again = suggest_n_clusters([X[order] for X in views], range(2, 9), ids=[ids[order]] * 3)
+    np.testing.assert_allclose(list(again.scores.values()), list(found.scores.values()), atol=1e-3)
 
 
 def test_samples_may_be_missing_and_the_order_of_candidates_does_not_matter() -> None:
@@ -78,6 +118,8 @@ def test_plot_without_matplotlib_says_what_to_do(monkeypatch) -> None:
         ("wiki", range(2, 21, 2)),
         ("msrc-v5", range(2, 16)),
         ("orl-4views", range(4, 81, 4)),
+        ("tcga-breast", range(2, 7)),
+        ("webkb", range(2, 5)),
     ],
 )
 def test_classes_are_counted_within_a_fifth(name, candidates) -> None:
