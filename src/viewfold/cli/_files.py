@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from viewfold import _output
 from viewfold._choice import which_view
 from viewfold._console import print_json, tell
+from viewfold._output import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
     from viewfold.estimators import FoldingEstimator
+    from viewfold.io import File
     from viewfold.view import View
 
 
@@ -24,7 +26,7 @@ def ids_option(column: str | None, none: bool) -> str | bool | None:
     return False if none else column
 
 
-def read_views(file: str, id_column: str | bool | None, name: str | None) -> list[View]:
+def read_views(file: File, id_column: str | bool | None, name: str | None) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from viewfold.view import as_view, as_views
 
@@ -47,7 +49,7 @@ def load_model(state: Path) -> FoldingEstimator:
     return load(state)
 
 
-def check_output(output: Path | None, *inputs: Path | str) -> None:
+def check_output(output: Path | None, *inputs: StrPath) -> None:
     """Refuse a place to write to before any work is done."""
     if output is not None:
         _output.check(output, _output.TABLES, inputs)
@@ -70,7 +72,9 @@ def as_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(plain, preserve_index=False)
 
 
-def deliver(table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: str) -> None:
+def deliver(
+    table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: StrPath
+) -> None:
     """Write a table to a file, or to standard output as CSV or JSON."""
     if output is not None:
         _output.write_table(table, output, [state, *inputs], private=state)
