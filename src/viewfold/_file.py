@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from viewfold._option import option
 
 SPACES = " \u00a0\u202f\u2009"  # as programs write them between thousands
-_THOUSANDS = frozenset(",.'’_" + SPACES)
+SEPARATORS = ",.'’_" + SPACES
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class File(os.PathLike[str]):
             _check_encoding(self.encoding)
         if self.decimal not in (None, ".", ","):
             raise ValueError(f"{option('decimal', self.decimal)}: expected '.' or ','.")
-        if self.thousands is not None and self.thousands not in _THOUSANDS:
+        if self.thousands is not None and self.thousands not in list(SEPARATORS):
             raise ValueError(
                 f"{option('thousands', self.thousands)}: expected one of , . ' _ or a space."
             )

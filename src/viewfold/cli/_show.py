@@ -157,7 +157,10 @@ def report(
 def export(
     state: State,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="A .parquet, .csv, .tsv or .jsonl file.")
+        Path,
+        typer.Option(
+            "-o", "--output", help="A .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file."
+        ),
     ],
     as_json: Json = False,
 ) -> None:

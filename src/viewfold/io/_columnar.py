@@ -16,9 +16,18 @@ from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
-from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
+from viewfold.io._tables import (
+    Table,
+    arrow_batch,
+    arrow_dtype,
+    arrow_features,
+    batch_rows,
+    first_length,
+    list_columns,
+)
 
 _SECTION_BYTES = 64 * 2**20
+_PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
 
 
 def open_table(file: str, ids: str | None) -> Table:
@@ -29,14 +38,20 @@ def open_table(file: str, ids: str | None) -> Table:
         schema = _parquet_schema(file) if parquet else _arrow_schema(file)
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
-        features = arrow_features(file, schema, ids)
-        dtype = arrow_dtype(schema, features)
+        widths = _widths(file, schema, ids, parquet)
+        features = arrow_features(file, schema, ids, widths)
+        dtype = arrow_dtype(schema, ids)
+        if parquet and widths:
+            Budget(file).spool(8 * _n_rows(file) * len(features), f"{len(features):,} features")
 
-    columns = _Columns(file, features, dtype, ids)
+    columns = _Columns(file, tuple(n for n in schema.names if n != ids), widths, dtype, ids)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
-            yield from _parquet(columns, spool) if parquet else columns.batches(_arrow(file))
+            if parquet:
+                yield from _parquet(columns, spool)
+            else:
+                yield from columns.batches(_arrow(file, columns.width))
 
     return Table(features, dtype, batches)
 
@@ -46,23 +61,61 @@ class _Columns:
     """How record batches become ids and rows."""
 
     file: str
-    features: tuple[str, ...]
+    names: tuple[str, ...]
+    widths: dict[str, int]
     dtype: np.dtype[Any]
     ids: str | None
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.width_of(self.names)
+
+    def width_of(self, names: Sequence[str]) -> int:
+        """Return the number of features of some columns."""
+        return sum(self.widths.get(name, 1) for name in names if name != self.ids)
 
     def batches(
         self, parts: Iterator[Any], names: Sequence[str] | None = None, row: int = 0
     ) -> Iterator[Batch]:
         """Yield ids and rows of each part; names are those of its columns, if it has not all."""
-        features, ids = self.features, self.ids
+        chosen, ids = self.names, self.ids
         if names is not None:
-            features = tuple(name for name in names if name != ids)
+            chosen = tuple(name for name in names if name != ids)
             ids = ids if ids in names else None
         for part in parts:
             # Compiled code trusts offsets, and a damaged file may hold any.
             part.validate(full=True)
-            yield arrow_batch(self.file, part, features, self.dtype, ids, row)
+            yield arrow_batch(self.file, part, chosen, self.dtype, ids, row, self.widths)
             row += part.num_rows
+
+
+def _widths(file: str, schema: pa.Schema, ids: str | None, parquet: bool) -> dict[str, int]:
+    """Return how many numbers the lists of each column of lists have: as many as the first."""
+    found = list_columns(schema, ids)
+    if not found:
+        return {}
+    for name in [name for name, width in found.items() if width is None]:
+        parts = _parquet_parts(file, name) if parquet else _arrow(file, 1)
+        for part in parts:
+            part.validate(full=True)
+            found[name] = first_length(part.column(part.schema.get_field_index(name)))
+            if found[name] is not None:
+                break
+    for name, width in found.items():
+        if not width:
+            raise FileError(f"{file}: column {name!r} holds no numbers, but empty lists. Drop it.")
+        Budget(file).hold(_PER_FEATURE * width, f"{width:,} features of column {name!r}")
+    return {name: int(width or 0) for name, width in found.items()}
+
+
+def _parquet_parts(file: str, name: str) -> Iterator[Any]:
+    with pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**16) as opened:
+        yield from opened.iter_batches(batch_size=64, columns=[name])
+
+
+def _n_rows(file: str) -> int:
+    return int(pyarrow.parquet.read_metadata(file).num_rows)
 
 
 def _parquet_schema(file: str) -> pa.Schema:
@@ -87,7 +140,7 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
         names = opened.schema_arrow.names
-        step = batch_rows(len(names))
+        step = batch_rows(columns.width)
         for group in range(opened.num_row_groups):
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
@@ -115,8 +168,8 @@ def _by_sections(
     be all there is in the group.
     """
     n = opened.metadata.row_group(group).num_rows
-    step = batch_rows(len(opened.schema_arrow.names))
-    start = spool.reserve(n, len(columns.features), columns.dtype)
+    step = batch_rows(columns.width)
+    start = spool.reserve(n, columns.width, columns.dtype)
     known: list[Array | None] = []
     column = 0
     for names in sections:
@@ -130,7 +183,7 @@ def _by_sections(
             at += len(block)
         if at != n:
             raise FileError(f"{columns.file}: {at:,} rows where it says {n:,}. Is it whole?")
-        column += len(names) - (columns.ids in names)
+        column += columns.width_of(names)
     at = start
     for ids in known or [None] * -(-n // step):
         size = min(step, start + n - at) if ids is None else len(ids)
@@ -138,12 +191,12 @@ def _by_sections(
         at += size
 
 
-def _arrow(file: str) -> Iterator[Any]:
+def _arrow(file: str, width: int) -> Iterator[Any]:
+    """Yield pieces of the record batches; rows become so many features."""
     budget = Budget(file)
     with pa.OSFile(file) as stream:
         opened = _open_arrow(file, stream)
-        columns = len(opened.schema.names)
-        rows = batch_rows(columns)
+        rows = batch_rows(width)
         whole = (
             (opened.get_batch(i) for i in range(opened.num_record_batches))
             if hasattr(opened, "get_batch")
@@ -151,7 +204,7 @@ def _arrow(file: str) -> Iterator[Any]:
         )
         for batch in whole:
             # Columns of nothing at all have any number of rows in no bytes.
-            budget.spool(8 * batch.num_rows * columns, f"{batch.num_rows:,} rows of a batch")
+            budget.spool(8 * batch.num_rows * width, f"{batch.num_rows:,} rows of a batch")
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
 

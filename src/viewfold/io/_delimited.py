@@ -31,6 +31,7 @@ from viewfold.io._numerals import (
     NotANumberError,
     Numerals,
     hint,
+    holds_numbers,
     numerals_of,
     ways_to_read,
 )
@@ -163,6 +164,9 @@ def _delimiter(file: str, line: str) -> str:
     if stem.endswith((".tsv", ".tab")):
         return "\t"
     bare = re.sub(r'"[^"]*"', "", line)
+    for other in "\t;|":  # numbers with decimal commas have more commas than cells
+        if other in bare and holds_numbers(bare.strip().split(other)):
+            return other
     return max(",\t;|", key=bare.count)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewfold._file import SPACES, File
+from viewfold._file import SEPARATORS, SPACES, File
 from viewfold._option import option
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
@@ -40,7 +40,7 @@ class Numerals:
     def value(self, cell: str) -> float:
         """Return the number that a cell holds; ValueError if it is none."""
         bare = cell.strip()
-        if self == Numerals() or bare.lower() in _WORDS:
+        if bare.lower() in _WORDS:
             return float(bare)
         if not re.match(self._pattern(), bare):
             raise ValueError(bare)
@@ -115,6 +115,19 @@ def numerals_of(sample: list[list[str]], delimiter: str, skip: int | None, asked
     return Numerals()
 
 
+def holds_numbers(cells: list[str]) -> bool:
+    """Whether all cells are numbers, with points or with commas."""
+    return any(all(_is_number(cell, way) for cell in cells) for way in (Numerals(), Numerals(",")))
+
+
+def _is_number(cell: str, way: Numerals) -> bool:
+    try:
+        way.value(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def ways_to_read(cell: str) -> str:
     """Say what a cell may be, and how to say which."""
     sign = "," if "," in cell else "."
@@ -131,8 +144,8 @@ def hint(cell: str) -> str:
     bare = cell.strip()
     if _EITHER.fullmatch(bare):
         return ways_to_read(bare)
-    signs = [sign for sign in ",.'’" + SPACES if sign in bare]
-    if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(',.’')}'{SPACES}]*", bare):
+    signs = [sign for sign in SEPARATORS if sign in bare]
+    if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
         return ""
     last = max(signs, key=bare.rindex)
     said = []

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,9 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     raise FileError(f"{file}: {what} ({found}). {advice}")
 
 
-def arrow_features(file: str, schema: pa.Schema, ids: str | None) -> tuple[str, ...]:
+def arrow_features(
+    file: str, schema: pa.Schema, ids: str | None, widths: Mapping[str, int]
+) -> tuple[str, ...]:
     """Check the columns of an Arrow schema and return the features' names."""
     check_names(file, schema.names, ids)
     index = _pandas_index(schema)
@@ -85,29 +88,84 @@ def arrow_features(file: str, schema: pa.Schema, ids: str | None) -> tuple[str, 
             f"{file}: column {index[0]!r} is the index of a pandas DataFrame. Pass "
             f"ids={index[0]!r} if it holds the ids, or write the file without it (index=False)."
         )
-    features = [field for field in schema if field.name != ids]
-    check_numbers(file, {f.name: str(f.type) for f in features if not _is_number(f.type)}, ids)
-    return tuple(field.name for field in features)
+    columns = [field for field in schema if field.name != ids]
+    others = {f.name: str(f.type) for f in columns if not _is_number(f.type)}
+    check_numbers(file, {n: kind for n, kind in others.items() if n not in widths}, ids)
+    names = [name for field in columns for name in _expanded(field.name, widths)]
+    check_names(file, names, None)
+    return tuple(names)
 
 
-def arrow_dtype(schema: pa.Schema, features: Sequence[str]) -> np.dtype[Any]:
+def _expanded(name: str, widths: Mapping[str, int]) -> list[str]:
+    """Return the features of a column: a list of numbers has one for each of them."""
+    return [f"{name}_{j}" for j in range(widths[name])] if name in widths else [name]
+
+
+def list_columns(schema: pa.Schema, ids: str | None) -> dict[str, int | None]:
+    """Return the columns of lists of numbers, with the length that the schema tells, if it does."""
+    kinds = {field.name: field.type for field in schema if field.name != ids}
+    return {
+        name: kind.list_size if pa.types.is_fixed_size_list(kind) else None
+        for name, kind in kinds.items()
+        if _is_list(kind) and _is_number(kind.value_type)
+    }
+
+
+def first_length(column: Any) -> int | None:
+    """Return the length of the first list of a column; None if there is none."""
+    lengths = pc.list_value_length(column).drop_null()
+    return int(lengths[0].as_py()) if len(lengths) else None
+
+
+def arrow_dtype(schema: pa.Schema, ids: str | None) -> np.dtype[Any]:
     """Return what the rows come as."""
-    kinds = [schema.field(name).type for name in features]
+    kinds = [field.type for field in schema if field.name != ids]
+    kinds = [kind.value_type if _is_list(kind) else kind for kind in kinds]
     single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
     return np.dtype(np.float32 if single else np.float64)
 
 
 def arrow_batch(
-    file: str, batch: Any, features: Sequence[str], dtype: np.dtype[Any], ids: str | None, row: int
+    file: str,
+    batch: Any,
+    columns: Sequence[str],
+    dtype: np.dtype[Any],
+    ids: str | None,
+    row: int,
+    widths: Mapping[str, int] = MappingProxyType({}),
 ) -> Batch:
     """Return ids and matrix of an Arrow record batch, whose first row is number `row`."""
-    at = [batch.schema.get_field_index(name) for name in features]
-    rows = np.empty((batch.num_rows, len(at)), dtype)
-    for j, column in enumerate(at):
-        rows[:, j] = batch.column(column).to_numpy(zero_copy_only=False)
+    rows = np.empty((batch.num_rows, sum(widths.get(name, 1) for name in columns)), dtype)
+    at = 0
+    for name in columns:
+        column = batch.column(batch.schema.get_field_index(name))
+        if name in widths:
+            end = at + widths[name]
+            rows[:, at:end] = _lists(file, name, column, widths[name], row)
+            at = end
+        else:
+            rows[:, at] = column.to_numpy(zero_copy_only=False)
+            at += 1
     if ids is None:
         return None, rows
     return _arrow_ids(file, batch.column(batch.schema.get_field_index(ids)), row), rows
+
+
+def _lists(file: str, name: str, column: Any, width: int, row: int) -> Array:
+    """Return lists of numbers as a matrix; a list that is missing is a row of NaN."""
+    lengths = pc.list_value_length(column)
+    at = pc.index(pc.fill_null(pc.not_equal(lengths, width), False), True).as_py()
+    if at >= 0:
+        raise FileError(
+            f"{file}, row {row + at}, column {name!r}: a list of {lengths[at].as_py()} numbers, "
+            f"others have {width}. Lists of one column need one length."
+        )
+    values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    if not column.null_count:
+        return np.asarray(values)
+    out = np.full((len(column), width), np.nan)
+    out[column.is_valid().to_numpy(zero_copy_only=False)] = values
+    return out
 
 
 def ids_of_text(texts: Any) -> Array:
@@ -158,6 +216,11 @@ def _arrow_ids(file: str, column: Any, row: int) -> Array:
         # A copy, as a view would keep Arrow's memory from being used again.
         return np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
     return as_object(column.to_pylist())
+
+
+def _is_list(kind: Any) -> bool:
+    tests = ("is_list", "is_large_list", "is_fixed_size_list")
+    return any(getattr(pa.types, test)(kind) for test in tests)
 
 
 def _is_number(kind: Any) -> bool:

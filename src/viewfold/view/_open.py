@@ -15,12 +15,20 @@ from viewfold._choice import which_view
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids
+from viewfold.view._anndata import chosen
 from viewfold.view._cells import check_no_id_column, without_absent
-from viewfold.view._parts import is_anndata, is_frame, is_path, of_file, of_object
+from viewfold.view._parts import is_anndata, is_frame, is_lazy, is_path, of_file, of_object
 from viewfold.view._view import View, called
 
 
-def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> View:
+def as_view(
+    X: ViewLike,
+    *,
+    ids: IdsLike = None,
+    name: str | None = None,
+    layer: str | None = None,
+    use_rep: str | None = None,
+) -> View:
     """Make a `View` of anything that holds one row per sample.
 
     Parameters
@@ -28,9 +36,10 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
     X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
         A DataFrame of pandas, polars or any other library that narwhals reads (numeric columns;
         the index of a pandas DataFrame holds the ids, unless it is the default one), a dense or
-        sparse array, an AnnData (``obs_names`` are the ids), a NumPy memmap (read block by block,
-        never as a whole), the path of a file (see `viewfold.io.read`; tables and ``.npy`` files
-        may be larger than memory), or an iterator of row batches, each of them one of the above.
+        sparse array, an AnnData, backed or not (``obs_names`` are the ids), a polars LazyFrame and
+        a NumPy memmap (read block by block, never as a whole), the path of a file (see
+        `viewfold.io.read`; tables and ``.npy`` files may be larger than memory), or an iterator of
+        row batches, each of them one of the above.
         Rows that are entirely NaN are absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
@@ -39,6 +48,9 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
     name : str, optional
         What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
         of several views, the name of the one to take.
+    layer, use_rep : str, optional
+        Of an AnnData, in memory or in a file: the layer, or the entry of ``obsm``, to take instead
+        of ``X``.
 
     Returns
     -------
@@ -53,7 +65,7 @@ def as_view(X: ViewLike, *, ids: IdsLike = None, name: str | None = None) -> Vie
     >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
     array([0, 2])
     """
-    view = open_view(X, ids=ids, name=name)
+    view = open_view(chosen(X, layer, use_rep), ids=ids, name=name)
     if ids is None and not view.checked:
         check_no_id_column(view)
     return without_absent(view)
@@ -179,6 +191,7 @@ def _is_one_view(X: Any) -> bool:
         or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
         or is_anndata(X)
         or is_frame(X)
+        or is_lazy(X)
     )
 
 

@@ -14,7 +14,7 @@ from viewfold._types import Matrix
 from viewfold.io._source import some
 from viewfold.io._spool import Batches, Spool
 from viewfold.view._arrays import as_matrix
-from viewfold.view._spool import spool_batches
+from viewfold.view._spool import in_blocks, spool_batches
 
 Parts: TypeAlias = tuple[Any, Matrix, tuple[str, ...] | None]  # ids or None, matrix, column names
 
@@ -24,7 +24,9 @@ def of_object(X: Any, ids: Any, label: str) -> Parts:
     if is_anndata(X):
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
-        return X.obs_names if ids is None else ids, as_matrix(X.X, label), _names(X.var_names)
+        matrix = as_matrix(in_blocks(X.X, label), label)
+        return X.obs_names if ids is None else ids, matrix, _names(X.var_names)
+    X = _lazy_parts(X)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         parts = (columns_of(batch, column, label) for batch in X)
@@ -107,6 +109,20 @@ def is_path(X: Any) -> bool:
 def is_anndata(X: Any) -> bool:
     """Whether this has rows with names and columns with names, as an AnnData has."""
     return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))
+
+
+def _lazy_parts(X: Any) -> Any:
+    """Return what a polars LazyFrame gives: batches of rows, or all if this polars has none."""
+    if not is_lazy(X):
+        return X
+    if hasattr(X, "collect_batches"):
+        return iter(X.collect_batches(maintain_order=True, engine="streaming"))
+    return X.collect()
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a polars LazyFrame."""
+    return bool(nw.dependencies.is_polars_lazyframe(X))
 
 
 def is_frame(X: Any) -> bool:
