@@ -85,6 +85,21 @@ def test_ambiguous_numbers_are_an_error_that_names_cell_and_options(
     assert dense(as_view(File(path, thousands=sign), ids="id"))[at, 0] == 115499
 
 
+@pytest.mark.parametrize(
+    ("late", "said"), [("1.250", "(thousands='.')"), ("1,250", "(decimal=',')")]
+)
+def test_ambiguous_numbers_that_come_late_are_an_error(
+    late: str, said: str, tmp_path: Path
+) -> None:
+    path = write_text(tmp_path / "a.csv", ["id;x", *["a;7"] * 150, f"b;{late}"])
+    place = f"a.csv, line 152, column 'x': '{late}' is 1.250"
+    with pytest.raises(ValueError, match=re.escape(place)) as error:
+        as_view(path, ids="id")
+    assert said in str(error.value)
+    write_text(path, ["id;x", *[f"{i};7" for i in range(150)], "b;12.5"])
+    assert dense(as_view(path, ids="id"))[-1, 0] == 12.5
+
+
 @quiet
 def test_one_clear_cell_tells_how_the_others_are_meant(tmp_path: Path) -> None:
     path = write_text(tmp_path / "a.csv", ["id;x;y", "a;115,499;7", "b;2,125;0,25"])

@@ -27,9 +27,9 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
 
     Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
     rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
-    files is one table. ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all matrices of
-    numbers, whatever they are called; a warning says what else there is. (`read_set` tells the
-    classes of a benchmark file from its views.)
+    files is one table. ``.xlsx``, ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all
+    sheets or matrices of numbers, whatever they are called; a warning says what else there is.
+    (`read_set` tells the classes of a benchmark file from its views.)
 
     Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
     What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
@@ -40,7 +40,8 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     Parameters
     ----------
     path : str or path-like
-        A file, a folder of tables, or a pattern such as ``"labs/*.parquet"``.
+        A file, a folder, a pattern such as ``"labs/*.parquet"``, an address that fsspec opens
+        (``"s3://…"``), ``"-"`` for standard input, or a `File` with options for one of them.
     ids : str, optional
         The column that holds the sample ids (of ``obs``, for AnnData and MuData, which have their
         ``obs_names`` otherwise). In CSV and JSON lines they are ints if every one of them is

@@ -32,6 +32,7 @@ from viewfold.io._numerals import (
     Numerals,
     hint,
     holds_numbers,
+    is_ambiguous,
     numerals_of,
     ways_to_read,
 )
@@ -99,7 +100,7 @@ def _layout(file: str, ids: str | None, asked: File) -> _Layout:
             delimiter = _delimiter(file, first)
             Budget(file).hold(_PER_COLUMN * first.count(delimiter), "that many columns")
             rows = csv.reader(_lines(first, text), delimiter=delimiter)
-            header = [cell.strip() for cell in next(rows)]
+            header = [cell.strip().lstrip("\ufeff") for cell in next(rows)]
             skip = rows.line_num
             most = max(1, min(_SAMPLE_ROWS, _SAMPLE_CELLS // len(header)))
             sample = [row for row in islice(rows, most) if row]
@@ -232,6 +233,8 @@ def _unclosed(file: str) -> FileError:
 
 
 def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
+    if is_ambiguous(cell):
+        return FileError(f"{file}, line {line}, column {name!r}: {ways_to_read(cell)}")
     advice = hint(cell[:40]) or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty."
     )
@@ -247,7 +250,7 @@ def _batches(
     with reading(file, "text with one row per sample"), Unpacked(file) as stream:
         try:
             for batch in _reader(stream, layout):
-                if layout.numerals.thousands is not None:
+                if not layout.numerals.usual:
                     batch = _with_numbers(file, layout, batch, row)
                 known, rows = arrow_batch(file, batch, features, dtype, None, row)
                 if ids is not None:
@@ -297,8 +300,8 @@ def _line_of(file: str, layout: _Layout, row: int) -> str:
 
 
 def _reader(stream: Any, layout: _Layout) -> Any:
-    kinds, own = layout.kinds, layout.numerals.thousands is None
-    if not own:  # Arrow knows no thousands
+    kinds, own = layout.kinds, layout.numerals.usual
+    if not own:
         kinds = {n: pa.string() if kind == pa.float64() else kind for n, kind in kinds.items()}
     # One thread, because only then are errors told with their line.
     return pyarrow.csv.open_csv(

@@ -40,11 +40,19 @@ class Place(str):
     The copy lasts as long as this object does: a reader has it as long as it reads.
     """
 
-    def __new__(cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str) -> Place:
+    def __new__(
+        cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str, address: str | None
+    ) -> Place:
         """Return the path of a file in a folder that goes when this object goes."""
         place = super().__new__(cls, os.path.join(folder.name, name))
         place._folder, place._called = folder, called  # type: ignore[attr-defined]
+        place._address = address  # type: ignore[attr-defined]
         return place
+
+    @property
+    def address(self) -> str | None:
+        """Where it was fetched from."""
+        return self._address  # type: ignore[attr-defined,no-any-return]
 
     def __format__(self, spec: str) -> str:
         return format(self._called, spec)  # type: ignore[attr-defined]
@@ -77,8 +85,7 @@ def fetched(file: str) -> str:
         # A web server may not be able to give pieces of a file.
         options = {"block_size": 0} if _WEB.match(file) else {}
         with system.open(path, "rb", **options) as stream:
-            name = os.path.basename(file_of(file).rstrip("/"))
-            return _copied(stream, plain(file), name, getattr(stream, "size", None))
+            return _copied(stream, file, getattr(stream, "size", None))
 
 
 def addresses(pattern: str) -> list[str]:
@@ -94,16 +101,32 @@ def standard_input() -> Place:
         raise FileError(
             "standard input: there is nothing. Give a file, or send one through a pipe."
         )
-    return _copied(sys.stdin.buffer, "standard input", "stdin", None, ending=_ending)
+    return _copied(sys.stdin.buffer, None, None)
 
 
-def _copied(stream: Any, called: str, name: str, size: int | None, ending: Any = None) -> Place:
+def beside(file: str, name: str) -> str | None:
+    """Return a file that lies beside another one, also elsewhere; None if there is none."""
+    address = file.address if isinstance(file, Place) else None
+    if address is None:
+        found = os.path.join(os.path.dirname(file), name)
+        return found if os.path.isfile(found) else None
+    own = os.path.basename(file_of(address))
+    try:
+        return fetched(name.join(address.rsplit(own, 1)))
+    except FileNotFoundError:
+        return None
+
+
+def _copied(stream: Any, address: str | None, size: int | None) -> Place:
+    """Copy a stream; without an address it is standard input, and its first bytes tell a name."""
+    called = "standard input" if address is None else plain(address)
     free = free_disk()
     _check_room(called, size or 0, free)
     folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     done = 0
     piece = stream.read(_PIECE)
-    place = Place(folder, name + (ending(piece) if ending else ""), called)
+    name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
+    place = Place(folder, name, called, address)
     with open(place, "wb") as copy:
         while piece:
             done += len(piece)

@@ -47,7 +47,7 @@ def locate(path: PathLike) -> tuple[list[str], Format]:
         web = file.lower().startswith("http")
         pattern = not web and _is_pattern(file)
         if pattern or (not web and not suffix_of(file_of(file))[0]):
-            return _parts(plain(file), addresses(file))
+            return _elsewhere(plain(file), addresses(file))
         return _one(file)
     if os.path.isdir(file):
         return _folder(file)
@@ -56,6 +56,19 @@ def locate(path: PathLike) -> tuple[list[str], Format]:
             return _parts(file, _real(glob.glob(file, recursive=True)))
         raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
     return _one(file)
+
+
+def _elsewhere(whole: str, found: list[str]) -> tuple[list[str], Format]:
+    """Return the files of a folder or pattern elsewhere."""
+    for file in found:
+        if re.fullmatch(r"matrix\.mtx(\.gz|\.zst|\.bz2)?", os.path.basename(file)):
+            return _one(file)
+        if os.path.basename(file) in ("state.json", "dataset_dict.json"):
+            raise FileError(
+                f"{whole}: a data set of Hugging Face. Copy the folder here, or name its parts "
+                "with a pattern: data-*.arrow"
+            )
+    return _parts(whole, found)
 
 
 def _is_pattern(text: str) -> bool:

@@ -21,6 +21,7 @@ from scipy import sparse
 from viewfold._option import option
 from viewfold._types import Array
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
+from viewfold.io._fetch import beside
 from viewfold.io._registry import PACKED
 from viewfold.io._source import FileError, FileView, as_object, reading
 from viewfold.io._sparse import as_csr
@@ -79,9 +80,8 @@ def _beside(file: str, *kinds: str) -> str | None:
     found = _NAMED.fullmatch(os.path.basename(file))
     if not found:
         return None
-    stem = os.path.join(os.path.dirname(file), found[1])
-    beside = [f"{stem}{kind}.tsv{packed}" for kind in kinds for packed in ("", *PACKED)]
-    return next((one for one in beside if os.path.isfile(one)), None)
+    names = (f"{found[1]}{kind}.tsv{packed}" for kind in kinds for packed in ("", *PACKED))
+    return next((one for name in names if (one := beside(file, name))), None)
 
 
 def _rows(file: str) -> list[list[str]]:

@@ -32,10 +32,18 @@ class Numerals:
         The decimal sign.
     thousands : str, optional
         What separates thousands.
+    unsure : bool
+        Whether a point may be either, as the first rows have none.
     """
 
     decimal: str = "."
     thousands: str | None = None
+    unsure: bool = False
+
+    @property
+    def usual(self) -> bool:
+        """Whether Arrow can read such numbers."""
+        return self.thousands is None and not self.unsure
 
     def value(self, cell: str) -> float:
         """Return the number that a cell holds; ValueError if it is none."""
@@ -55,6 +63,8 @@ class Numerals:
             pc.match_substring_regex(bare, self._pattern()),
             pc.is_in(pc.utf8_lower(bare), value_set=pa.array(sorted(_WORDS))),
         )
+        if self.unsure:
+            fine = pc.and_not(fine, pc.match_substring_regex(bare, f"^{_EITHER.pattern}$"))
         at = pc.index(pc.fill_null(fine, True), False).as_py()
         if at >= 0:
             raise NotANumberError(at, column[at].as_py())
@@ -112,7 +122,7 @@ def numerals_of(sample: list[list[str]], delimiter: str, skip: int | None, asked
             return Numerals(found[1])
     if unclear is not None:
         raise AmbiguousError(*unclear)
-    return Numerals()
+    return Numerals(unsure=delimiter == ";")
 
 
 def holds_numbers(cells: list[str]) -> bool:
@@ -139,11 +149,14 @@ def ways_to_read(cell: str) -> str:
     )
 
 
+def is_ambiguous(cell: str) -> bool:
+    """Whether a cell is one number or another."""
+    return _EITHER.fullmatch(cell.strip()) is not None
+
+
 def hint(cell: str) -> str:
     """Say which option may help with a cell that is no number."""
     bare = cell.strip()
-    if _EITHER.fullmatch(bare):
-        return ways_to_read(bare)
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
         return ""
