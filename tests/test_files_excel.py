@@ -98,6 +98,8 @@ HOSTILE = {
     ),
     "bomb": ("xl/worksheets/sheet1.xml", b"<worksheet>" + b" " * (30 * 2**20), "MB of text, but"),
     "texts": ("xl/sharedStrings.xml", b" " * (5 * 2**20), "would take 42.1 MB of memory, but"),
+    "texts under another name": ("xl/sheets.bin", b" " * (5 * 2**20), "xl/sheets.bin would take"),
+    "entities under another name": ("xl/a.bin", b" <!DOCTYPE x>", "xl/a.bin is not as spreadsheet"),
     "a far row": (
         "xl/worksheets/sheet1.xml",
         b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
@@ -116,6 +118,20 @@ def test_workbooks_made_to_do_harm_are_refused(case: str, tmp_path: Path, monkey
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         as_view(add_to_archive(path, name, content))
     assert str(path) in str(error.value)
+
+
+def test_texts_that_call_themselves_a_sheet_count_as_texts(tmp_path: Path, monkeypatch) -> None:
+    """Sheets are read row by row, shared texts at once: a part must not be both."""
+    path = write_workbook(tmp_path / "a.xlsx", labs=sheet_of())
+    types = zipfile.ZipFile(path).read("[Content_Types].xml")
+    for kind in ("sharedStrings", "worksheet"):  # instead of a sheet, and besides being one
+        part = f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{kind}+xml"/>'
+        forged = types.replace(b"</Types>", part.encode() + b"</Types>")
+        add_to_archive(path, "[Content_Types].xml", forged)
+        add_to_archive(path, "xl/worksheets/sheet1.xml", b" " * 2**20)
+        monkeypatch.setattr(_budget, "HARMLESS", 1000)
+        with pytest.raises(ValueError, match=r"sheet1\.xml would take .* of memory"):
+            as_view(path, ids="id")
 
 
 def test_what_is_no_workbook_is_told(tmp_path: Path) -> None:

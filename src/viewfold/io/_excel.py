@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +37,7 @@ MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
 _SAMPLE_ROWS = 100
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
+_TYPES = "[Content_Types].xml"  # which part of the archive is what
 _FORMULA = re.compile(rb"<(\w{1,10}:)?f[ />]")
 
 
@@ -202,25 +205,43 @@ def _check_archive(file: str) -> bool:
     text, whole = Budget(file), Budget(file)
     formulas = False
     with reading(file, _WHAT), zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            name = member.filename
+        # Python's zipfile reads no more of a member than this, whatever it holds.
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        if len(sizes) != len(archive.infolist()):
+            raise FileError(f"{file}: two parts have the same name. Save the workbook again.")
+        whole.hold(_PER_BYTE * sizes.get(_TYPES, 0), _TYPES)
+        _check_markup(file, _TYPES, archive)
+        streamed = _sheets(archive.read(_TYPES))
+        for name, size in sizes.items():
             if name.lower().endswith("vbaproject.bin"):
                 raise FileError(f"{file}: it holds macros. Save it as a workbook without them.")
-            if not name.endswith((".xml", ".rels")):
-                continue
-            # Python's zipfile reads no more than this of it, whatever it holds.
-            if "worksheets/" in name:
-                text.unpack(member.file_size, f"the sheet {name}")
+            if name in streamed:
+                text.unpack(size, f"the sheet {name}")
             else:
-                whole.hold(_PER_BYTE * member.file_size, name)
+                whole.hold(_PER_BYTE * size, name)
             formulas |= _check_markup(file, name, archive)
     return formulas
 
 
+def _sheets(types: bytes) -> set[str]:
+    """Return the parts that are sheets and nothing else: only these are read row by row."""
+    found = [(one.get("PartName", ""), one.get("ContentType", "")) for one in fromstring(types)]
+    many = Counter(part for part, _ in found)
+    return {
+        part.lstrip("/")
+        for part, kind in found
+        if kind.endswith("worksheet+xml") and many[part] == 1
+    }
+
+
 def _check_markup(file: str, name: str, archive: zipfile.ZipFile) -> bool:
-    last, formulas = b"", False
+    """Refuse markup that defines anything; return whether it holds formulas."""
+    last, formulas, markup = b"", False, name.endswith((".xml", ".rels"))
     with archive.open(name) as stream:
         while piece := stream.read(2**20):
+            markup = markup or piece.lstrip(b"\xff\xfe\xef\xbb\xbf\0 \r\n\t")[:1] == b"<"
+            if not markup:
+                return False  # a picture, for instance
             if b"\0" in piece or b"<!DOCTYPE" in last + piece:
                 raise FileError(f"{file}: {name} is not as spreadsheet programs write it.")
             formulas = formulas or _FORMULA.search(last + piece) is not None
