@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from io_files import IDS, X, dense
 from ugly_files import add_to_archive, sheet_of, write_workbook
@@ -53,7 +54,7 @@ def test_cells_are_read_as_people_leave_them(tmp_path: Path) -> None:
 
 
 BAD = {
-    "text": ([["id", "x"], ["a", "high"]], "column 'x' holds no numbers (row 2 holds 'high')"),
+    "text": ([["id", "x"], ["a", 1], ["b", "high"]], "row 3, column 'x': 'high' is not a number"),
     "late text": ([["id", "x"], *[[f"p{i}", 1] for i in range(200)], ["z", "1,5"]],
                   "row 202, column 'x': '1,5' is not a number"),
     "no id": ([["id", "x"], ["a", 1], [None, 2]], "row 3: there is no id"),
@@ -153,3 +154,30 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path: Path, monkeypatch) -> 
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'viewfold[excel]'")):
         as_view(path)
+
+
+def test_categories_and_dates_of_sheets_are_understood_as_elsewhere(tmp_path: Path) -> None:
+    days = [date(2020, 1, 1), date(2020, 1, 3), None, date(2020, 2, 1)]
+    wards = ["ICU", "ER", "n/a", "ICU"]
+    rows = [["id", "x", "ward", "day"], *zip(IDS, [1, 2, 3, 4], wards, days, strict=True)]
+    frame = pd.DataFrame(rows[1:], columns=rows[0]).astype({"day": "datetime64[us]"})
+    frame.to_parquet(tmp_path / "b.parquet", index=False)
+    path = write_workbook(tmp_path / "a.xlsx", a=rows)
+    for asked in ({"drop": ["ward", "day"]}, {"columns": ["x"]}):
+        view = as_view(path, ids="id", **asked)
+        assert (view.features, view.shape) == (("x",), (4, 1))
+    full = [row for row in rows if row[0] != IDS[2]]
+    here = as_view(write_workbook(tmp_path / "c.xlsx", a=full), ids="id")
+    frame.drop(index=2).to_parquet(tmp_path / "c.parquet", index=False)
+    there = as_view(tmp_path / "c.parquet", ids="id")
+    assert here.features == there.features
+    assert {"ward=ICU", "ward=ER"} <= set(here.features)
+    assert np.array_equal(dense(here), dense(there))
+
+
+def test_numbers_in_another_notation_are_no_categories(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id;x\n" + "".join(f"{who};{i}.250,5\n" for i, who in enumerate(IDS, 1)))
+    with pytest.raises(ValueError, match=r"'1\.250,5' is not a number.*thousands='\.'"):
+        as_view(path, ids="id")
+    assert as_view(path, ids="id", categories=["x"]).shape == (4, 4)

@@ -213,6 +213,10 @@ def test_layers_and_representations_are_taken_instead_of_x(cells, tmp_path: Path
             as_view(held, layer="raw")
         with pytest.raises(ValueError, match=r"no representation 'X_umap'.*'X_pca', 'scores'"):
             as_view(held, use_rep="X_umap")
+    for held in (cells, tmp_path / "a.h5ad"):
+        model = ViewFold(2, random_state=0).partial_fit(held, view="pca", use_rep="X_pca")
+        assert model.views_[0].n_features == 2
+        assert ViewFold(2, random_state=0).fit(held, layer="counts").views_[0].n_features == 3
     file = File(tmp_path / "a.h5ad", layer="counts")
     assert np.array_equal(dense(as_view(file)), 2 * X)
     with pytest.raises(

@@ -34,12 +34,13 @@ BAD = {
     "no id column": ("a.csv", b"pid,x\nann,1\n", "id", "no column 'id'. Its columns: 'pid', 'x'"),
     "only ids": ("a.csv", b"id\nann\n", "id", "no column but the ids"),
     "text": ("a.csv", b"who,x\nann,1\n", None,
-             "column 'who' holds no numbers (line 2 holds 'ann'). Drop or encode it, or pass "
-             "ids='who' (--id who) if it holds the ids"),
-    "text besides ids": ("a.csv", b"id,x,c\n1,1,Rome\n", "id", "column 'c' holds no numbers"),
-    "texts": ("a.csv", b"a,b,x\nu,v,1\n", None, "columns 'a', 'b' hold no numbers"),
-    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "pass ids='who' (--id who) if"),
-    "bad cell": ("a.csv", b"id,x\nann,1\nbob,?\n", "id", "a.csv, line 3, column 'x': '?' is not a"),
+             "column 'who' looks like ids (texts that are all different). Pass ids='who' "
+             "(--id who) if it holds them"),
+    "nothing but text": ("a.csv", b"id,c\n1,Rome\n2,Bonn\n", "id", "no column is a feature"),
+    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "Pass ids='who' (--id who) if"),
+    "list in json": ("a.jsonl", b'{"x":1,"who":["ann"]}', None, "column 'who' holds no numbers"),
+    "bad cell": ("a.csv", b"id,x\nann,1\nbob,!\n", "id", "a.csv, line 3, column 'x': '!' is not a"),
+    "empty cell": ("a.csv", b"id,x,y\nann,1,2\nbob,?,2\n", "id", "contains NaN in row 1"),
     "late cell": ("a.csv", b"x,y\n" + b"1,2\n" * 999 + b"1,oops\n", None,
                   "line 1001, column 'y': 'oops' is not a number"),
     "short row": ("a.csv", b"x,y\n1,2\n3\n", None, "line 3: 1 cells where the first line has 2"),
@@ -103,7 +104,7 @@ def test_bad_tables_of_other_kinds_are_named(tmp_path: Path) -> None:
 
     path = tmp_path / "a.parquet"
     write_parquet(path)
-    refused(path, "pass ids='id' (--id id) if it holds the ids")
+    refused(path, "Pass ids='id' (--id id) if it holds them")
     refused(path, "no column 'who'", "who")
     path.write_bytes(path.read_bytes()[:-20])
     refused(path, "cannot be read as Parquet")

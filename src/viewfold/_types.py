@@ -91,5 +91,8 @@ number), or None: whatever the rows bring along."""
 IdsOfViews: TypeAlias = "IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike]"
 """The ids of one view, or those of each of several."""
 
+Kind: TypeAlias = Literal["number", "category", "date", "out"]
+"""What a column of a table is; "out" is one that is left out."""
+
 Seed: TypeAlias = "int | np.random.RandomState | None"
 """What scikit-learn calls random_state."""

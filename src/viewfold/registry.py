@@ -100,6 +100,7 @@ PARTS: Registry[Any] = Registry(
     "viewfold.parts",
     {
         "affine/1": "viewfold.methods.scaling:Affine",
+        "columns/1": "viewfold.core.columns:StoredColumns",
         "encoder/1": "viewfold.methods.encoders:encoder_1",
         "encoder/2": "viewfold.methods.encoders:FeatureEncoder",
         "landmarks/1": "viewfold.methods.encoders:Landmarks",

@@ -7,6 +7,7 @@ Estimators that are registered (docs/extending.md) take part, too.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,12 +21,13 @@ from scipy import sparse
 from viewfold import baselines
 from viewfold import missing as patterns
 from viewfold._types import Array, Matrix
-from viewfold.baselines._base import Aligned, Baseline, dense
+from viewfold.baselines._base import Aligned, Baseline
 from viewfold.core.state import Clusters, State
 from viewfold.core.transitions import fold
 from viewfold.engine import Engine, LocalEngine
 from viewfold.estimators import FCMVC
 from viewfold.registry import METHODS
+from viewfold.view import as_view
 
 GROUP = "viewfold.methods"
 Mask = NDArray[np.bool_]
@@ -243,15 +245,16 @@ def _aligned(views: list[Matrix], missing: Mask) -> Aligned:
 
 
 def lacking(views: list[Matrix]) -> Mask:
-    """Tell which samples views lack by themselves: their rows are NaN."""
-    rows = [np.isnan(dense(X)).all(axis=1) if _may_lack(X) else False for X in views]
-    return np.column_stack([np.broadcast_to(row, views[0].shape[0]) for row in rows])
-
-
-def _may_lack(X: Matrix) -> bool:
-    return bool(
-        np.isnan(X.sum(dtype=np.float64))
-    )  # one pass without a copy, in nearly all cases enough
+    """Tell which samples views lack by themselves: rows of NaN, or of zeros (see `as_view`)."""
+    gone = np.zeros((views[0].shape[0], len(views)), bool)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for v, X in enumerate(views):
+            present = as_view(X).rows.present
+            if present is not None:
+                gone[:, v] = True
+                gone[present, v] = False
+    return gone
 
 
 BUILT_IN: dict[str, Contender] = {

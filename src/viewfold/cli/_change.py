@@ -11,9 +11,15 @@ import typer
 
 from viewfold._console import progress, say, tell
 from viewfold._file import File
-from viewfold.cli._files import ids_option, known_view, read_views
+from viewfold.cli._files import ids_option, known_view, read_views, reading_options
 from viewfold.cli._options import (
+    Categories,
     Clusters,
+    Columns,
+    Drop,
+    Empty,
+    EmptyMarkers,
+    EmptyRows,
     Id,
     Json,
     Method,
@@ -24,6 +30,7 @@ from viewfold.cli._options import (
     Similar,
     SimilarIds,
     State,
+    Strict,
     ViewName,
     Wait,
 )
@@ -61,6 +68,12 @@ def add(
     no_id: NoId = False,
     similar_ids: SimilarIds = Similar.refuse,
     min_shared: MinShared = None,
+    empty_rows: EmptyRows = Empty.absent,
+    columns: Columns = None,
+    drop: Drop = None,
+    categories: Categories = None,
+    empty_markers: EmptyMarkers = None,
+    strict: Strict = False,
     view: ViewName = None,
     clusters: Clusters = None,
     method: Method = "viewfold",
@@ -79,13 +92,14 @@ def add(
 
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
+    reading = reading_options(empty_rows, columns, drop, categories, empty_markers, strict)
     new = None
     if not state.exists():
         if clusters is None:
             raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
         new = _new_model(clusters, method, seed, private)
     with progress(f"reading {file}") as step:
-        views = read_views(file, ids_option(id_column, no_id), view)
+        views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
             removed = _set(model, clusters, private)
@@ -99,7 +113,17 @@ def add(
         say(_fold_line(fold))
     if removed:
         say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
-    seconds = round(perf_counter() - started, 3)
+    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3))
+
+
+def _tell_added(
+    as_json: bool,
+    state: Path,
+    model: FoldingEstimator,
+    folds: list[dict[str, Any]],
+    removed: list[str],
+    seconds: float,
+) -> None:
     tell(
         as_json,
         {
@@ -129,12 +153,14 @@ def extend(
     from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, wait=wait) as model:
-        (rows,) = read_views(file, id_column, known_view(model, view))
-        model.extend(rows, view=rows.name, similar_ids=similar_ids.value)
+        name, before = known_view(model, view), model.ids_.size
+        model.extend(file, ids=id_column, view=name, similar_ids=similar_ids.value)
+    samples = int(model.ids_.size)
+    new = samples - before
     tell(
         as_json,
-        {"file": str(state), "view": rows.name, "new": len(rows.ids), "samples": model.ids_.size},
-        f"{len(rows.ids):,} samples of {rows.name} are new; {model.ids_.size:,} in all.",
+        {"file": str(state), "view": name, "new": new, "samples": samples},
+        f"{new:,} samples of {name} are new; {samples:,} in all.",
     )
 
 
@@ -244,15 +270,17 @@ def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
         "features": record.n_features,
         "new": record.n_new,
         "shared": record.n_shared,
+        "empty": record.n_empty,
         "unseen": int((known & ~seen).sum()),
         "moved": len(model.movers(i)),
     }
 
 
 def _fold_line(fold: dict[str, Any]) -> str:
+    empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
     return (
         "{view}: {samples:,} samples × {features:,} features; {new:,} new, {shared:,} shared, "
-        "{unseen:,} known ones not in it; {moved:,} changed cluster."
+        f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
     ).format(**fold)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from viewfold.cli._options import Empty
     from viewfold.estimators import FoldingEstimator
     from viewfold.io import File
-    from viewfold.view import View
+    from viewfold.view import Reading, View
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -26,13 +28,39 @@ def ids_option(column: str | None, none: bool) -> str | bool | None:
     return False if none else column
 
 
-def read_views(file: File, id_column: str | bool | None, name: str | None) -> list[View]:
+def reading_options(
+    empty_rows: Empty,
+    columns: str | None,
+    drop: str | None,
+    categories: str | None,
+    empty_markers: str | None,
+    strict: bool,
+) -> Reading:
+    """Return what is said about rows and columns of a view, as `as_view` takes it."""
+    return {
+        "empty_rows": empty_rows.value,
+        "columns": _names(columns),
+        "drop": _names(drop) or (),
+        "categories": _names(categories) or (),
+        "empty_markers": _names(empty_markers),
+        "strict": strict,
+    }
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Return the names that an option lists: comma-separated, quoted where they hold a comma."""
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
+
+
+def read_views(
+    file: File, id_column: str | bool | None, name: str | None, reading: Reading
+) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from viewfold.view import as_view, as_views
 
     if name is None:
-        return as_views(file, ids=id_column)
-    return [as_view(file, ids=id_column, name=name)]
+        return as_views(file, ids=id_column, **reading)
+    return [as_view(file, ids=id_column, name=name, **reading)]
 
 
 def known_view(model: FoldingEstimator, view: str | None) -> str:

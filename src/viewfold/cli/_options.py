@@ -17,6 +17,13 @@ class Similar(StrEnum):
     new = "new"
 
 
+class Empty(StrEnum):
+    """What rows of zeros are."""
+
+    absent = "absent"
+    keep = "keep"
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -41,6 +48,43 @@ MinShared = Annotated[
         help="Refuse a view of which fewer samples are known, for instance 100 or 50%.",
         metavar="N|P%",
     ),
+]
+EmptyRows = Annotated[
+    Empty,
+    typer.Option(
+        "--empty-rows",
+        help="Rows of zeros, in a view of non-negative features of which other rows have ten or "
+        "more: samples that the view lacks (absent), or samples (keep).",
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", help="The columns to take.", metavar="A,B,…"),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option("--drop", help="Columns to leave out.", metavar="A,B,…"),
+]
+Categories = Annotated[
+    str | None,
+    typer.Option(
+        "--categories",
+        help="Columns that are categories, whatever they look like; text with few levels is one "
+        "unasked.",
+        metavar="A,B,…",
+    ),
+]
+EmptyMarkers = Annotated[
+    str | None,
+    typer.Option(
+        "--empty-markers",
+        help="What stands for a missing cell in text, instead of NA, n/a, ., -, ? and the like.",
+        metavar="A,B,…",
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse columns of free text instead of leaving them out."),
 ]
 ViewName = Annotated[
     str | None,

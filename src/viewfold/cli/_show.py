@@ -20,7 +20,6 @@ from viewfold.cli._files import (
     ids_option,
     known_view,
     load_model,
-    read_views,
 )
 from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
 from viewfold.cli._reading import file_argument, reads
@@ -73,8 +72,8 @@ def predict(
     check_output(output, state, file)
     model = load_model(state)
     with progress(f"reading {file}"):
-        (rows,) = read_views(file, ids_option(id_column, no_id), known_view(model, view))
-        frame = model.predict_frame(rows, view=rows.name)
+        ids, name = ids_option(id_column, no_id), known_view(model, view)
+        frame = model.predict_frame(file, ids=ids, view=name)
     deliver(as_table(frame), output, as_json, state, file)
 
 

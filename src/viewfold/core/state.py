@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
 from viewfold.engine import Engine, RowSet
+from viewfold.view._column import Column
 
 FEWEST = 10
 """What is kept of a view are aggregates of at least so many samples."""
@@ -50,6 +51,11 @@ class ViewRecord:
         Names of its columns, if they had names.
     entry : int
         The log entry of its fold.
+    n_empty : int
+        How many of its rows held nothing but zeros and were taken for absent samples.
+    columns : tuple of Column or None
+        Of a table with columns that are not numbers, or not taken: what became of each, so that
+        rows that come later get the same features.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
@@ -65,6 +71,8 @@ class ViewRecord:
     agreement: float | None = None
     features: tuple[str, ...] | None = field(default=None, repr=False)
     entry: int = 0
+    n_empty: int = 0
+    columns: tuple[Column, ...] | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
 
 
@@ -190,9 +198,9 @@ class State:
 
     def without_encoders(self) -> State:
         """Return the state without what `predict`, `transform` and `extend` need."""
-        if not any(record.encoder for record in self.views):
+        if not any(record.encoder or record.columns for record in self.views):
             return self
-        views = tuple(replace(record, encoder=None) for record in self.views)
+        views = tuple(replace(record, encoder=None, columns=None) for record in self.views)
         return replace(self, views=views, maps=(None,) * len(views))
 
 

@@ -98,6 +98,8 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         objective=combined.objective,
         agreement=combined.agreement,
         features=view.features,
+        n_empty=view.n_empty,
+        columns=view.columns if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
 

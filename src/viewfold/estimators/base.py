@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from viewfold.estimators.checks import check_y
 from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
 from viewfold.registry import STORES
-from viewfold.view import View, as_view, as_views, own_name
+from viewfold.view import Reading, View, as_view, as_views, own_name
 
 
 class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
@@ -60,6 +60,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
+        **reading: Unpack[Reading],
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -75,6 +76,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             What to do with ids that differ only in case, space around them, leading zeros or the
             composition of their letters: refuse them, take them for the same sample, or for
             different ones.
+        **reading
+            How the view is to be read: `empty_rows`, `columns`, `drop`, `categories`,
+            `empty_markers` and `strict`; see `as_view`.
 
         Returns
         -------
@@ -84,7 +88,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
         state = State.empty() if self._now.views else self._now
-        for view in as_views(X, ids=ids):
+        for view in as_views(X, ids=ids, **reading):
             state = self._next(state, admit(current_engine(), state, view, similar_ids))
         return self._keep(state)
 
@@ -97,6 +101,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         view: str | None = None,
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
+        **reading: Unpack[Reading],
     ) -> Self:
         """Fold one more view. It is not needed any more afterwards.
 
@@ -114,6 +119,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
+        **reading
+            How the view is to be read: `empty_rows`, `columns`, `drop`, `categories`,
+            `empty_markers` and `strict`; see `as_view`.
 
         Returns
         -------
@@ -125,7 +133,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         name = own_name(X) if view is None else view
         if name in (None, ""):
             name = f"view{len(state.views)}"
-        came = as_view(X, ids=ids, name=name)
+        came = as_view(X, ids=ids, name=name, **reading)
         admitted = admit(current_engine(), state, came, similar_ids, min_shared)
         return self._keep(self._next(state, admitted))
 
@@ -136,13 +144,15 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
+        **reading: Unpack[Reading],
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
-        A row that is NaN in every view is no sample: its label is −1, and a warning says so.
+        A row that is NaN or empty in every view is no sample: its label is −1, and a warning says
+        so.
         """
         check_y(y, "fit_predict")
-        views = as_views(X, ids=ids)
+        views = as_views(X, ids=ids, **reading)
         self.fit(views, similar_ids=similar_ids)
         return self._by_row(X, views, self.labels_, -1)
 
@@ -153,15 +163,16 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
+        **reading: Unpack[Reading],
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 
         Of one view it is what `transform` gives: encoders keep no single sample, so it is near to
-        `embedding_` and not the same. A row that is NaN in every view is no sample: it stays NaN,
-        and a warning says so.
+        `embedding_` and not the same. A row that is NaN or empty in every view is no sample: it
+        is NaN, and a warning says so.
         """
         check_y(y, "fit_transform")
-        views = as_views(X, ids=ids)
+        views = as_views(X, ids=ids, **reading)
         self.fit(views, similar_ids=similar_ids)
         record = self.views_[0]
         alone = len(self.views_) == 1 and record.encoder is not None
@@ -175,8 +186,10 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             n, at = views[0].rows.X.shape[0], views[0].rows.present
         if n is None or at.size >= n or at.max() >= n:
             return found
+        gone = "NaN or zero" if any(view.n_empty for view in views) else "NaN"
         warnings.warn(
-            f"{n - at.size} of {n} rows are NaN in every view: they are no samples, and get {gap}.",
+            f"{n - at.size} of {n} rows are {gone} in every view: they are no samples, and get "
+            f"{gap}.",
             stacklevel=3,
         )
         out = np.full((n, *found.shape[1:]), gap, found.dtype)

@@ -20,7 +20,7 @@ from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features
 from viewfold.estimators.results import Results, known_view
 from viewfold.ids import Similar
-from viewfold.view import View, named_views, open_view, opened, without_absent
+from viewfold.view import View, asked_of, named_views, open_view, opened, without_absent
 
 
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -34,7 +34,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X : array-like, or dict of array-likes
             Rows with the features of that view. A dict (or a MuData) of several known views gives
             the mean over the views that a sample is in; samples are matched by id, or by row
-            number, with rows of NaN for the views that they lack.
+            number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
+            if they were taken for absent samples when the view was folded.
         view : str or int, optional
             Name or number of the view; needed if there is more than one and X is not a dict. Of a
             dict, or a file of several views, the one to take.
@@ -44,7 +45,11 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ndarray of shape (n_rows, n_components)
         """
         check_is_fitted(self)
-        X = opened(X)
+        if view is not None or len(self.views_) == 1:
+            columns = known_view(self.views_, view).columns
+            X = opened(X, asked=None if columns is None else asked_of(columns))
+        else:
+            X = opened(X)
         several = named_views(X)
         if several is not None and view is not None:
             names = list(several)
@@ -85,7 +90,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         count = sums[:, -1:]
         if not count.all():
             row = int(np.flatnonzero(count == 0)[0])
-            raise ValueError(f"Row {row} is NaN in every view: there is nothing to embed.")
+            gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
+            raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
         return np.asarray(sums[:, :-1] / count)
 
     def predict(self, X: ViewsLike, *, view: str | int | None = None) -> NDArray[np.intp]:
@@ -187,14 +193,16 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
                 "ten samples): nothing is known about samples that were not in it."
             )
-        view = open_view(X, ids=ids, name=record.name)
+        view = open_view(X, ids=ids, name=record.name, known=record.columns)
         check_features(view, record, type(self).__name__)
-        view = without_absent(view)
+        # A few rows cannot tell what their zeros mean; the view they belong to could.
+        view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
+            what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
             raise ValueError(
-                f"View {record.name!r} contains NaN in all of row {row}: there is nothing to "
-                "embed. Leave the row out."
+                f"View {record.name!r} contains {what or 'NaN'} in all of row {row}: there is "
+                "nothing to embed. Leave the row out."
             )
         return view
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from viewfold._file import File, as_file
 from viewfold._types import Array, Matrix, PathLike
+from viewfold.io._asked import asked_now, asking
 from viewfold.io._fetch import fetched, plain
 from viewfold.io._locate import locate, name_of
 from viewfold.io._registry import Format, formats, register, suffix_of
@@ -123,17 +124,27 @@ def _table(
     files: list[str], form: Format, ids: str | None, name: str, whole: str, asked: File
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    first = form.open(files[0], ids, asked)
+    first, said = form.open(files[0], ids, asked), asked_now()
+    # Columns that are read as texts in the first file are so in all.
+    as_first = replace(said, categories={**dict.fromkeys(first.codes), **said.categories})
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
-            table = form.open(file, ids, asked) if i else first
-            if (table.features, table.dtype) != (first.features, first.dtype):
+            table = first
+            if i:
+                with asking(as_first):
+                    table = form.open(file, ids, asked)
+            if (table.features, table.dtype, table.codes.keys()) != (
+                first.features,
+                first.dtype,
+                first.codes.keys(),
+            ):
                 raise FileError(
                     f"{file}: other columns, or columns of other types, than {files[0]}. Files "
                     "that are one view need the same columns in the same order."
                 )
+            table.codes.update(first.codes)  # one number for a level in all files
             for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block
@@ -141,4 +152,4 @@ def _table(
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(Batches(batches), None, first.features, name, whole)
+    return FileView(Batches(batches), None, first.features, name, whole, first.codes, first.dropped)

@@ -14,11 +14,13 @@ import pyarrow.parquet
 from viewfold._types import Array
 from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
+from viewfold.io._columns import Codes
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
 from viewfold.io._tables import (
     Table,
     arrow_batch,
+    arrow_columns,
     arrow_dtype,
     arrow_features,
     batch_rows,
@@ -39,12 +41,13 @@ def open_table(file: str, ids: str | None) -> Table:
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         widths = _widths(file, schema, ids, parquet)
-        features = arrow_features(file, schema, ids, widths)
-        dtype = arrow_dtype(schema, ids)
+        taken, codes = arrow_columns(file, schema, ids, widths)
+        features = arrow_features(file, taken, widths)
+        dtype = arrow_dtype(schema, taken, codes)
         if parquet and widths:
             Budget(file).spool(8 * _n_rows(file) * len(features), f"{len(features):,} features")
 
-    columns = _Columns(file, tuple(n for n in schema.names if n != ids), widths, dtype, ids)
+    columns = _Columns(file, taken, widths, dtype, ids, codes)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
@@ -53,7 +56,8 @@ def open_table(file: str, ids: str | None) -> Table:
             else:
                 yield from columns.batches(_arrow(file, columns.width))
 
-    return Table(features, dtype, batches)
+    dropped = tuple(name for name in schema.names if name not in (*taken, ids))
+    return Table(features, dtype, batches, codes, dropped)
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class _Columns:
     widths: dict[str, int]
     dtype: np.dtype[Any]
     ids: str | None
+    codes: dict[str, Codes]
+
+    def read(self, there: Sequence[str]) -> list[str]:
+        """Return those of some columns that are read."""
+        return [name for name in there if name in self.names or name == self.ids]
 
     @property
     def width(self) -> int:
@@ -86,7 +95,9 @@ class _Columns:
         for part in parts:
             # Compiled code trusts offsets, and a damaged file may hold any.
             part.validate(full=True)
-            yield arrow_batch(self.file, part, chosen, self.dtype, ids, row, self.widths)
+            yield arrow_batch(
+                self.file, part, chosen, self.dtype, ids, row, self.codes, self.widths
+            )
             row += part.num_rows
 
 
@@ -139,13 +150,13 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
     row = 0
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
-        names = opened.schema_arrow.names
+        names = columns.read(opened.schema_arrow.names)
         step = batch_rows(columns.width)
         for group in range(opened.num_row_groups):
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:
-                parts = opened.iter_batches(batch_size=step, row_groups=[group])
+                parts = opened.iter_batches(batch_size=step, row_groups=[group], columns=names)
                 yield from columns.batches(parts, row=row)
             else:
                 yield from _by_sections(columns, opened, group, sections, row, spool)

@@ -24,7 +24,9 @@ import pyarrow.csv
 
 from viewfold._file import File
 from viewfold._option import option
+from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget, Unpacked
+from viewfold.io._columns import Codes, codes_of
 from viewfold.io._encoding import encoding_of, not_text
 from viewfold.io._numerals import (
     AmbiguousError,
@@ -41,7 +43,6 @@ from viewfold.io._tables import (
     Table,
     arrow_batch,
     check_names,
-    check_numbers,
     check_present,
     ids_of_text,
 )
@@ -50,7 +51,6 @@ _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000
 _LONGEST_LINE = 64 * 2**20
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _BLOCK = 4 * 2**20
-_EMPTY = frozenset(pyarrow.csv.ConvertOptions().null_values)
 _BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
 
 
@@ -66,17 +66,23 @@ class _Layout:
     kinds: dict[str, Any]
     skip: int
     block: int
+    empty: frozenset[str]
 
 
 def open_table(file: str, ids: str | None, asked: File) -> Table:
     """Look at the first rows of a file."""
     with reading(file, "text with one row per sample"):
         layout = _layout(file, ids, asked)
-    features = tuple(name for name in layout.names if name != ids)
+    features = tuple(name for name in layout.kinds if name != ids)
     dtype = np.dtype(np.float64)
     named = features if layout.named else None
     _tell(file, layout, asked)
-    return Table(named, dtype, lambda _: _batches(file, layout, features, dtype, ids))
+    codes = codes_of((name for name in features if layout.kinds[name] == pa.string()), file)
+    dropped = tuple(name for name in layout.names if name not in layout.kinds)
+    if codes:
+        named = features  # features are called like the columns that they come from
+    batches = partial(_batches, file, layout, features, dtype, ids, codes)
+    return Table(named, dtype, lambda _: batches(), codes, dropped)
 
 
 def _tell(file: str, layout: _Layout, asked: File) -> None:
@@ -119,7 +125,8 @@ def _layout(file: str, ids: str | None, asked: File) -> _Layout:
     kinds = _kinds(file, names, sample, ids, numerals, line)
     # Many rows per block where rows are long: a block costs time for each of its columns.
     block = max(_BLOCK, min(256 * len(first), _LONGEST_LINE), 4 * len(first))
-    return _Layout(encoding, delimiter, numerals, tuple(names), named, kinds, blank + skip, block)
+    at, empty = blank + skip, asked_now().empty_markers
+    return _Layout(encoding, delimiter, numerals, tuple(names), named, kinds, at, block, empty)
 
 
 def _without_mark(encoding: str) -> str:
@@ -136,7 +143,9 @@ def _numerals(
     asked: File,
     line: int,
 ) -> Numerals:
-    skip = names.index(ids) if ids in names else None
+    said = asked_now()
+    wanted = said.wanted([name for name in names if name != ids], file)
+    skip = {j for j, n in enumerate(names) if n not in wanted or said.is_coded(n)}
     try:
         return numerals_of(sample, delimiter, skip, asked)
     except AmbiguousError as error:
@@ -181,12 +190,12 @@ def _is_header(cells: list[str], ids: str | None, asked: File) -> bool:
     # Numbers are numbers, however they are written.
     ways = [Numerals("."), Numerals(",")]
     if asked.thousands is not None:
-        ways.append(numerals_of([], "", None, asked))
+        ways.append(numerals_of([], "", (), asked))
     return not any(all(_kind(cell, way) in ("number", "empty") for cell in cells) for way in ways)
 
 
 def _kind(cell: str, numerals: Numerals) -> str:
-    if cell in _EMPTY:
+    if cell in asked_now().empty_markers:
         return "empty"
     if cell in _BOOLEAN:
         return "boolean"
@@ -205,23 +214,25 @@ def _kinds(
     numerals: Numerals,
     line: int,
 ) -> dict[str, Any]:
-    """Return an Arrow type for each column; refuse features that are text."""
+    """Return an Arrow type for each column that is read."""
     kinds: dict[str, Any] = {}
-    texts: dict[str, str] = {}
+    asked = asked_now()
+    wanted = set(asked.wanted([name for name in names if name != ids], file))
     for j, name in enumerate(names):
+        if name not in wanted and name != ids:
+            continue
         cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
         found = [_kind(cell, numerals) for _, cell in cells]
-        if name == ids:
+        if name == ids or asked.is_coded(name):
             kinds[name] = pa.string()
         elif "text" not in found:
             only_flags = "boolean" in found and "number" not in found
             kinds[name] = pa.bool_() if only_flags else pa.float64()
+        elif "number" not in found and not any(hint(cell) for _, cell in cells):
+            kinds[name] = pa.string()
         else:
             i, cell = cells[found.index("text")]
-            if "number" in found:
-                raise _not_a_number(file, line + i, name, cell)
-            texts[name] = f"line {line + i} holds {cell[:40]!r}"
-    check_numbers(file, texts, ids)
+            raise _not_a_number(file, line + i, name, cell)
     return kinds
 
 
@@ -236,7 +247,9 @@ def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError
     if is_ambiguous(cell):
         return FileError(f"{file}, line {line}, column {name!r}: {ways_to_read(cell)}")
     advice = hint(cell[:40]) or (
-        "Correct or impute it; of a sample that the view lacks, leave all cells empty."
+        "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
+        f"stands for a missing cell, name it with empty_markers= (--empty-markers); if {name!r} is "
+        f"a category, pass categories=[{name!r}] (--categories {name})."
     )
     return FileError(
         f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
@@ -244,7 +257,12 @@ def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError
 
 
 def _batches(
-    file: str, layout: _Layout, features: tuple[str, ...], dtype: np.dtype[Any], ids: str | None
+    file: str,
+    layout: _Layout,
+    features: tuple[str, ...],
+    dtype: np.dtype[Any],
+    ids: str | None,
+    codes: dict[str, Codes],
 ) -> Iterator[Batch]:
     row = 0
     with reading(file, "text with one row per sample"), Unpacked(file) as stream:
@@ -252,7 +270,7 @@ def _batches(
             for batch in _reader(stream, layout):
                 if not layout.numerals.usual:
                     batch = _with_numbers(file, layout, batch, row)
-                known, rows = arrow_batch(file, batch, features, dtype, None, row)
+                known, rows = arrow_batch(file, batch, features, dtype, None, row, codes)
                 if ids is not None:
                     texts = batch.column(batch.schema.get_field_index(ids))
                     check_present(file, texts, row, partial(_line_of, file, layout))
@@ -271,7 +289,9 @@ def _with_numbers(file: str, layout: _Layout, batch: Any, row: int) -> Any:
     for name, kind in layout.kinds.items():
         column = batch.column(batch.schema.get_field_index(name))
         if kind == pa.float64():
-            column = pc.if_else(pc.is_in(column, value_set=pa.array(sorted(_EMPTY))), None, column)
+            column = pc.if_else(
+                pc.is_in(column, value_set=pa.array(sorted(layout.empty))), None, column
+            )
             try:
                 column = layout.numerals.numbers(column)
             except NotANumberError as error:
@@ -321,6 +341,8 @@ def _reader(stream: Any, layout: _Layout) -> Any:
         ),
         pyarrow.csv.ConvertOptions(
             column_types=kinds,
+            include_columns=list(kinds),
+            null_values=sorted(layout.empty),
             decimal_point=layout.numerals.decimal if own else ".",
         ),
     )

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -21,14 +22,16 @@ import pyarrow as pa
 
 from viewfold._file import File
 from viewfold._option import option
+from viewfold._types import Array
 from viewfold.ids import MISSING
+from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget
+from viewfold.io._columns import Codes, codes_of, texts_of
 from viewfold.io._source import Batch, FileError, FileView, optional, reading, some
 from viewfold.io._spool import Batches
 from viewfold.io._tables import (
     batch_rows,
     check_names,
-    check_numbers,
     ids_of_text,
     no_id,
 )
@@ -108,67 +111,108 @@ def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
 
 def _view(sheet: _Sheet, ids: str | None, many: bool) -> FileView:
     """Look at the first rows of a sheet."""
-    place = sheet.place
     try:
-        rows = sheet.rows()
-        _, header = next(rows)
-        names = ["" if cell is None else str(cell).strip() for cell in header]
-        check_names(place, names, ids)
-        texts: dict[str, str] = {}
-        for number, cells in islice(rows, _SAMPLE_ROWS):
-            for name, cell in zip(names, cells, strict=False):
-                if name != ids and not _is_number(cell):
-                    texts.setdefault(name, f"row {number} holds {str(cell)[:40]!r}")
-        check_numbers(place, texts, ids)
+        table = _columns(sheet, ids)
     except FileError as error:
         if not many:
             raise
         raise FileError(f"{error} Or choose other sheets with {option('sheet')}.") from None
-    features = tuple(name for name in names if name != ids)
-    return FileView(Batches(lambda _: _batches(sheet, names, ids)), features=features)
+    dropped = tuple(name for name in table.names if name not in (*table.features, ids))
+    batches = Batches(lambda _: table.batches())
+    return FileView(batches, features=table.features, codes=table.codes, dropped=dropped)
 
 
-def _batches(sheet: _Sheet, names: list[str], ids: str | None) -> Iterator[Batch]:
-    budget, place = Budget(sheet.file), sheet.place
-    features = [j for j, name in enumerate(names) if name != ids]
-    at = names.index(ids) if ids is not None else -1
-    rows = islice(sheet.rows(), 1, None)
-    found = False
-    while block := list(islice(rows, batch_rows(len(names)))):
-        found = True
-        budget.spool(8 * len(block) * len(features), "its rows")
-        matrix = np.empty((len(block), len(features)))
-        for i, (number, cells) in enumerate(block):
-            if len(cells) > len(names):
-                raise FileError(
-                    f"{place}, row {number}: {len(cells)} cells where the first row has "
-                    f"{len(names)}. Name every column, or empty the cells."
-                )
-            matrix[i] = [_number(place, number, names[j], cells, j) for j in features]
-        known = None
-        if ids is not None:
-            texts = [_id(place, number, cells, at) for number, cells in block]
-            known = ids_of_text(pa.array(texts, pa.string()))
-        yield known, matrix
-    if not found:
-        raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
+def _columns(sheet: _Sheet, ids: str | None) -> _Table:
+    """Tell from the first rows which columns hold numbers, and which something else."""
+    asked = asked_now()
+    rows = sheet.rows()
+    _, header = next(rows)
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    check_names(sheet.place, names, ids)
+    features = asked.wanted([name for name in names if name != ids], sheet.place)
+    numbers, others = set[str](), dict[str, tuple[int, Any]]()
+    for number, cells in islice(rows, _SAMPLE_ROWS):
+        for name, cell in zip(names, cells, strict=False):
+            if _is_number(cell):
+                numbers.add(name)
+            elif not _is_empty(cell, asked.empty_markers):
+                others.setdefault(name, (number, cell))
+    for name in features:
+        if name in numbers and name in others and not asked.is_coded(name):
+            raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
+    coded = [name for name in features if name in others or asked.is_coded(name)]
+    codes = codes_of(coded, sheet.place)
+    return _Table(sheet, names, features, ids, codes, asked.empty_markers)
 
 
-def _number(place: str, row: int, name: str, cells: tuple[Any, ...], j: int) -> float:
-    cell = cells[j] if j < len(cells) else None
-    if not _is_number(cell):
-        raise FileError(
-            f"{place}, row {row}, column {name!r}: {str(cell)[:40]!r} is not a number. Correct or "
-            "impute it; of a sample that the view lacks, leave all cells empty."
-        )
-    return np.nan if cell is None or isinstance(cell, str) else float(cell)
+@dataclass(frozen=True)
+class _Table:
+    """A sheet whose columns are known."""
+
+    sheet: _Sheet
+    names: list[str]
+    features: tuple[str, ...]
+    ids: str | None
+    codes: dict[str, Codes]
+    markers: frozenset[str]
+
+    def batches(self) -> Iterator[Batch]:
+        budget, place = Budget(self.sheet.file), self.sheet.place
+        rows = islice(self.sheet.rows(), 1, None)
+        found = False
+        while block := list(islice(rows, batch_rows(len(self.names)))):
+            found = True
+            budget.spool(8 * len(block) * len(self.features), "its rows")
+            for number, cells in block:
+                if len(cells) > len(self.names):
+                    raise FileError(
+                        f"{place}, row {number}: {len(cells)} cells where the first row has "
+                        f"{len(self.names)}. Name every column, or empty the cells."
+                    )
+            matrix = np.column_stack([self._column(block, name) for name in self.features])
+            known = None
+            if self.ids is not None:
+                at = self.names.index(self.ids)
+                texts = [_id(place, number, cells, at) for number, cells in block]
+                known = ids_of_text(pa.array(texts, pa.string()))
+            yield known, matrix
+        if not found:
+            raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
+
+    def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str) -> Array:
+        """Return numbers for the cells of a column."""
+        j = self.names.index(name)
+        held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
+        values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
+        if name in self.codes:
+            return self.codes[name](_arrow(values))
+        for (number, _), value in zip(held, values, strict=True):
+            if value is not None and not _is_number(value):
+                raise _not_a_number(self.sheet.place, number, name, value)
+        return np.array(values, dtype=np.float64)
+
+
+def _arrow(values: list[Any]) -> Any:
+    """Return cells that are not all numbers: dates as such if all are, else texts."""
+    if all(value is None or isinstance(value, date) for value in values):
+        return pa.array(values, pa.timestamp("us"))
+    return texts_of(values)
+
+
+def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
+    return FileError(
+        f"{place}, row {row}, column {name!r}: {str(cell)[:40]!r} is not a number. Correct or "
+        "impute it; of a sample that the view lacks, leave all cells empty."
+    )
 
 
 def _is_number(cell: Any) -> bool:
-    """Whether a cell is a number, a flag or empty; Excel's word for a missing number is #N/A."""
-    if isinstance(cell, str):
-        return not cell.strip() or cell == "#N/A"
-    return cell is None or isinstance(cell, int | float)
+    return isinstance(cell, int | float)  # a flag is one, too
+
+
+def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
+    """Whether a cell holds nothing, or what stands for it."""
+    return cell is None or (isinstance(cell, str) and cell.strip() in markers)
 
 
 def _id(place: str, row: int, cells: tuple[Any, ...], at: int) -> str:

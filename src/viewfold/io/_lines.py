@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from viewfold.ids import MISSING
+from viewfold.io._asked import asked_now
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
+from viewfold.io._columns import Codes, codes_of, texts_of
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import (
     Table,
@@ -30,22 +32,28 @@ from viewfold.io._tables import (
 def open_table(file: str, ids: str | None) -> Table:
     """Look at all lines of a file."""
     keys: dict[str, None] = {}
-    texts: dict[str, str] = {}
-    lines = 0
+    texts, others = set[str](), dict[str, str]()
+    lines, asked = 0, asked_now()
     with reading(file, "JSON lines"):
         for line, record in _records(file):
             lines += 1
             keys |= dict.fromkeys(record)
             for key, value in record.items():
-                if key != ids and not (value is None or isinstance(value, int | float)):
-                    texts.setdefault(key, f"line {line} holds {str(value)[:40]!r}")
+                if isinstance(value, str):
+                    texts.add(key)
+                elif key != ids and not (value is None or isinstance(value, int | float)):
+                    others.setdefault(key, f"line {line} holds {str(value)[:40]!r}")
     if not keys:
         raise FileError(f"{file}: the file is empty. Leave the view out.")
     check_names(file, list(keys), ids)
-    check_numbers(file, texts, ids)
-    features = tuple(key for key in keys if key != ids)
+    features = asked.wanted([key for key in keys if key != ids], file)
+    check_numbers(file, {key: what for key, what in others.items() if key in features}, ids)
+    coded = [key for key in features if key in texts or asked.is_coded(key)]
+    codes = codes_of(coded, file)
     Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
-    return Table(features, np.dtype(np.float64), lambda _: _batches(file, features, ids))
+    dtype = np.dtype(np.float64)
+    dropped = tuple(key for key in keys if key not in (*features, ids))
+    return Table(features, dtype, lambda _: _batches(file, features, ids, codes), codes, dropped)
 
 
 def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -68,7 +76,9 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, record
 
 
-def _batches(file: str, features: tuple[str, ...], ids: str | None) -> Iterator[Batch]:
+def _batches(
+    file: str, features: tuple[str, ...], ids: str | None, codes: dict[str, Codes]
+) -> Iterator[Batch]:
     most = batch_rows(len(features))
     known: list[str] = []
     rows: list[list[Any]] = []
@@ -78,15 +88,28 @@ def _batches(file: str, features: tuple[str, ...], ids: str | None) -> Iterator[
                 known.append(_id(file, line, record.get(ids)))
             rows.append([record.get(key) for key in features])
             if len(rows) == most:
-                yield _batch(known, rows, ids)
+                yield _batch(known, rows, ids, features, codes)
                 known, rows = [], []
         if rows:
-            yield _batch(known, rows, ids)
+            yield _batch(known, rows, ids, features, codes)
 
 
-def _batch(known: list[str], rows: list[list[Any]], ids: str | None) -> Batch:
+def _batch(
+    known: list[str],
+    rows: list[list[Any]],
+    ids: str | None,
+    features: tuple[str, ...],
+    codes: dict[str, Codes],
+) -> Batch:
     found = None if ids is None else ids_of_text(pa.array(known, pa.string()))
-    return found, np.array(rows, dtype=np.float64)
+    if not codes:
+        return found, np.array(rows, dtype=np.float64)
+    columns = zip(features, zip(*rows, strict=True), strict=True)
+    numbers = [
+        codes[name](texts_of(cells)) if name in codes else np.array(cells, dtype=np.float64)
+        for name, cells in columns
+    ]
+    return found, np.column_stack(numbers)
 
 
 def _id(file: str, line: int, value: Any) -> str:

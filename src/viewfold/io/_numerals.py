@@ -7,7 +7,7 @@ cells that can be read in one way only; where there are none, the user has to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,8 +103,10 @@ class AmbiguousError(ValueError):
         self.row, self.column, self.cell = row, column, cell
 
 
-def numerals_of(sample: list[list[str]], delimiter: str, skip: int | None, asked: File) -> Numerals:
-    """Tell from the first rows, without a column of ids, how numbers are written.
+def numerals_of(
+    sample: list[list[str]], delimiter: str, skip: Collection[int], asked: File
+) -> Numerals:
+    """Tell from the first rows, without columns to skip, how numbers are written.
 
     What the user says counts.
     """
@@ -112,7 +114,7 @@ def numerals_of(sample: list[list[str]], delimiter: str, skip: int | None, asked
         return Numerals(asked.decimal or _other(asked.thousands), asked.thousands)
     unclear: tuple[int, int, str] | None = None
     for i, j, cell in _cells(sample):
-        if j == skip:
+        if j in skip:
             continue
         either = _EITHER.fullmatch(cell)
         # Semicolons are there where commas are decimal signs: there a point may be a separator.

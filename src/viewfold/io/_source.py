@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,6 +41,11 @@ class FileView:
         What the view is called: the file's name without its ending, unless the file names it.
     file : str
         The path it comes from, for error messages.
+    codes : dict of str to Codes
+        Columns whose cells are not numbers, and what the numbers in their place stand for, which is
+        known when all rows were read; see `viewfold.io._columns`.
+    dropped : tuple of str
+        Columns that were not read because the user said so.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -48,6 +53,8 @@ class FileView:
     features: tuple[str, ...] | None = None
     name: str = ""
     file: str = ""
+    codes: Mapping[str, Any] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 
 from viewfold._types import Array
 from viewfold.ids import MISSING
+from viewfold.io._asked import asked_now
+from viewfold.io._columns import Codes, codes_of, is_codable
 from viewfold.io._source import Batch, FileError, as_object, some
 from viewfold.io._spool import Spool
 
@@ -37,11 +39,17 @@ class Table:
         float32 if all features are single precision, else float64.
     batches : callable
         ``batches(spool)`` gives the rows; see `viewfold.io._spool.Batches`.
+    codes : dict of str to Codes
+        What the numbers of columns that hold none stand for, as far as rows were read.
+    dropped : tuple of str
+        Columns that are not read because the user said so.
     """
 
     features: tuple[str, ...] | None
     dtype: np.dtype[Any]
     batches: Callable[[Spool], Iterator[Batch]]
+    codes: dict[str, Codes] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
@@ -77,10 +85,23 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     raise FileError(f"{file}: {what} ({found}). {advice}")
 
 
-def arrow_features(
+def arrow_features(file: str, columns: Sequence[str], widths: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the features' names: a list of numbers has one for each of them."""
+    names = [
+        name
+        for column in columns
+        for name in (
+            [f"{column}_{j}" for j in range(widths[column])] if column in widths else [column]
+        )
+    ]
+    check_names(file, names, None)
+    return tuple(names)
+
+
+def arrow_columns(
     file: str, schema: pa.Schema, ids: str | None, widths: Mapping[str, int]
-) -> tuple[str, ...]:
-    """Check the columns of an Arrow schema and return the features' names."""
+) -> tuple[tuple[str, ...], dict[str, Codes]]:
+    """Check the columns of an Arrow schema; return those to read, and codes for some."""
     check_names(file, schema.names, ids)
     index = _pandas_index(schema)
     if ids is None and index:
@@ -88,17 +109,13 @@ def arrow_features(
             f"{file}: column {index[0]!r} is the index of a pandas DataFrame. Pass "
             f"ids={index[0]!r} if it holds the ids, or write the file without it (index=False)."
         )
-    columns = [field for field in schema if field.name != ids]
-    others = {f.name: str(f.type) for f in columns if not _is_number(f.type)}
-    check_numbers(file, {n: kind for n, kind in others.items() if n not in widths}, ids)
-    names = [name for field in columns for name in _expanded(field.name, widths)]
-    check_names(file, names, None)
-    return tuple(names)
-
-
-def _expanded(name: str, widths: Mapping[str, int]) -> list[str]:
-    """Return the features of a column: a list of numbers has one for each of them."""
-    return [f"{name}_{j}" for j in range(widths[name])] if name in widths else [name]
+    asked = asked_now()
+    wanted = asked.wanted([name for name in schema.names if name != ids], file)
+    kinds = {name: schema.field(name).type for name in wanted if name not in widths}
+    coded = [n for n, kind in kinds.items() if asked.is_coded(n) or not _is_number(kind)]
+    others = {n: str(kinds[n]) for n in coded if not (_is_number(kinds[n]) or is_codable(kinds[n]))}
+    check_numbers(file, others, ids)
+    return wanted, codes_of(coded, file)
 
 
 def list_columns(schema: pa.Schema, ids: str | None) -> dict[str, int | None]:
@@ -117,11 +134,15 @@ def first_length(column: Any) -> int | None:
     return int(lengths[0].as_py()) if len(lengths) else None
 
 
-def arrow_dtype(schema: pa.Schema, ids: str | None) -> np.dtype[Any]:
+def arrow_dtype(
+    schema: pa.Schema, columns: Sequence[str], codes: Mapping[str, Codes]
+) -> np.dtype[Any]:
     """Return what the rows come as."""
-    kinds = [field.type for field in schema if field.name != ids]
+    kinds = [schema.field(name).type for name in columns]
     kinds = [kind.value_type if _is_list(kind) else kind for kind in kinds]
-    single = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds)
+    single = not codes and all(
+        pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds
+    )
     return np.dtype(np.float32 if single else np.float64)
 
 
@@ -132,6 +153,7 @@ def arrow_batch(
     dtype: np.dtype[Any],
     ids: str | None,
     row: int,
+    codes: Mapping[str, Codes],
     widths: Mapping[str, int] = MappingProxyType({}),
 ) -> Batch:
     """Return ids and matrix of an Arrow record batch, whose first row is number `row`."""
@@ -139,13 +161,14 @@ def arrow_batch(
     at = 0
     for name in columns:
         column = batch.column(batch.schema.get_field_index(name))
+        end = at + widths.get(name, 1)
         if name in widths:
-            end = at + widths[name]
             rows[:, at:end] = _lists(file, name, column, widths[name], row)
-            at = end
+        elif name in codes:
+            rows[:, at] = codes[name](column)
         else:
             rows[:, at] = column.to_numpy(zero_copy_only=False)
-            at += 1
+        at = end
     if ids is None:
         return None, rows
     return _arrow_ids(file, batch.column(batch.schema.get_field_index(ids)), row), rows

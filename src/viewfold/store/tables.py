@@ -112,6 +112,7 @@ def _views(state: State) -> pa.Table:
         "agreement": pa.float64(),
         "features": pa.list_(pa.string()),
         "entry": pa.int32(),
+        "n_empty": pa.int64(),
     }
     rows = [
         {
@@ -138,6 +139,7 @@ def _log(log: Log) -> pa.Table:
 
 
 def _arrays(state: State) -> pa.Table:
+    from viewfold.core.columns import StoredColumns
     from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
@@ -145,6 +147,8 @@ def _arrays(state: State) -> pa.Table:
         parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
+        if record.columns is not None:
+            parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
     for i, linear_map in enumerate(state.maps):
         parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
     columns = {
@@ -366,7 +370,14 @@ def _state(
         fold = row.pop("fold")
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
-        records.append(ViewRecord(**row, encoder=put_together(parts, f"encoder/{fold}")))
+        stored = put_together(parts, f"columns/{fold}")
+        records.append(
+            ViewRecord(
+                **row,
+                columns=None if stored is None else stored.columns(),
+                encoder=put_together(parts, f"encoder/{fold}"),
+            )
+        )
     centers = cast("Array", parts["centers"])  # earlier files know no groups
     return State(
         ids=ids,

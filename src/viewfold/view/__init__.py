@@ -4,7 +4,9 @@ Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error
 wrong and what to do. Later code sees no file, DataFrame, NaN or duplicate id.
 """
 
-from viewfold.view._cells import LARGEST, LARGEST_SINGLE, without_absent
+from viewfold.view._cells import LARGEST, LARGEST_SINGLE, EmptyRows, without_absent
+from viewfold.view._column import Column
+from viewfold.view._columns import asked_of
 from viewfold.view._open import (
     as_view,
     as_views,
@@ -14,14 +16,19 @@ from viewfold.view._open import (
     opened,
     own_name,
 )
+from viewfold.view._reading import Reading
 from viewfold.view._view import View
 
 __all__ = [
     "LARGEST",
     "LARGEST_SINGLE",
+    "Column",
+    "EmptyRows",
+    "Reading",
     "View",
     "as_view",
     "as_views",
+    "asked_of",
     "is_view_like",
     "named_views",
     "open_view",

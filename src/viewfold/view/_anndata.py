@@ -9,6 +9,7 @@ from viewfold._file import as_file
 from viewfold._option import option
 from viewfold.io._source import some
 from viewfold.view._parts import is_anndata, is_path
+from viewfold.view._reading import Reading
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,17 @@ class _Cells:
     var_names: Any
 
 
-def chosen(X: Any, layer: str | None, use_rep: str | None) -> Any:
-    """Return what holds the layer or representation where X would be; a path says it to readers."""
-    if layer is None and use_rep is None:
-        return X
-    if is_path(X):
+def chosen(X: Any, reading: Reading) -> tuple[Any, Reading]:
+    """Return what has the layer or representation where X would be, and what else is said."""
+    rest = reading.copy()
+    layer, use_rep = rest.pop("layer", None), rest.pop("use_rep", None)
+    if layer is not None or use_rep is not None:
+        X = _with(X, layer, use_rep)
+    return X, rest
+
+
+def _with(X: Any, layer: str | None, use_rep: str | None) -> Any:
+    if is_path(X):  # readers are told
         return replace(as_file(X), layer=layer, use_rep=use_rep)
     if not is_anndata(X):
         said = option("layer", layer) if layer is not None else option("use_rep", use_rep)

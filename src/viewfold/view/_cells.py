@@ -1,19 +1,20 @@
 """The check of all cells of a view, made once: values that cannot be computed with are refused.
 
-Absent samples (rows of NaN) are left out here; every other NaN, inf and number that is too large to
-be squared is an error with its row, id and column.
+Absent samples (rows of NaN, and rows of zeros where these mean the same) are left out here; every
+other NaN, inf and number that is too large to be squared is an error with its row, id and column.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
 
 from viewfold._types import Array, Matrix, as_python
-from viewfold.engine import LocalEngine, Rows
+from viewfold.engine import LocalEngine
 from viewfold.ids import is_called_id, look_like_ids
 from viewfold.view._view import View, called
 
@@ -22,13 +23,76 @@ LARGEST, LARGEST_SINGLE = 1e140, 1e15
 numbers in single precision are computed in double precision."""
 
 
-def without_absent(view: View) -> View:
-    """Leave out rows that are NaN throughout; refuse any other NaN, inf and what is too large."""
+SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
+"""Numbers that programs write where there is no value; they are suggested, never taken for it."""
+
+FEWEST_VALUES = 10
+"""A row with fewer values other than zero may be next to empty by chance."""
+
+EmptyRows: TypeAlias = Literal["absent", "keep"]
+"""What rows of zeros are: samples that the view lacks, by the rule of `as_view`, or samples."""
+
+
+def check_empty_rows(rule: str) -> None:
+    """Refuse a rule that is not known."""
+    if rule not in get_args(EmptyRows):
+        raise ValueError(f"empty_rows must be 'absent' or 'keep', got {rule!r}.")
+
+
+def without_absent(view: View, empty_rows: EmptyRows = "absent", *, known: bool = False) -> View:
+    """Leave out samples that a view lacks; refuse NaN elsewhere, inf and what is too large.
+
+    Parameters
+    ----------
+    view : View
+        The view; if it was checked already, it is returned as it is.
+    empty_rows : {"absent", "keep"}, default="absent"
+        See `as_view`.
+    known : bool, default=False
+        Whether the rows belong to a view that is known: then "absent" is said of all rows of
+        zeros, which were found to mean that when the view was folded.
+
+    Returns
+    -------
+    View
+    """
+    check_empty_rows(empty_rows)
     if view.checked:
+        if empty_rows == "keep" and view.n_empty:
+            raise ValueError(
+                f"{called(view.name, view.file)} is a View whose rows of zeros were left out "
+                "already. Pass empty_rows='keep' to as_view."
+            )
         return view
-    rows = _usable(view)
-    ids = view.ids if rows.present is None else view.ids[rows.present]
-    return replace(view, ids=ids, rows=rows, checked=True)
+    found = _look_at(view, ignore_zeros=empty_rows == "keep")
+    if not known:
+        _suggest_markers(view, found)
+    n = view.rows.X.shape[0]
+    empty = found.empty if known or found.mean_absent(n) else found.empty[:0]
+    absent = np.append(found.absent, empty)
+    rows = replace(view.rows, double=found.large)
+    if not absent.size:
+        return replace(view, rows=rows, checked=True)
+    present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
+    if not present.size:
+        raise ValueError(
+            f"{called(view.name, view.file)} is empty: all its rows are NaN"
+            f"{' or zero' * bool(empty.size)}. Leave the view out."
+        )
+    rows = replace(rows, present=present)
+    return replace(view, ids=view.ids[present], rows=rows, checked=True, n_empty=empty.size)
+
+
+def tell_of_empty(view: View) -> View:
+    """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
+    if view.n_empty:
+        warnings.warn(
+            f"{called(view.name, view.file)}: {view.n_empty:,} of {view.rows.X.shape[0]:,} rows "
+            "hold nothing but zeros and are taken for samples that the view lacks. "
+            "empty_rows='keep' (--empty-rows keep) takes them for samples.",
+            stacklevel=3,
+        )
+    return view
 
 
 def check_no_id_column(view: View) -> None:
@@ -44,54 +108,150 @@ def check_no_id_column(view: View) -> None:
             )
 
 
-def _usable(view: View) -> Rows:
-    """Return the rows that are not NaN throughout, in double precision if they ask for it."""
+@dataclass(frozen=True)
+class _Found:
+    """What a look at the cells of some rows tells.
+
+    Attributes
+    ----------
+    large : bool
+        Whether there are numbers that have to be computed with in double precision.
+    absent, empty : ndarray of int
+        Numbers of the rows of NaN, and of the rows of zeros.
+    signed : bool
+        Whether there is a number below zero.
+    n_poor : int
+        How many rows have few values other than zero, but some.
+    low, high : ndarray of shape (n_features,), or None
+        The extremes of each feature, of a dense view.
+    """
+
+    large: bool
+    absent: Array
+    empty: Array
+    signed: bool
+    n_poor: int
+    low: Array | None = None
+    high: Array | None = None
+
+    def mean_absent(self, n: int) -> bool:
+        """Whether rows of zeros, of a view with n rows, are samples that it lacks."""
+        if self.signed or self.empty.size + self.absent.size == n:
+            return False
+        return self.empty.size > self.n_poor
+
+    def __add__(self, other: _Found) -> _Found:
+        return _Found(
+            self.large or other.large,
+            np.append(self.absent, other.absent),
+            np.append(self.empty, other.empty),
+            self.signed or other.signed,
+            self.n_poor + other.n_poor,
+            _extreme(np.minimum, self.low, other.low),
+            _extreme(np.maximum, self.high, other.high),
+        )
+
+
+def _extreme(which: np.ufunc, a: Array | None, b: Array | None) -> Array | None:
+    return None if a is None or b is None else np.asarray(which(a, b))
+
+
+def _look_at(view: View, *, ignore_zeros: bool) -> _Found:
+    """Pass over the cells of a view, once."""
     X = view.rows.X
-    if X.dtype.kind != "f":
-        return view.rows
+    # With few features every row has few values, and a row of zeros is one like any other.
+    ignore_zeros |= X.shape[1] < FEWEST_VALUES
+    nothing = np.empty(0, np.intp)
+    if X.dtype.kind != "f" and ignore_zeros:
+        return _Found(view.rows.double, nothing, nothing, False, 0)
     most = min(LARGEST, float(np.finfo(view.rows.dtype).max))
-    if sparse.issparse(X):
+    if view.rows.is_sparse:
+        return _look_at_sparse(view, most, ignore_zeros)
+
+    def look(block: Matrix, numbers: Array) -> _Found:
+        # Extremes tell most of the time, and take no memory; a NaN is in both of them.
+        lows, highs = block.min(axis=0), block.max(axis=0)
+        low, high = float(lows.min()), float(highs.max())
+        single = block.dtype == np.float32
+        large, absent = False, numbers[:0]
+        if not max(-low, high) <= (LARGEST_SINGLE if single else most):
+            size = np.abs(block)
+            large = single and bool((size > LARGEST_SINGLE).any())
+            fine = size <= most
+            if not fine.all():
+                gone = np.isnan(block).all(axis=1)
+                cells = np.argwhere(~fine & ~gone[:, None])
+                if cells.size:
+                    row, column = (int(i) for i in cells[0])
+                    raise _unusable(view, int(numbers[row]), column, block[row, column])
+                absent, there = numbers[gone], block[~gone]
+                lows, highs = there.min(axis=0, initial=np.inf), there.max(axis=0, initial=-np.inf)
+                low = float(lows.min())
+        if low != 0 or ignore_zeros:
+            return _Found(large, absent, numbers[:0], low < 0, 0, lows, highs)
+        few = _few(np.count_nonzero(block, axis=1), numbers)
+        return _Found(large, absent, *few, lows, highs)
+
+    engine = LocalEngine()
+    found: _Found = engine.reduce(
+        look, view.rows, engine.numbers(view.rows), combine=_Found.__add__
+    )
+    return found
+
+
+def _look_at_sparse(view: View, most: float, ignore_zeros: bool) -> _Found:
+    X, large, nothing = view.rows.X, False, np.empty(0, np.intp)
+    if X.dtype.kind == "f":
         size = np.abs(X.data.astype(view.rows.dtype, copy=False))
         bad = np.flatnonzero(~(size <= most))
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
             raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
-        return replace(view.rows, double=bool((size > LARGEST_SINGLE).any()))
+        large = bool((size > LARGEST_SINGLE).any())
+    if ignore_zeros or (X.data < 0).any():
+        return _Found(large, nothing, nothing, True, 0)
+    stored = np.diff(X.indptr) if X.data.all() else X.count_nonzero(axis=1)
+    return _Found(large, nothing, *_few(stored, np.arange(X.shape[0])))
 
-    def look(block: Matrix, numbers: Array) -> tuple[bool, Array]:
-        # Two numbers tell most of the time, and take no memory; a NaN is in both of them.
-        largest = max(-float(block.min()), float(block.max()))
-        single = block.dtype == np.float32
-        if largest <= (LARGEST_SINGLE if single else most):
-            return False, numbers[:0]
-        size = np.abs(block)
-        large = single and bool((size > LARGEST_SINGLE).any())
-        fine = size <= most
-        if fine.all():
-            return large, numbers[:0]
-        gone = np.isnan(block).all(axis=1)
-        cells = np.argwhere(~fine & ~gone[:, None])
-        if cells.size:
-            row, column = (int(i) for i in cells[0])
-            raise _unusable(view, int(numbers[row]), column, block[row, column])
-        return large, numbers[gone]
 
-    engine = LocalEngine()
-    large, absent = engine.reduce(
-        look,
-        view.rows,
-        engine.numbers(view.rows),
-        combine=lambda a, b: (a[0] or b[0], np.append(a[1], b[1])),
-    )
-    rows = replace(view.rows, double=bool(large))
-    if not absent.size:
-        return rows
-    present = np.setdiff1d(np.arange(X.shape[0]), absent, assume_unique=True)
-    if not present.size:
-        raise ValueError(
-            f"{called(view.name, view.file)} is empty: all its rows are NaN. Leave the view out."
-        )
-    return replace(rows, present=present)
+def _few(counts: Array, numbers: Array) -> tuple[Array, bool, int]:
+    """Return the rows without a value other than zero, and how many have few."""
+    poor = (counts > 0) & (counts < FEWEST_VALUES)
+    return numbers[counts == 0], False, int(np.count_nonzero(poor))
+
+
+def _suggest_markers(view: View, found: _Found) -> None:
+    """Say which features have an extreme value that programs write for a missing one."""
+    for extremes in (found.low, found.high):
+        if extremes is None:
+            continue
+        suspects = np.flatnonzero(np.isin(extremes, SENTINELS))
+        if suspects.size:
+            suspects = suspects[_are_alone(view, suspects, extremes[suspects])]
+        for value in np.unique(extremes[suspects]).tolist():
+            of = suspects[extremes[suspects] == value].tolist()
+            names = [view.features[j] if view.features else j for j in of[:5]]
+            more = f", … ({len(of)} in all)" if len(of) > 5 else ""
+            warnings.warn(
+                f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
+                f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
+                f"Then name it: empty_markers=['{value:g}', …] (--empty-markers), or replace it by "
+                "NaN.",
+                stacklevel=4,
+            )
+
+
+def _are_alone(view: View, features: Array, values: Array) -> Array:
+    """Tell for which features several cells have the extreme value, and no other is near it."""
+
+    def look(block: Matrix) -> tuple[Array, Array]:
+        cells = block[:, features]
+        same = cells == values
+        near = (cells * np.sign(values) > np.abs(values) / 2) & ~same
+        return same.sum(axis=0), near.sum(axis=0)
+
+    same, near = LocalEngine().reduce(look, view.rows)
+    return np.asarray((same >= 3) & (near == 0))
 
 
 def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:

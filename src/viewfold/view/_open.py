@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy import sparse
@@ -15,9 +15,13 @@ from viewfold._choice import which_view
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids
+from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen
-from viewfold.view._cells import check_no_id_column, without_absent
+from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
+from viewfold.view._column import Column
+from viewfold.view._columns import as_features, asked_of, check_no_text_ids
 from viewfold.view._parts import is_anndata, is_frame, is_lazy, is_path, of_file, of_object
+from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
 
 
@@ -26,20 +30,18 @@ def as_view(
     *,
     ids: IdsLike = None,
     name: str | None = None,
-    layer: str | None = None,
-    use_rep: str | None = None,
+    **reading: Unpack[Reading],
 ) -> View:
     """Make a `View` of anything that holds one row per sample.
 
     Parameters
     ----------
     X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-        A DataFrame of pandas, polars or any other library that narwhals reads (numeric columns;
-        the index of a pandas DataFrame holds the ids, unless it is the default one), a dense or
-        sparse array, an AnnData, backed or not (``obs_names`` are the ids), a polars LazyFrame and
-        a NumPy memmap (read block by block, never as a whole), the path of a file (see
-        `viewfold.io.read`; tables and ``.npy`` files may be larger than memory), or an iterator of
-        row batches, each of them one of the above.
+        A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
+        ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
+        backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
+        `viewfold.io.read`), or an iterator of row batches, each of them one of the above. What is
+        lazy, mapped or backed, and tables in files, may be larger than memory.
         Rows that are entirely NaN are absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
@@ -49,8 +51,22 @@ def as_view(
         What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
         of several views, the name of the one to take.
     layer, use_rep : str, optional
-        Of an AnnData, in memory or in a file: the layer, or the entry of ``obsm``, to take instead
-        of ``X``.
+        Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
+    empty_rows : {"absent", "keep"}, default="absent"
+        What rows of zeros are. "absent": in a view without negative values they are samples that
+        the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
+        a warning says how many they are. "keep": they are samples like any other.
+    columns, drop : list of str, optional
+        Of a table: the columns to take, or to leave out.
+    categories : list of str, or dict, optional
+        Of a table: columns that are categories, whatever they look like; a dict has their levels.
+        Unasked, text with few levels is one. A category gives an indicator for each level
+        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary;
+        booleans are 0 and 1. Free text is left out, with a warning. See docs/views.md.
+    empty_markers : list of str, optional
+        What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
+    strict : bool, default=False
+        Whether a column that would be left out is an error.
 
     Returns
     -------
@@ -58,27 +74,48 @@ def as_view(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from viewfold import as_view
     >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
     View('labs', 2 samples × 2 features, float64)
-    >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
-    array([0, 2])
     """
-    view = open_view(chosen(X, layer, use_rep), ids=ids, name=name)
+    X, reading = chosen(X, reading)
+    empty_rows, asked = parted(**reading)
+    view = open_view(X, ids=ids, name=name, asked=asked)
     if ids is None and not view.checked:
         check_no_id_column(view)
-    return without_absent(view)
+    checked = without_absent(view, empty_rows)
+    return checked if view.checked else tell_of_empty(checked)
 
 
-def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
-    """Do what `as_view` does, without the check of the cells."""
+def open_view(
+    X: Any,
+    *,
+    ids: Any = None,
+    name: str | None = None,
+    asked: Asked = NOTHING,
+    known: tuple[Column, ...] | None = None,
+) -> View:
+    """Do what `as_view` does, without the check of the cells.
+
+    `known` says what the columns of a known view are: rows get the features that it has.
+    """
+    if known is not None:
+        asked = asked_of(known)
+    with asking(asked):
+        return _open(X, ids, name, asked, known)
+
+
+def _open(
+    X: Any, ids: Any, name: str | None, asked: Asked, known: tuple[Column, ...] | None
+) -> View:
     if name is not None and not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
     if isinstance(X, View):
         if ids is not None and ids is not False:
             raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
+        if asked.names_columns:
+            raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
         return replace(X, name=name or X.name)
     if is_path(X):
         path, X = os.fspath(X), opened(X, ids)
@@ -88,8 +125,11 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
     file = X.file if isinstance(X, io.FileView) else None
     label = called(name, file)
     take_apart = of_object if file is None else of_file
-    found, matrix, features = take_apart(X, None if ids is False else ids, label)
-    ids = None if ids is False else found
+    parts = take_apart(X, None if ids is False else ids, label)
+    if ids is None and parts.ids is None and known is None:
+        check_no_text_ids(parts.codes, label)
+    ids = None if ids is False else parts.ids
+    matrix, features, columns = as_features(parts, asked, known, label)
     n, d = matrix.shape
     if n == 0 or d == 0:
         raise ValueError(
@@ -98,11 +138,14 @@ def open_view(X: Any, *, ids: Any = None, name: str | None = None) -> View:
         )
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
-    return View(ids, Rows(matrix), name, features, length, file)
+    return View(ids, Rows(matrix), name, features, length, file, columns=columns)
 
 
 def as_views(
-    X: ViewsLike, *, ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None
+    X: ViewsLike,
+    *,
+    ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
+    **reading: Unpack[Reading],
 ) -> list[View]:
     """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
 
@@ -115,6 +158,8 @@ def as_views(
     ids : array-like, str, False, list or dict, optional
         For one view, its ids; for several, the name of the column that all of them have, or a
         list or dict with the ids of each. False: samples are known by their row number.
+    **reading
+        See `as_view`. `columns`, `drop` and `categories` of several views are dicts by view.
 
     Returns
     -------
@@ -127,28 +172,34 @@ def as_views(
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
-    X = opened(X, ids)
+    if is_path(X):
+        X, reading = chosen(X, reading)
+        X = opened(X, ids, parted(**of_whole(reading))[1])
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
     elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
         names, held = [own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
     else:
-        return [as_view(X, ids=ids, name=own_name(X) or "view0")]
+        return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = _ids_of_each(ids, names)
-    return [as_view(view, ids=ids_of[i], name=names[i]) for i, view in enumerate(held)]
+    return [
+        as_view(view, ids=ids_of[i], name=name, **of_view(reading, name, names))
+        for i, (name, view) in enumerate(zip(names, held, strict=True))
+    ]
 
 
-def opened(X: Any, ids: Any = None) -> Any:
+def opened(X: Any, ids: Any = None, asked: Asked | None = None) -> Any:
     """Read a path, once: the FileView of its only view, or all of them by name.
 
     Whatever is not a path is returned as it is.
     """
     if not is_path(X):
         return X
-    views = io.read(X, ids=ids if isinstance(ids, str) else None)
+    with asking(asked_now() if asked is None else asked):
+        views = io.read(X, ids=ids if isinstance(ids, str) else None)
     return views if len(views) > 1 else next(iter(views.values()))
 
 

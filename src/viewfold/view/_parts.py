@@ -3,40 +3,80 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
+import numpy as np
 import pandas as pd
 
 from viewfold import io
-from viewfold._types import Matrix
+from viewfold._types import Array, Matrix
+from viewfold.io._asked import NOTHING, asked_now
 from viewfold.io._source import some
 from viewfold.io._spool import Batches, Spool
 from viewfold.view._arrays import as_matrix
 from viewfold.view._spool import in_blocks, spool_batches
 
-Parts: TypeAlias = tuple[Any, Matrix, tuple[str, ...] | None]  # ids or None, matrix, column names
+if TYPE_CHECKING:
+    from viewfold.io._columns import Codes
+
+
+class Parts(NamedTuple):
+    """What a view is made of.
+
+    Attributes
+    ----------
+    ids : object
+        The sample ids, None if there are none.
+    rows : ndarray, memmap or csr_array
+        A row of numbers per sample.
+    names : tuple of str or None
+        Names of the columns.
+    codes : dict of str to Codes
+        What numbers stand for in columns that hold none; see `viewfold.io._columns`.
+    dropped : tuple of str
+        Columns that were left out because the user said so.
+    """
+
+    ids: Any
+    rows: Matrix
+    names: tuple[str, ...] | None
+    codes: Mapping[str, Codes] = MappingProxyType({})
+    dropped: tuple[str, ...] = ()
 
 
 def of_object(X: Any, ids: Any, label: str) -> Parts:
-    """Return ids, matrix and column names of an object in memory."""
+    """Take an object in memory apart."""
     if is_anndata(X):
+        _check_no_columns_named(label)
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
         matrix = as_matrix(in_blocks(X.X, label), label)
-        return X.obs_names if ids is None else ids, matrix, _names(X.var_names)
+        return Parts(X.obs_names if ids is None else ids, matrix, _names(X.var_names))
     X = _lazy_parts(X)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
-        parts = (columns_of(batch, column, label) for batch in X)
-        found, matrix, features = spool_batches(parts, label, Spool())
-        return found if ids is None or column else ids, matrix, features
-    return columns_of(X, ids, label)
+        codes: dict[str, Codes] = {}
+        parts = (columns_of(batch, column, label, codes, later=i > 0) for i, batch in enumerate(X))
+        seen: list[Parts] = []
+        found, matrix, features = spool_batches(_noted(parts, seen), label, Spool())
+        dropped = seen[0].dropped
+        return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
+    return columns_of(X, ids, label, {})
+
+
+def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Matrix, Any]]:
+    """Pass ids, rows and names on; remember the first part without its rows."""
+    for part in parts:
+        if not seen:
+            seen.append(part._replace(rows=None))
+        yield part[:3]
 
 
 def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
-    """Return ids, matrix and column names of what a reader returns."""
+    """Take apart what a reader returns."""
     if isinstance(source.rows, Iterator):
         spool = Spool()
         batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
@@ -45,19 +85,27 @@ def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
     else:
         found, features = source.ids, source.features
         # Where the reader found no ids, their name is a mistake that `_columns` tells.
-        _, matrix, _ = columns_of(source.rows, ids if found is None else None, label)
-    return found if ids is None or isinstance(ids, str) else ids, matrix, features
+        matrix = columns_of(source.rows, ids if found is None else None, label, {}).rows
+    known = found if ids is None or isinstance(ids, str) else ids
+    return Parts(known, matrix, features, source.codes, source.dropped)
 
 
-def columns_of(X: Any, ids: Any, label: str) -> Parts:
-    """Ids (None if there are none), matrix and column names of a table or array."""
+def columns_of(
+    X: Any, ids: Any, label: str, codes: dict[str, Codes], *, later: bool = False
+) -> Parts:
+    """Take a table or array apart.
+
+    Cells that are not numbers become numbers; `codes` says of which columns and what they stand
+    for. Of a `later` batch of rows, the same columns are coded as in the first.
+    """
     if not is_frame(X):
+        _check_no_columns_named(label)
         if isinstance(ids, str):
             raise ValueError(
                 f"ids={ids!r} names a column, but there is none: {label} is not a table. Pass one "
                 "id per row instead."
             )
-        return ids, as_matrix(X, label), None
+        return Parts(ids, as_matrix(X, label), None)
     frame = nw.from_native(X, eager_only=True)
     if isinstance(ids, str):
         ids, frame = _id_column(frame, ids, label), frame.drop(ids)
@@ -65,18 +113,74 @@ def columns_of(X: Any, ids: Any, label: str) -> Parts:
         index = nw.maybe_get_index(frame)
         if index is not None and not _is_default(index):
             ids = index
+    asked, whole = asked_now(), frame.columns
+    if asked != NOTHING:
+        frame = frame.select(nw.col(name) for name in asked.wanted(whole, label, ValueError))
     schema = frame.schema
-    numeric = {column: kind.is_numeric() or kind == nw.Boolean for column, kind in schema.items()}
-    other = [column for column, fine in numeric.items() if not fine]
-    if other:
-        raise ValueError(
-            f"{label} has columns that are not numbers: {some(other, 5)} "
-            f"({schema[other[0]]}). Drop or encode them"
-            + ("." if ids is not None else ", or name the one that holds the ids with ids=….")
+    coded = [
+        column
+        for column, kind in schema.items()
+        if not (kind.is_numeric() or kind == nw.Boolean)
+        or asked.is_coded(column)
+        or column in codes
+    ]
+    dropped = tuple(name for name in whole if name not in schema)
+    if coded:
+        return Parts(
+            ids, _coded(frame, coded, codes, label, later), tuple(map(str, schema)), codes, dropped
         )
     single = all(kind == nw.Float32 for kind in schema.values())
     as_float = frame.select(nw.all().cast(nw.Float32 if single else nw.Float64))
-    return ids, as_matrix(as_float.to_numpy(), label), _names(frame.columns)
+    return Parts(ids, as_matrix(as_float.to_numpy(), label), _names(frame.columns), {}, dropped)
+
+
+def _coded(
+    frame: nw.DataFrame[Any], coded: list[str], codes: dict[str, Codes], label: str, later: bool
+) -> Array:
+    """Return numbers for all cells of a table."""
+    new = [column for column in coded if column not in codes]
+    if later and new:
+        raise ValueError(
+            f"{label}: column {new[0]!r} holds numbers in the first batch, and "
+            f"{frame.schema[new[0]]} in a later one. Give all batches the same types."
+        )
+    from viewfold.io._columns import codes_of, is_codable
+
+    codes.update(codes_of(map(str, new), label))
+    numbers = []
+    for name in frame.columns:
+        column = frame[name]
+        if name in coded:
+            cells = _arrow(column)
+            if not is_codable(cells.type):
+                raise ValueError(
+                    f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
+                    f"or date. Drop or encode it (drop=[{name!r}])."
+                )
+            numbers.append(codes[str(name)](cells))
+        else:
+            numbers.append(column.cast(nw.Float64).to_numpy())
+    return np.column_stack(numbers)
+
+
+def _arrow(column: nw.Series[Any]) -> Any:
+    """Return a column as Arrow has it; what is mixed, as texts."""
+    import pyarrow as pa
+
+    from viewfold.io._columns import texts_of
+
+    try:
+        return column.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return texts_of(column.to_list())
+
+
+def _check_no_columns_named(label: str) -> None:
+    if asked_now().names_columns:
+        raise ValueError(
+            f"{label} is not a table: it has no columns that columns=, drop= or categories= could "
+            "name. Pass a DataFrame, or choose the columns yourself."
+        )
 
 
 def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from viewfold._types import Ids
 from viewfold.engine import Rows
+from viewfold.view._column import Column
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class View:
         The path it was read from; errors name it.
     checked : bool
         Whether its cells were checked, which is done once.
+    n_empty : int
+        How many rows of zeros were taken for absent samples; see `as_view`.
+    columns : tuple of Column or None
+        Of a table with columns that are not numbers, or not taken: what became of each.
     """
 
     ids: Ids
@@ -42,6 +47,8 @@ class View:
     length: int | None = None
     file: str | None = None
     checked: bool = False
+    n_empty: int = 0
+    columns: tuple[Column, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,0 +1,46 @@
+"""What became of a column of a table: the class `Column`, which records of views remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewfold._types import Kind
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table, and what became of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "category", "date", "out"}
+        What it is: a number is a feature, a category has an indicator for each of its levels, a
+        date is days since the view's first, and perhaps month and weekday; "out" was left out.
+    levels : tuple of str
+        The levels of a category; of a date, what it gives.
+    first : float
+        Of a date: the view's first, in days since 1970.
+
+    Examples
+    --------
+    >>> from viewfold.view._column import Column
+    >>> Column("ward", "category", ("ER", "ICU")).features
+    ('ward=ER', 'ward=ICU')
+    >>> Column("admitted", "date", ("days", "weekday")).features
+    ('admitted.days', 'admitted.weekday')
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()
+    first: float = 0.0
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features that it gives."""
+        if self.kind == "number":
+            return (self.name,)
+        sign = "=" if self.kind == "category" else "."
+        return tuple(f"{self.name}{sign}{level}" for level in self.levels)

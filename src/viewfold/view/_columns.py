@@ -1,0 +1,251 @@
+"""Columns that are not numbers become features: indicators of categories, days, months, weekdays.
+
+What became of each column of a table is remembered (`Column`), so that rows that come later get the
+same features.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewfold._types import Array, Matrix
+from viewfold.engine import Rows
+from viewfold.ids import is_called_id
+from viewfold.io._asked import Asked
+from viewfold.io._source import some
+from viewfold.io._spool import Spool
+from viewfold.view._column import Column
+
+if TYPE_CHECKING:
+    from viewfold.io._columns import Codes
+
+DAYS, MONTH, WEEKDAY = "days", "month", "weekday"
+
+FEW_LEVELS = 50
+"""A text column with more levels is free text, unless it is asked to be a category."""
+
+
+def learn(
+    names: Sequence[str], codes: Mapping[str, Codes], asked: Asked, dropped: Sequence[str]
+) -> tuple[tuple[Column, ...], dict[str, str]]:
+    """Return what becomes of each column, and why some are left out unasked."""
+    columns, why = [Column(name, "out") for name in dropped], {}
+    for name in names:
+        column, reason = _column(name, codes[name], asked) if name in codes else (None, "")
+        columns.append(column or Column(name, "number"))
+        if reason:
+            why[name] = reason
+    return tuple(columns), why
+
+
+def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
+    if codes.kind == "number":
+        return Column(name, "number"), ""
+    if codes.kind == "date":
+        parts = [DAYS]
+        days = np.array(sorted(codes.days), "datetime64[D]")
+        parts += [MONTH] if np.unique(month_of(days)).size > 1 else []
+        parts += [WEEKDAY] if np.unique(weekday_of(days)).size > 1 else []
+        return Column(name, "date", tuple(parts), float(min(codes.days, default=0))), ""
+    given = asked.categories.get(name)
+    if given:
+        return Column(name, "category", given), ""
+    levels = tuple(sorted(codes.levels))
+    left_out = "" if name in asked.categories else _reason(codes)
+    if name in asked.categories and codes.too_many:
+        left_out = f"more than {len(levels):,} levels, or long ones"
+    return (Column(name, "out"), left_out) if left_out else (Column(name, "category", levels), "")
+
+
+def _reason(codes: Codes) -> str:
+    """Return why a text column is no category; nothing if it is one."""
+    n_levels = len(codes.levels)
+    if not codes.n_cells:
+        return "no value"
+    if n_levels == 1 and not codes.n_missing:
+        return "the same text in all rows"
+    if not codes.repeats:
+        return "texts that are all different"
+    if codes.too_many or n_levels > FEW_LEVELS:
+        return f"more than {FEW_LEVELS} different texts"
+    if n_levels > 10 and 2 * n_levels > codes.n_cells:
+        return f"{n_levels} different texts in {codes.n_cells} rows"
+    return ""
+
+
+def month_of(days: Array) -> Array:
+    """Return the months (1 to 12) of days."""
+    return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
+
+
+def weekday_of(days: Array) -> Array:
+    """Return the weekdays of days: 1 is Monday, 7 is Sunday."""
+    return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
+
+
+def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
+    """Say which columns are left out, and why; refuse that if `strict`."""
+    if not why:
+        return
+    shown = ", ".join(f"{name!r} ({reason})" for name, reason in list(why.items())[:5])
+    more = f", … ({len(why)} in all)" if len(why) > 5 else ""
+    told = f"{label}: columns that are no features: {shown}{more}. "
+    first = next(iter(why))
+    ways = (
+        f"A category is named with categories=[{first!r}] (--categories {first}); dates are "
+        "understood as 2024-12-31."
+    )
+    if strict:
+        raise ValueError(f"{told}Leave them out with drop= (--drop). {ways}")
+    warnings.warn(f"{told}They are left out. {ways}", stacklevel=4)
+
+
+def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
+    """Refuse texts that are all different where no ids are known: they may be the ids."""
+    for name, column in codes.items():
+        if column.kind != "category" or not column.n_cells:
+            continue
+        if not column.repeats or is_called_id(name, first=False):
+            why = "its name" if column.repeats else "texts that are all different"
+            raise ValueError(
+                f"{label}: column {name!r} looks like ids ({why}). Pass "
+                f"ids={name!r} (--id {name}) if it holds them, or ids=False (--no-id) if samples "
+                "are known by their row number."
+            )
+
+
+def asked_of(known: Sequence[Column]) -> Asked:
+    """Return how to read rows of a known view."""
+    return Asked(kinds={column.name: column.kind for column in known})
+
+
+def as_features(
+    parts: Any, asked: Asked, known: tuple[Column, ...] | None, label: str
+) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
+    """Return the matrix of features, their names, and what became of the columns.
+
+    Parameters
+    ----------
+    parts : Parts
+        What the view is made of.
+    asked : Asked
+        What is said about its columns.
+    known : tuple of Column or None
+        What they are, if the view is known.
+    label : str
+        What errors call it.
+    """
+    names = parts.names
+    if known is None:
+        if not parts.codes and not parts.dropped:
+            return parts.rows, names, None
+        known, why = learn(names, parts.codes, asked, parts.dropped)
+        tell_left_out(why, label, asked.strict)
+        if not any(column.features for column in known):
+            raise ValueError(f"{label}: no column is a feature. Leave the view out.")
+    elif names is None:
+        return parts.rows, None, known  # an array: its features are taken to be those of the view
+    else:
+        check_known(known, [*names, *parts.dropped], label)
+    X, unknown = expand(parts.rows, names, parts.codes, known)
+    tell_unknown(unknown, label)
+    return X, tuple(name for column in known for name in column.features), known
+
+
+def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:
+    """Refuse a table that does not have the columns of a known view."""
+    needed = [column.name for column in known if column.kind != "out"]
+    missing = [name for name in needed if name not in names]
+    unseen = [name for name in names if name not in {column.name for column in known}]
+    if missing or unseen:
+        said = f"it has no {some(missing, 5)}" if missing else ""
+        said += (" and " if said and unseen else "") + (
+            f"it has {some(unseen, 5)}, which the view did not have" if unseen else ""
+        )
+        raise ValueError(f"{label}: {said}. Pass the columns that the view was folded with.")
+
+
+def expand(
+    X: Array,
+    names: Sequence[str],
+    codes: Mapping[str, Codes],
+    columns: Sequence[Column],
+) -> tuple[Array, dict[str, int]]:
+    """Return the features of rows whose cells were coded, and how many cells are of no known level.
+
+    Parameters
+    ----------
+    X : ndarray or memmap of shape (n_rows, n_columns)
+        The cells, as numbers.
+    names : sequence of str
+        The columns of X.
+    codes : dict of str to Codes
+        What the numbers stand for.
+    columns : sequence of Column
+        What the columns are.
+
+    Returns
+    -------
+    features : ndarray or memmap of shape (n_rows, n_features)
+        A row of NaN for each row without any value. Of rows in a file it is in a file.
+    unknown : dict of str to int
+        For each category, how many cells have a level that it does not have.
+    """
+    kept = [column for column in columns if column.kind != "out"]
+    at = [list(names).index(column.name) for column in kept]
+    unknown: dict[str, int] = {}
+
+    def blocks() -> Iterator[Array]:
+        for _, block in Rows(X).blocks():
+            parts = [
+                _features(block[:, j], column, codes.get(column.name), unknown)
+                for j, column in zip(at, kept, strict=True)
+            ]
+            made = np.column_stack(parts)
+            made[np.isnan(block[:, at]).all(axis=1)] = np.nan
+            yield made
+
+    if not isinstance(X, np.memmap):
+        return np.vstack(list(blocks())), unknown
+    spool = Spool()
+    for made in blocks():
+        spool.append(made, made.dtype)
+    return spool.matrix(), unknown
+
+
+def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[str, int]) -> Array:
+    if column.kind == "number":
+        return cells[:, None]
+    if column.kind == "date":
+        days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
+        made = {DAYS: cells - column.first, MONTH: month_of(days), WEEKDAY: weekday_of(days)}
+        found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
+        found[np.isnan(cells)] = np.nan
+        return found
+    assert codes is not None
+    place = {level: j for j, level in enumerate(column.levels)}
+    # The last but one is for other levels, the last for missing cells.
+    other, missing = len(place), len(place) + 1
+    of_code = np.array([*(place.get(level, other) for level in codes.levels), other, missing])
+    code = np.where(np.isnan(cells), len(codes.levels) + 1, cells).astype(int)
+    code[code < 0] = len(codes.levels)
+    at = of_code[code]
+    n_other = int(np.count_nonzero(at == other))
+    if n_other:
+        unknown[column.name] = unknown.get(column.name, 0) + n_other
+    return np.asarray(at[:, None] == np.arange(len(place)), np.float64)
+
+
+def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
+    """Say how many cells hold a level that is not known."""
+    if unknown:
+        shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
+        warnings.warn(
+            f"{label}: cells with a level that is not known: {shown}. They are zero in all "
+            "features of their column.",
+            stacklevel=4,
+        )

@@ -1,0 +1,64 @@
+"""How a view is to be read: the keywords that `as_view`, `fit` and `partial_fit` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from viewfold.io._asked import Asked
+from viewfold.view._cells import EmptyRows
+
+Names: TypeAlias = Sequence[str] | str
+Categories: TypeAlias = Names | Mapping[str, Sequence[str] | None]
+
+
+class Reading(TypedDict, total=False):
+    """How a view is to be read; see `as_view`."""
+
+    empty_rows: EmptyRows
+    columns: Names | Mapping[str, Names] | None
+    drop: Names | Mapping[str, Names]
+    categories: Categories | Mapping[str, Categories]
+    empty_markers: Iterable[str | float] | None
+    strict: bool
+    layer: str | None
+    use_rep: str | None
+
+
+OF_ONE_VIEW = ("columns", "drop", "categories")
+
+
+def parted(**reading: Unpack[Reading]) -> tuple[EmptyRows, Asked]:
+    """Return what rows of zeros are, and what is said about columns."""
+    said: dict[str, Any] = dict(reading)
+    empty_rows: EmptyRows = said.pop("empty_rows", "absent")
+    return empty_rows, Asked.of(**said)
+
+
+def of_view(reading: Reading, name: str, names: Sequence[str]) -> Reading:
+    """Return what is said about one of several views."""
+    said: dict[str, Any] = dict(reading)
+    for option in OF_ONE_VIEW:
+        given = said.pop(option, None)
+        if given is None or (not isinstance(given, Mapping) and not len(given)):
+            continue
+        if not isinstance(given, Mapping) or not set(given) <= set(names):
+            raise ValueError(
+                f"{option}= is said of columns of one view, but there are several. Pass "
+                f"{{view: …}} with names out of {list(names)}, or one view at a time (--view)."
+            )
+        if name in given:
+            said[option] = given[name]
+    result: Reading = said  # type: ignore[assignment]
+    return result
+
+
+def of_whole(reading: Reading) -> Reading:
+    """Return what can be said of a file before it is known which views it holds."""
+    said = {
+        option: given
+        for option, given in reading.items()
+        if not (option in ("columns", "drop") and isinstance(given, Mapping))
+    }
+    result: Reading = said  # type: ignore[assignment]
+    return result

@@ -1,0 +1,273 @@
+"""Categories, booleans and dates of a table become features, the same from whatever holds it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from test_cli import Run, run  # noqa: F401
+
+import viewfold
+from viewfold import FCMVC, ViewFold, as_view
+from viewfold.engine import block_bytes
+
+N = 48
+FEATURES = (
+    "iron",
+    "ward=ER",
+    "ward=ICU",
+    "ward=Üst",
+    "smoker",
+    "admitted.days",
+    "admitted.month",
+    "admitted.weekday",
+)
+IGNORE = pytest.mark.filterwarnings("ignore:.*columns that are no features")
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    """Patients: a number, a category with gaps, a flag, a date, and free text."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "iron": rng.normal(size=N).round(3),
+            "ward": np.r_[["ICU", "ER", "Üst", None], rng.choice(["ICU", "ER", "Üst"], N - 4)],
+            "smoker": rng.choice([True, False], N),
+            "admitted": pd.date_range("2024-01-20", periods=N).strftime("%Y-%m-%d"),
+            "note": [f"patient {i} says {seed}" for i in range(N)],
+            "id": [f"p{i}" for i in range(N)],
+        }
+    )
+
+
+def expected(frame: pd.DataFrame) -> np.ndarray:
+    when = pd.to_datetime(frame["admitted"])
+    wards = [frame["ward"] == ward for ward in ("ER", "ICU", "Üst")]
+    days = (when - when.min()).dt.days
+    parts = [frame["iron"], *wards, frame["smoker"], days, when.dt.month, when.dt.weekday + 1]
+    return np.column_stack(parts).astype(float)
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    when = pd.to_datetime(frame["admitted"])
+    return frame.astype({"ward": "category"}).assign(admitted=when)
+
+
+HOLDERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "pandas": lambda frame, _: frame,
+    "pandas, typed": lambda frame, _: typed(frame),
+    "pandas, nullable": lambda frame, _: frame.convert_dtypes(),
+    "polars": lambda frame, _: pl.from_pandas(frame),
+    "polars, typed": lambda frame, _: pl.from_pandas(frame).with_columns(
+        pl.col("admitted").str.to_date(), pl.col("ward").cast(pl.Categorical)
+    ),
+    "Arrow": lambda frame, _: pa.Table.from_pandas(frame),
+    "batches": lambda frame, _: iter([frame[:5], typed(frame[5:])]),
+    "csv": lambda frame, path: _written(frame.to_csv, path / "labs.csv", index=False),
+    "tsv": lambda frame, path: _written(frame.to_csv, path / "labs.tsv", sep="\t", index=False),
+    "parquet": lambda frame, path: _written(frame.to_parquet, path / "labs.parquet", index=False),
+    "parquet, typed": lambda frame, path: _written(
+        typed(frame).to_parquet, path / "labs.pq", index=False, row_group_size=7
+    ),
+    "feather": lambda frame, path: _written(frame.to_feather, path / "labs.feather"),
+    "json lines": lambda frame, path: _written(
+        frame.to_json, path / "labs.jsonl", orient="records", lines=True
+    ),
+    "folder": lambda frame, path: _parts(frame, path),
+}
+
+
+def _written(write: Callable[..., None], path: Path, **how: Any) -> Path:
+    write(path, **how)
+    return path
+
+
+def _parts(frame: pd.DataFrame, folder: Path) -> Path:
+    for i in range(0, N, 16):
+        frame[i : i + 16].to_csv(folder / f"part{i}.csv", index=False)
+    return folder
+
+
+@IGNORE
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_whatever_holds_a_table_its_features_are_the_same(holder: str, tmp_path: Path) -> None:
+    with block_bytes(8 * 6 * 5):
+        view = as_view(HOLDERS[holder](table(), tmp_path), ids="id")
+    assert view.features == FEATURES
+    assert np.allclose(view.rows.X, expected(table()))
+    assert view.ids.tolist() == table()["id"].tolist()
+
+
+@IGNORE
+def test_row_order_and_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    turned = table().iloc[::-1]
+    monkeypatch.setattr("viewfold.io._tables.BATCH_BYTES", 0)
+    monkeypatch.setattr("viewfold.io._delimited._BLOCK", 200)
+    monkeypatch.setattr("viewfold.io._columnar._SECTION_BYTES", 300)
+    for name in ("csv", "parquet", "json lines"):
+        view = as_view(HOLDERS[name](turned, tmp_path), ids="id")
+        assert view.features == FEATURES
+        assert np.allclose(view.rows.X, expected(table())[::-1])
+
+
+@pytest.mark.parametrize("holder", ["pandas", "csv", "parquet", "json lines"])
+def test_free_text_is_left_out_with_a_note_or_refused(holder: str, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"'note' \(texts that are all different\).*left out"):
+        as_view(HOLDERS[holder](table(), tmp_path), ids="id")
+    with pytest.raises(ValueError, match=r"'note'.*--drop"):
+        as_view(HOLDERS[holder](table(), tmp_path), ids="id", strict=True)
+    view = as_view(HOLDERS[holder](table(), tmp_path), ids="id", strict=True, drop=["note"])
+    assert view.features == FEATURES
+
+
+@pytest.mark.parametrize("holder", ["pandas", "csv", "parquet", "json lines"])
+def test_columns_are_chosen_by_name(holder: str, tmp_path: Path) -> None:
+    def held() -> Any:
+        return HOLDERS[holder](table().assign(bed=np.arange(N) % 3 + 7), tmp_path)
+
+    view = as_view(held(), ids="id", columns=["ward", "iron"])
+    assert view.features == FEATURES[:4]
+    view = as_view(
+        held(), ids="id", columns=["bed", "ward"], categories={"bed": None, "ward": ["ICU"]}
+    )
+    assert set(view.features) == {"bed=7", "bed=8", "bed=9", "ward=ICU"}
+    with pytest.raises(ValueError, match=r"no column 'wards', which columns= \(--columns\) names"):
+        as_view(held(), ids="id", columns=["wards"])
+
+
+def test_levels_that_are_not_given_are_counted() -> None:
+    frame = table().drop(columns="note")
+    with pytest.warns(UserWarning, match=f"{(frame.ward != 'ICU').sum() - 1} of 'ward'"):
+        view = as_view(frame, ids="id", categories={"ward": ["ICU"]})
+    assert np.array_equal(view.rows.X[:, 1], frame["ward"] == "ICU")
+
+
+def test_what_could_be_the_ids_is_never_left_out_silently(tmp_path: Path) -> None:
+    for held in (table(), HOLDERS["csv"](table(), tmp_path)):
+        with pytest.raises(ValueError, match=r"'note' looks like ids.*--id note"):
+            as_view(held)
+    repeated = table()[["iron", "id"]].assign(id="p1")
+    with pytest.raises(ValueError, match=r"'id' looks like ids \(its name\)"):
+        as_view(repeated)
+
+
+@pytest.mark.parametrize("column", [["1.5", "NA", "2", "?"] * 3, ["True", "-", "false", "."] * 3])
+def test_texts_that_are_numbers_are_numbers_and_markers_missing_cells(column: list[str]) -> None:
+    frame = pd.DataFrame({"x": column, "y": ["a", "b", "c"] * 4})
+    with pytest.raises(ValueError, match=r"contains NaN in row 1 .*column 'x'"):
+        as_view(frame, ids=False)
+
+
+def test_markers_of_missing_cells_can_be_set(tmp_path: Path) -> None:
+    path = tmp_path / "labs.csv"
+    path.write_text("x,y,ward\n1,2,ER\n3,n/a,ICU\n4,5,ER\n-,-,\n.,?, \nnone,NA,N/A\n")
+    with pytest.raises(ValueError, match=r"contains NaN in row 1 .*column 'y'"):
+        as_view(path, ids=False)
+    path.write_text("x,y,ward\n1,2,ER\n3,3,ICU\n4,5,ER\n-,-,\n.,?, \nnone,NA,N/A\n")
+    assert as_view(path, ids=False).ids.tolist() == [0, 1, 2]
+    path.write_text("x,ward\n1,ER\n3,none\n4,ER\n5,none\n,*\n")
+    view = as_view(path, ids=False, empty_markers=["*"])
+    assert view.features == ("x", "ward=ER", "ward=none")
+    assert view.ids.tolist() == [0, 1, 2, 3]
+    path.write_text("x,y\n1,2\n*,3\n")
+    with pytest.raises(ValueError, match=r"'\*' is not a number.*--empty-markers"):
+        as_view(path, ids=False)
+
+
+def test_a_column_does_not_change_its_kind_half_way(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=9).strftime("%Y-%m-%d").tolist()
+    frame = pd.DataFrame({"x": range(12), "when": [*days, "soon", "soon", "later"]})
+    with pytest.raises(ValueError, match=r"column 'when': 'soon' is not a date.*categories"):
+        as_view(iter([frame[:9], frame[9:]]), ids=False)
+    with pytest.raises(ValueError, match="column 'x' holds numbers in the first batch"):
+        as_view(iter([frame[["x"]], frame[["x"]].astype(str)]), ids=False)
+
+
+def models(frame: pd.DataFrame) -> Iterator[Any]:
+    for kind in (ViewFold, FCMVC):
+        yield kind(3, random_state=0).partial_fit(frame, ids="id", view="labs")
+
+
+@IGNORE
+def test_rows_that_come_later_get_the_same_features(tmp_path: Path) -> None:
+    new = table(1).assign(id=[f"q{i}" for i in range(N)])
+    for model in models(table()):
+        model.save(tmp_path / "s.vf")
+        loaded = viewfold.load(tmp_path / "s.vf")
+        assert loaded.views_[0].columns == model.views_[0].columns
+        assert loaded.views_[0].features == FEATURES
+        first = model.predict_frame(new, ids="id")
+        for holder in ("pandas", "polars, typed", "csv", "parquet, typed", "json lines"):
+            with np.errstate(all="raise"):
+                again = loaded.predict_frame(HOLDERS[holder](new, tmp_path), ids="id")
+            assert first.equals(again)
+        one = new[["note", "ward", "admitted", "smoker", "iron", "id"]].iloc[[3]]  # any order
+        assert np.allclose(loaded.predict_frame(one, ids="id").iloc[0], first.iloc[3])
+        assert loaded.extend(new.drop(columns="note"), ids="id").ids_.size == 2 * N
+        assert loaded.predict(HOLDERS["csv"](new.drop(columns="id"), tmp_path)).size == N
+
+
+@IGNORE
+def test_unknown_levels_are_zero_and_counted_and_other_columns_refused() -> None:
+    new = table(1).assign(ward=["Lab", *table(1)["ward"][1:]])
+    for model in models(table()):
+        with pytest.warns(UserWarning, match="'labs': cells with a level.*1 of 'ward'"):
+            found = model.predict_frame(new, ids="id")
+        assert found.iloc[0].equals(
+            model.predict_frame(new.assign(ward=[None, *new["ward"][1:]]), ids="id").iloc[0]
+        )
+        with pytest.raises(ValueError, match="it has no 'ward'"):
+            model.predict(new.drop(columns=["ward", "id"]))
+        with pytest.raises(ValueError, match="it has 'wards', which the view did not have"):
+            model.predict(new.assign(wards=1).drop(columns="id"))
+
+
+@IGNORE
+def test_without_encoders_levels_are_not_kept_apart() -> None:
+    model = ViewFold(3, random_state=0, keep_encoders=False)
+    model.partial_fit(table(), ids="id", view="labs")
+    assert model.views_[0].columns is None
+
+
+def test_commands_choose_columns_and_tell_what_is_left_out(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    table().to_csv(tmp_path / "labs.csv", index=False)
+    code, _, told = run("add s.vf labs.csv --id id -k 3")
+    assert code == 0
+    assert "48 samples × 8 features" in told
+    assert "'note' (texts that are all different)" in told
+    code, out, _ = run("predict s.vf labs.csv --id id")
+    assert code == 0
+    assert len(out.splitlines()) == N + 1
+    _, _, told = run("add t.vf labs.csv --id id -k 3 --drop note,iron --columns ward,iron,note")
+    assert "47 samples × 3 features" in told  # one has no ward
+    code, _, told = run("add u.vf labs.csv --id id -k 3 --strict")
+    assert code != 0
+    assert "--drop" in told
+    _, _, told = run("add v.vf labs.csv --id id -k 3 --columns iron,smoker --categories smoker")
+    assert "48 samples × 3 features" in told
+
+
+@pytest.mark.parametrize("value", [-999, 9999, -99])
+def test_a_value_that_may_mark_missing_cells_is_suggested_and_not_guessed(value: int) -> None:
+    X = np.random.default_rng(0).normal(10, 3, size=(N, 4))
+    X[::9, 2] = value
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.warns(UserWarning, match=rf"{value} stands in several cells.*of 'c'\. Does"):
+        view = as_view(frame)
+    assert np.array_equal(view.rows.X, X)
+
+
+@pytest.mark.filterwarnings("error")
+def test_values_that_are_only_large_are_not_suspected() -> None:
+    rng = np.random.default_rng(0)
+    as_view(rng.integers(-999, 1000, size=(5000, 3)).astype(float))
+    as_view(np.r_[rng.normal(size=(N, 3)), [[999.0, 0, -99]]])
+    as_view(rng.uniform(size=(N, 3)))
