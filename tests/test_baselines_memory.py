@@ -135,7 +135,15 @@ def test_memory_told_is_memory_taken(model: Any) -> None:
     assert 0.5 * told <= taken <= 1.1 * told
 
 
-@pytest.mark.parametrize("model", [PVC(3, max_iter=2), MIC(3, n_init=2, max_iter=2, n_steps=3)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PVC(3, max_iter=2),
+        MIC(3, n_init=2, max_iter=2, n_steps=3),
+        NEMO(3, n_neighbors=10, random_state=0),
+    ],
+    ids=named,
+)
 def test_nothing_of_size_n_times_n(model: Any) -> None:
     n = 3000
     views, _, _ = incomplete(n, (6, 5), 0.3)

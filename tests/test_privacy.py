@@ -21,7 +21,7 @@ from privacy import best_guess, by_subtraction, held, knowing, membership, off_s
 from privacy import to_landmarks as distance
 from viewfold import FCMVC, ViewFold
 from viewfold.clustering import settle
-from viewfold.core.state import FEWEST
+from viewfold.constants import FEWEST
 from viewfold.datasets import load_digits_views
 from viewfold.engine import LocalEngine, block_bytes
 from viewfold.methods import balanced

@@ -1,6 +1,7 @@
 """Categories, booleans and dates of a table become features, the same from whatever holds it."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view
+from viewfold.core.columns import StoredColumns
 from viewfold.engine import block_bytes
+from viewfold.store._check import problems
+from viewfold.store.models import state_of
 
 N = 48
 FEATURES = (
@@ -253,6 +257,35 @@ def test_commands_choose_columns_and_tell_what_is_left_out(
     assert "--drop" in told
     _, _, told = run("add v.vf labs.csv --id id -k 3 --columns iron,smoker --categories smoker")
     assert "48 samples × 3 features" in told
+
+
+@IGNORE
+def test_columns_of_a_file_that_do_not_give_the_features_are_damage() -> None:
+    model = next(models(table()))
+    assert not list(problems(state_of(model)))
+    record = model.views_[0]
+    for wrong in (record.columns[1:], (*record.columns, record.columns[0])):
+        state = replace(state_of(model), views=(replace(record, columns=wrong),))
+        assert "the columns of view 'labs' do not give its features" in problems(state)
+    stored = StoredColumns.of(record.columns)
+    for name in ("kinds", "widths", "first", "lengths", "letters"):
+        with pytest.raises((ValueError, IndexError)):
+            replace(stored, **{name: getattr(stored, name)[:-1]}).columns()
+
+
+def test_a_whole_number_is_one_level_with_a_point_or_without(tmp_path: Path) -> None:
+    numbers = {"bed": [7.0, 8.0, np.nan, 7.0], "x": [1.0, 2, 3, 4]}
+    frame = pd.DataFrame(numbers)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    pl.DataFrame({"bed": [7, 8, None, 7], "x": [1.0, 2, 3, 4]}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    for held in (frame, tmp_path / "a.csv", tmp_path / "a.parquet"):
+        view = as_view(held, ids=False, categories="bed")
+        assert view.features == ("bed=7", "bed=8", "x")
+        assert view.rows.X[:, :2].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+    with pytest.raises(ValueError, match="two features are called 'bed=7'"):
+        as_view(frame.assign(**{"bed=7": 1}), ids=False, categories="bed")
 
 
 @pytest.mark.parametrize("value", [-999, 9999, -99])

@@ -151,7 +151,7 @@ def _signs(vectors: Array) -> Array:
     return np.asarray(np.sign(peak))
 
 
-def shrink_eigenvalues(values: Array, n: int) -> Array:
+def shrink_eigenvalues(values: Array, n: float) -> Array:
     """Shrink the eigenvalues of a scatter matrix toward their mean (OAS).
 
     λ → (1 − ρ) λ + ρ mean(λ), where ρ is that of oracle approximating shrinkage: the fewer rows n

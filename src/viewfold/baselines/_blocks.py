@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator, lobpcg
+from scipy.sparse.linalg import LinearOperator, aslinearoperator, lobpcg
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
 
@@ -89,11 +89,19 @@ def _graph(weight: Array, which: NDArray[np.intp]) -> sparse.csr_array:
 
 
 def laplacian(W: Matrix, *, normalised: bool = True) -> Matrix:
-    """Return I − D^(-1/2) W D^(-1/2), or D − W, of a symmetric graph; isolated rows stay zero."""
-    degree = np.asarray(W.sum(axis=1)).ravel()
+    """Return I − D^(-1/2) W D^(-1/2), or D − W, of a symmetric graph; isolated rows stay zero.
+
+    The normalised one of a graph that is a LinearOperator is one, too.
+    """
+    degree = W @ np.ones(W.shape[0])
     if not normalised:
         return sparse.diags_array(degree) - W if sparse.issparse(W) else np.diag(degree) - W
     factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    if isinstance(W, LinearOperator):
+        one, scale = (
+            aslinearoperator(sparse.diags_array(d)) for d in (np.ones_like(factor), factor)
+        )
+        return one - scale @ W @ scale
     if sparse.issparse(W):
         scale = sparse.diags_array(factor)
         return sparse.csr_array(sparse.eye_array(W.shape[0]) - scale @ W @ scale)
@@ -111,7 +119,7 @@ def smallest_eigenvectors(
 
     Parameters
     ----------
-    L : ndarray or sparse array of shape (n, n)
+    L : ndarray, sparse array or LinearOperator of shape (n, n)
         The matrix.
     k : int
         How many.
@@ -121,15 +129,16 @@ def smallest_eigenvectors(
         The vectors of a similar matrix.
     """
     n = L.shape[0]
-    direct = n < 1000 or k > n // 5 or (guess is None and not sparse.issparse(L))
-    if direct:
-        full = L.toarray() if sparse.issparse(L) else L
+    operator = isinstance(L, LinearOperator)
+    products = sparse.issparse(L) or operator or guess is not None
+    if n < 1000 or k > n // 5 or not products:
+        full = L @ np.eye(n) if operator else L.toarray() if sparse.issparse(L) else L
         values, vectors = linalg.eigh(full, subset_by_index=(0, min(k, n) - 1))
     else:
         start = rng.standard_normal((n, k + min(k, 5)))
         if guess is not None:
             start[:, : guess.shape[1]] = guess
-        diagonal = L.diagonal()
+        diagonal = np.ones(n) if operator else L.diagonal()
         diagonal = np.maximum(diagonal, 1e-3 * np.abs(diagonal).mean())
         shape = LinearOperator((n, n), matvec=lambda x: x.ravel() / diagonal, dtype=float)
         values, vectors = lobpcg(L, start, M=shape, largest=False, tol=1e-6, maxiter=500)

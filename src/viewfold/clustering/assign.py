@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from viewfold._types import Array
+from viewfold.clustering.groups import group_of
 from viewfold.core.state import Clusters
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import unit_rows
@@ -22,7 +22,8 @@ def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
         score = block @ toward
         score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
         if n_groups > 1:
-            score = score.reshape(-1, n_groups, n_clusters)[_group(clusters, block)]
+            score = score.reshape(-1, n_groups, n_clusters)
+            score = score[np.arange(len(block)), group_of(clusters, block)]
         return np.asarray(score.argmax(axis=1))
 
     return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
@@ -46,7 +47,8 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
         # A row per centre: the minimum over few long rows is quick, over many short ones not.
         squares = length - (rows @ toward).T + ((rows @ clusters.projection) ** 2).sum(axis=1)
         if n_groups > 1:
-            squares = squares.T.reshape(-1, n_groups, n_clusters)[_group(clusters, rows)].T
+            squares = squares.T.reshape(-1, n_groups, n_clusters)
+            squares = squares[np.arange(len(rows)), group_of(clusters, rows)].T
         nearest = squares.argmin(axis=0), np.arange(len(rows))
         first = np.maximum(squares[nearest], 0)
         squares[nearest] = np.inf
@@ -55,10 +57,3 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
         return np.asarray(1 - np.sqrt(ratio))
 
     return engine.map(judge, engine.leading(embedding, len(clusters.projection)))
-
-
-def _group(clusters: Clusters, block: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return an index of each row's group: the one whose directions hold most of its energy."""
-    directions = clusters.centers.any(axis=1)
-    energy = (block @ clusters.projection) ** 2 @ directions.T
-    return np.arange(len(block)), energy.argmax(axis=1)

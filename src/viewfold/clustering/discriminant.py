@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from viewfold import constants
 from viewfold._types import Array
-from viewfold.clustering.kmeans import Means, lloyd, means
-from viewfold.linalg import membership, shrink_eigenvalues
+from viewfold.clustering.kmeans import Means, lloyd, means, sums
+from viewfold.linalg import shrink_eigenvalues
 
 
-def in_discriminants(rows: Array, found: Means, rounds: int = 3) -> tuple[Array, Means]:
+def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, Means]:
     """Alternate between discriminant directions of clusters and k-means in these directions."""
     n_clusters, columns = found.centers.shape
     projection = np.eye(columns)
-    for _ in range(rounds):
-        scatter = rows.T @ rows, *_sums(rows, found.labels, n_clusters)
-        directions = discriminant(*scatter, len(rows), rows.dtype)
+    heavy = rows * np.sqrt(weights)[:, None]
+    products, n = heavy.T @ heavy, effective(weights.sum(), (weights**2).sum())
+    for _ in range(constants.ROUNDS):
+        scatter = products, *sums(rows, found.labels, n_clusters, weights)
+        directions = discriminant(*scatter, n, rows.dtype)
         if directions is None:
             break
-        projection, center = directions, means(rows, found.labels, n_clusters)
-        before, found = found, lloyd(rows @ projection, center @ projection)
+        projection, center = directions, means(rows, found.labels, n_clusters, weights)
+        before, found = found, lloyd(rows @ projection, center @ projection, weights)
         if np.array_equal(found.labels, before.labels):
             break
     return projection, found
 
 
-def _sums(rows: Array, labels: NDArray[np.intp], n_clusters: int) -> tuple[Array, Array]:
-    size = np.bincount(labels, minlength=n_clusters)
-    return membership(labels, n_clusters, rows.dtype) @ rows, size
+def effective(total: float, squares: float) -> float:
+    """Return how many rows of equal weight say as much as rows with these sums of weights."""
+    return float(total**2 / squares) if squares > 0 else 0.0
 
 
 def discriminant(
-    products: Array, total: Array, size: Array, n: int, dtype: np.dtype[np.floating]
+    products: Array, total: Array, size: Array, n: float, dtype: np.dtype[np.floating]
 ) -> Array | None:
     """Return the discriminant directions; None if a cluster is empty, or all are single points.
 
@@ -47,8 +49,8 @@ def discriminant(
         The sum of the rows of each cluster.
     size : ndarray of shape (n_clusters,)
         How many they are.
-    n : int
-        How many rows there are.
+    n : float
+        How many rows there are, in effect (see `effective`).
     dtype : dtype
         The precision of the rows.
     """
@@ -60,6 +62,6 @@ def discriminant(
     if np.trace(within) < len(within) * np.finfo(dtype).eps:
         return None
     values, V = np.linalg.eigh(within)
-    whiten = V / np.sqrt(shrink_eigenvalues(values, n - n_clusters))
+    whiten = V / np.sqrt(shrink_eigenvalues(values, max(n - n_clusters, 0)))
     apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
     return np.asarray(whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T)

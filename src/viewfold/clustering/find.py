@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from viewfold._types import Array
 from viewfold.clustering.assign import assign
-from viewfold.clustering.discriminant import discriminant, in_discriminants
-from viewfold.clustering.groups import block_centers, group_directions, paired
-from viewfold.clustering.kmeans import lloyd
-from viewfold.clustering.starts import from_random, from_trees
+from viewfold.clustering.discriminant import discriminant, effective, in_discriminants
+from viewfold.clustering.groups import paired, settled, warn_unconnected
+from viewfold.clustering.kmeans import lloyd, sums
+from viewfold.clustering.starts import at_random, best_of, from_trees
 from viewfold.core.state import Clusters
 from viewfold.engine import Engine, RowSet
-from viewfold.linalg import gram, membership, unit_rows
+from viewfold.linalg import gram, unit_rows
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,31 @@ class Reading:
 
     Attributes
     ----------
-    columns : int or None
-        How many leading columns k-means uses; all of them if not given.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
+    weighted : bool
+        Whether a row counts by its length, or every row the same.
     discriminants : bool
-        Whether k-means goes on in the discriminant directions of its clusters, in all columns.
+        Whether k-means goes on in the discriminant directions of its clusters.
     n_init : int
         How many starts; the result with the least inertia is taken.
+    unconnected : {"pair", "separate"} or None
+        Whether clusters of groups of samples that no view connects are paired by size, if sizes
+        tell; None if the method makes nothing of groups.
     """
 
-    columns: int | None = None
     start: Literal["random", "ward"] = "random"
+    weighted: bool = False
     discriminants: bool = False
     n_init: int = 10
+    unconnected: Literal["pair", "separate"] | None = None
+
+    def weights(self, rows: Array) -> Array:
+        """Return how much each row counts."""
+        if not self.weighted:
+            return np.ones(len(rows))
+        length = np.linalg.norm(rows, axis=1).astype(np.float64)
+        return np.asarray(np.maximum(length, 1e-3 * length.mean()))
 
 
 def sample_size(n_clusters: int) -> int:
@@ -71,15 +82,14 @@ def cluster(
         How many clusters.
     sample : ndarray of int
         Numbers of the rows that k-means uses (see `sample_size`), drawn and ordered by id, so that
-        the result does not depend on the order of rows. Starts are compared on the first quarter of
-        a full sample, and the best one goes on with all of it.
+        the result does not depend on the order of rows. Starts are compared on the first sixteenth
+        of a full sample, and the best one goes on with all of it.
     groups : RowSet of int, optional
         The group of each row (0, 1, …), if there are groups that no view connects; rows of
-        different groups are orthogonal. Each group is clustered by itself if its clusters can be
-        paired with those of the others by size (see `groups.pairing_stability`).
+        different groups are orthogonal. See `Reading.unconnected`.
     previous : RowSet of int, optional
-        Labels before this fold, −1 for new samples. They are one more start where that may help,
-        and the new clusters are numbered like them. There may have been more clusters, or fewer.
+        Labels before this fold, −1 for new samples: the new clusters are numbered like them. There
+        may have been more clusters, or fewer.
     reading : Reading, optional
         How clusters are found.
     seed : int, default=0
@@ -103,7 +113,7 @@ def cluster(
     array([1, 1, 0, 0])
     """
     how = n_clusters, reading or Reading(), seed
-    clusters = _in_sample(engine, sample, embedding, groups, previous, *how)
+    clusters = _in_sample(engine, sample, embedding, groups, *how)
     labels = assign(engine, clusters, embedding)
     return (labels, clusters) if previous is None else _numbered(engine, labels, clusters, previous)
 
@@ -113,7 +123,6 @@ def _in_sample(
     sample: NDArray[np.intp],
     embedding: RowSet,
     groups: RowSet | None,
-    previous: RowSet | None,
     n_clusters: int,
     reading: Reading,
     seed: int,
@@ -125,11 +134,12 @@ def _in_sample(
 
     find = partial(_find, n_clusters=n_clusters, reading=reading, seed=seed)
     rows, clusters = sampled(embedding), None
-    if groups is not None:
+    if groups is None or reading.unconnected is None:
+        return find(rows)[1]
+    if reading.unconnected == "pair":
         clusters = paired(find, rows, sampled(groups), n_clusters, seed)
-    if clusters is None:
-        _, clusters = find(rows, None if previous is None else sampled(previous))
-    return clusters
+    warn_unconnected(engine, groups, reading.unconnected, clusters is not None)
+    return clusters or find(rows)[1]
 
 
 def _numbered(
@@ -149,7 +159,7 @@ def settle(
     n_clusters: int,
     *,
     groups: RowSet | None = None,
-    discriminants: bool = False,
+    reading: Reading | None = None,
 ) -> Clusters:
     """Return the centres of given clusters, computed from their rows; an empty one is far from all.
 
@@ -163,50 +173,27 @@ def settle(
     >>> assign(LocalEngine(), clusters, rows)
     array([2, 2, 0, 0])
     """
+    reading = reading or Reading()
     if groups is not None:
-        return _settle_groups(engine, embedding, labels, n_clusters, groups, discriminants)
+        one = partial(settle, engine, n_clusters=n_clusters, reading=reading)
+        return settled(engine, one, embedding, labels, groups)
 
-    def sums(block: Array, own: Array) -> tuple[Array, ...]:
-        rows = unit_rows(block).astype(np.float64)
-        size = np.bincount(own, minlength=n_clusters)
-        return gram(rows), membership(own, n_clusters) @ rows, size
+    def products(block: Array, own: Array) -> tuple[Array | float, ...]:
+        rows, weights = unit_rows(block).astype(np.float64), reading.weights(block)
+        total, size = sums(rows, own, n_clusters, weights)
+        return gram(rows * np.sqrt(weights)[:, None]), total, size, (weights**2).sum()
 
-    products, total, size = engine.reduce(sums, embedding, labels)
-    used, n = np.flatnonzero(size), int(size.sum())
+    scatter, total, size, squares = engine.reduce(products, embedding, labels)
+    used = np.flatnonzero(size)
     center, directions = total[used] / size[used, None], None
-    if discriminants and 1 < used.size < n:
-        directions = discriminant(products, total[used], size[used], n, np.dtype(np.float64))
-    projection = np.eye(len(products)) if directions is None else directions
+    n = effective(size.sum(), squares)
+    if reading.discriminants and 1 < used.size < n:
+        directions = discriminant(scatter, total[used], size[used], n, np.dtype(np.float64))
+    projection = np.eye(len(scatter)) if directions is None else directions
     center = center @ projection
     centers = np.full((n_clusters, center.shape[1]), 1e3 * (1 + np.abs(center).max()))
     centers[used] = center
     return Clusters(projection, np.stack([centers]))
-
-
-def _settle_groups(
-    engine: Engine,
-    embedding: RowSet,
-    labels: RowSet,
-    n_clusters: int,
-    groups: RowSet,
-    discriminants: bool,
-) -> Clusters:
-    """Return the same with centres of each group, in directions of its own."""
-    last = engine.reduce(lambda group: group.max(initial=-1), groups, combine=max)
-    found, projections = [], []
-    for group in range(int(last) + 1):
-        mine = engine.map(lambda block, group=group: block == group, groups)
-        rows = engine.keep(embedding, mine)
-        if not rows.shape[0]:
-            continue
-        basis = group_directions(engine.reduce(gram, rows), n_clusters)
-        rows = engine.map(lambda block, basis=basis: block @ basis, rows)
-        one = settle(
-            engine, rows, engine.keep(labels, mine), n_clusters, discriminants=discriminants
-        )
-        found.append(one.centers[0])
-        projections.append(basis @ one.projection)
-    return Clusters(np.hstack(projections), block_centers(found))
 
 
 def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> NDArray[np.intp]:
@@ -235,25 +222,20 @@ def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> 
 
 
 def _find(
-    embedding: Array,
-    known: NDArray[np.intp] | None = None,
-    *,
-    n_clusters: int,
-    reading: Reading,
-    seed: int,
+    embedding: Array, *, n_clusters: int, reading: Reading, seed: int
 ) -> tuple[NDArray[np.intp], Clusters]:
-    """Cluster some rows; `known` are the labels they had before."""
-    rows = unit_rows(embedding[:, : reading.columns])
-    few = sample_size(n_clusters) // 4
+    """Cluster some rows."""
+    rows, weights = unit_rows(embedding), reading.weights(embedding)
+    few = sample_size(n_clusters) // 16
+    some, theirs = rows[:few], weights[:few]
     if reading.start == "ward":
-        rows = rows.astype(np.float32)
-        before = None if known is None else known[:few]
-        best = from_trees(rows[:few], embedding[:few], before, n_clusters, reading.n_init)
-        if len(rows) > few:
-            best = lloyd(rows, best.centers)
+        starts = from_trees(some, embedding[:few], n_clusters, reading.n_init, theirs)
     else:
-        best = from_random(rows, few, known, n_clusters, reading.n_init, seed)
+        starts = at_random(some, n_clusters, reading.n_init, seed)
+    best = best_of(some, starts, theirs)
+    if len(rows) > few:
+        best = lloyd(rows, best.centers, weights)
     projection = np.eye(rows.shape[1])
     if reading.discriminants and 1 < n_clusters < len(rows):
-        projection, best = in_discriminants(unit_rows(embedding), best)
+        projection, best = in_discriminants(rows, best, weights)
     return best.labels, Clusters(projection, np.stack([best.centers]))

@@ -7,14 +7,17 @@ by size, unless sizes are too similar.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from viewfold import constants
 from viewfold._types import Array
 from viewfold.core.state import Clusters
+from viewfold.engine import Engine, RowSet
 
 
 def pairing_stability(sizes: NDArray[np.intp], seed: int = 0) -> float:
@@ -58,26 +61,62 @@ def paired(
     members = [embedding[groups == group] for group in range(groups.max() + 1)]
     if min(map(len, members)) < n_clusters:
         return None
-    bases = [group_directions(rows.T @ rows, n_clusters) for rows in members]
-    found = [find(rows @ basis) for rows, basis in zip(members, bases, strict=True)]
+    found = [find(rows) for rows in members]
     sizes = np.array([np.bincount(labels, minlength=n_clusters) for labels, _ in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
-    if pairing_stability(np.take_along_axis(sizes, order, axis=1), seed) < 0.5:
+    if pairing_stability(np.take_along_axis(sizes, order, axis=1), seed) < constants.PAIRED:
         return None
     by_size = [one.centers[0, which] for (_, one), which in zip(found, order, strict=True)]
-    projections = [
-        basis[:, : len(one.projection)] @ one.projection
-        for (_, one), basis in zip(found, bases, strict=True)
-    ]
-    return Clusters(np.hstack(projections), block_centers(by_size))
+    return Clusters(np.hstack([one.projection for _, one in found]), _blocks(by_size))
 
 
-def group_directions(products: Array, n_clusters: int) -> Array:
-    """Return the n_clusters leading eigenvectors of RᵀR, which are enough to cluster a group."""
-    return np.asarray(np.linalg.eigh(products)[1][:, : -n_clusters - 1 : -1])
+def settled(
+    engine: Engine,
+    settle: Callable[[RowSet, RowSet], Clusters],
+    embedding: RowSet,
+    labels: RowSet,
+    groups: RowSet,
+) -> Clusters:
+    """Return the centres of given clusters for each group, in directions of its own."""
+    last = engine.reduce(lambda group: group.max(initial=-1), groups, combine=max)
+    found = []
+    for group in range(int(last) + 1):
+        mine = engine.map(lambda block, group=group: block == group, groups)
+        rows = engine.keep(embedding, mine)
+        if rows.shape[0]:
+            found.append(settle(rows, engine.keep(labels, mine)))
+    projection = np.hstack([one.projection for one in found])
+    return Clusters(projection, _blocks([one.centers[0] for one in found]))
 
 
-def block_centers(centers: list[Array]) -> Array:
+def group_of(clusters: Clusters, block: Array) -> NDArray[np.intp]:
+    """Return the group of each row: the one whose directions hold most of its energy."""
+    directions = clusters.centers.any(axis=1)
+    return np.asarray(((block @ clusters.projection) ** 2 @ directions.T).argmax(axis=1))
+
+
+def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: bool) -> None:
+    """Say that nothing connects the groups, what was done about it, and what would connect them."""
+    last = int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
+    sizes = engine.reduce(lambda group: np.bincount(group, minlength=last + 1), groups)
+    if was_paired:
+        done = (
+            "Each was clustered by itself and the clusters were paired by size, which is right if "
+            "samples are in a group by chance; unconnected='separate' does not pair."
+        )
+    elif asked == "pair":
+        done = "Sizes do not tell which clusters belong together, so none were paired."
+    else:
+        done = "Clusters of different groups were not paired."
+    warnings.warn(
+        f"The samples are in {sizes.size} groups ({', '.join(map(str, sizes))} samples) that share "
+        f"fewer than {constants.FEWEST} samples: nothing connects them. {done} A view with at "
+        f"least {constants.FEWEST} samples of each would connect them.",
+        stacklevel=2,
+    )
+
+
+def _blocks(centers: list[Array]) -> Array:
     """Return the centres of all groups; those of one are zero in the directions of the others."""
     n_groups, n_clusters = len(centers), len(centers[0])
     return np.asarray(linalg.block_diag(*centers).reshape(n_groups, n_clusters, -1))

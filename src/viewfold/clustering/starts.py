@@ -1,79 +1,65 @@
-"""Where k-means starts: at random, from trees that Ward's method grows, from earlier clusters."""
+"""Where k-means starts: from trees that Ward's method grows, or at random; the best one counts."""
 
 from __future__ import annotations
 
-from itertools import cycle
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, ward
-from sklearn.cluster import KMeans
+from scipy.spatial.distance import squareform
+from sklearn.cluster import kmeans_plusplus
 
+from viewfold import constants
 from viewfold._types import Array
 from viewfold.clustering.kmeans import Means, inertia, lloyd, means
-from viewfold.engine import all_on_one_thread, blas_on_one_thread
 from viewfold.linalg import unit_rows
 
-TREE = 300
-"""A tree is grown on so many rows, or 20 for each cluster."""
+
+def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Means:
+    """Run k-means from each start, and return the result with the least inertia.
+
+    Only the three that are ahead after two steps are run to the end.
+    """
+
+    def left(found: Means) -> float:
+        return inertia(rows, found.labels, len(found.centers), weights)
+
+    begun = [lloyd(rows, start, weights, steps=2) for start in starts]
+    ahead = sorted(begun, key=left)[:3]
+    return min((lloyd(rows, one.centers, weights) for one in ahead), key=left)
 
 
-def from_random(
-    rows: Array,
-    few: int,
-    known: NDArray[np.intp] | None,
-    n_clusters: int,
-    n_init: int,
-    seed: int,
-) -> Means:
-    """Start k-means at random on a few rows, and from an earlier clustering if there is one."""
-    # One thread is faster until the work per thread outweighs waking it up.
-    with all_on_one_thread() if rows.size < 2**20 else blas_on_one_thread():
-        best = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(rows[:few])
-        if len(rows) > few:
-            best = KMeans(n_clusters, init=best.cluster_centers_, n_init=1).fit(rows)
-        if known is not None:
-            start = _means_before(rows, known, n_clusters)
-            if start is not None:
-                warm = KMeans(n_clusters, init=start, n_init=1).fit(rows)
-                best = min(warm, best, key=lambda model: model.inertia_)
-    return Means(best.labels_, best.cluster_centers_)
+def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[Array]:
+    """Give centres by k-means++."""
+    random = np.random.RandomState(seed)
+    for _ in range(n_init):
+        yield kmeans_plusplus(rows, n_clusters, random_state=random)[0]
 
 
 def from_trees(
-    rows: Array,
-    embedding: Array,
-    known: NDArray[np.intp] | None,
-    n_clusters: int,
-    n_init: int,
-) -> Means:
-    """Start k-means on some rows from the trees that Ward's method grows.
+    rows: Array, embedding: Array, n_clusters: int, n_init: int, weights: Array | None
+) -> Iterator[Array]:
+    """Give the means of the branches of trees that Ward's method grows.
 
-    Each tree uses other rows (a few hundred), if there are more, and another number of leading
-    columns. If trees see less than half of the rows, the earlier clustering is one more start. The
-    result with the least inertia in all columns is taken: these change less from fold to fold than
-    the leading ones.
+    Each tree uses other rows (a few hundred), if there are more, and fewer of the columns.
     """
-    most = min(len(rows), max(TREE, 20 * n_clusters))
-    everything = unit_rows(embedding)
-    found = []
-    if known is not None and 2 * most <= len(rows):
-        warm = _means_before(rows, known, n_clusters)
-        found = [] if warm is None else [lloyd(rows, warm)]
-    for i, share in zip(range(n_init), cycle((1, 2 / 3, 1 / 3, 5 / 6, 1 / 2)), strict=False):
+    most = min(len(rows), max(constants.TREE, 20 * n_clusters))
+    for i in range(n_init):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
-        columns = max(2, int(share * embedding.shape[1]))
-        tree = fcluster(ward(unit_rows(embedding[part, :columns])), n_clusters, "maxclust") - 1
-        start = means(rows[part], tree, n_clusters)
+        columns = max(2, embedding.shape[1] * (n_init - i) // n_init)
+        tree = fcluster(grown(embedding[part, :columns]), n_clusters, "maxclust") - 1
+        start = means(rows[part], tree, n_clusters, None if weights is None else weights[part])
         # A tree has fewer branches than asked for if fewer rows are distinct.
-        found.append(lloyd(rows, np.where(np.isnan(start), rows[:1], start)))
-    return min(found, key=lambda one: inertia(everything, one.labels, n_clusters))
+        yield np.where(np.isnan(start), rows[:1], start)
 
 
-def _means_before(rows: Array, known: NDArray[np.intp], n_clusters: int) -> Array | None:
-    """Return the centres of an earlier clustering, None if it had not as many clusters."""
-    before = known >= 0
-    if known.max(initial=-1) >= n_clusters:
-        return None
-    centers = means(rows[before], known[before], n_clusters)
-    return centers if np.isfinite(centers).all() else None
+def grown(rows: Array) -> Array:
+    """Grow a tree on rows scaled to unit length, by Ward's method; see SciPy's ``linkage``."""
+    unit = unit_rows(rows.astype(np.float64))
+    squares = np.einsum("ij,ij->i", unit, unit) / 2
+    # Distances from products of rows: many times as fast as pair by pair.
+    near = unit @ unit.T
+    near -= squares
+    near -= squares[:, None]
+    apart = squareform(near, checks=False)
+    return ward(np.sqrt(np.maximum(-2 * apart, 0)))

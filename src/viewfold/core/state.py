@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
 from viewfold.engine import Engine, RowSet
+from viewfold.linalg import gram
 from viewfold.view._column import Column
-
-FEWEST = 10
-"""What is kept of a view are aggregates of at least so many samples."""
 
 
 class Encoder(Protocol):
@@ -209,18 +208,13 @@ def unconnected_groups(
 ) -> RowSet | None:
     """Return the group of each sample, None if there is one group only.
 
-    Two views are connected if they share a sample. A group holds the samples of the views that are
-    connected, directly or through others.
+    Views are connected if they share ten samples, or through others. A group holds the samples of
+    the views that are connected; a sample in several belongs to that of its first view.
     """
-    if all(record.n_shared for record in views[1:]):
+    if all(record.n_shared >= constants.FEWEST for record in views[1:]):
         return None
-
-    def together(block: Array) -> Array:
-        # A sample connects all its views to its first one.
-        first = block.argmax(axis=1)
-        return np.array([np.bincount(first[here], minlength=len(views)) for here in block.T])
-
-    n_groups, of_view = connected_components(engine.reduce(together, seen) > 0, directed=False)
+    shared = engine.reduce(gram, seen) >= constants.FEWEST
+    n_groups, of_view = connected_components(shared, directed=False)
     if n_groups == 1:
         return None
     return engine.map(lambda block: of_view[block.argmax(axis=1)].astype(np.intp), seen)

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from viewfold._types import Array
+from viewfold.constants import FEWEST
 from viewfold.core.admission import check_fits, check_kind_of_ids
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
 from viewfold.core.state import (
-    FEWEST,
     State,
     ViewRecord,
     followed,

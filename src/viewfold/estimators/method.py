@@ -29,15 +29,12 @@ class Recipe:
         How many clusters.
     reading : Reading
         How clusters are read from the consensus.
-    pair_groups : bool
-        Whether groups of samples that no view connects are clustered by themselves.
     """
 
     combiner: Callable[[Engine, State, View, Alignment, int], Combined]
     make_basis: Callable[[Engine, RowSet], Array]
     n_clusters: int
     reading: Reading
-    pair_groups: bool = False
 
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
@@ -75,7 +72,7 @@ class Recipe:
             self.n_clusters,
             sample=sample,
             previous=previous,
-            groups=groups if self.pair_groups else None,
+            groups=groups,
             reading=self.reading,
             seed=seed,
         )
@@ -90,12 +87,11 @@ class Recipe:
         before: Clusters,
     ) -> Clusters:
         """Return where clusters are, made of their samples alone."""
-        apart = self.pair_groups and len(before.centers) > 1
         return settle(
             engine,
             embedding,
             labels,
             before.n_clusters,
-            discriminants=self.reading.discriminants,
-            groups=groups if apart else None,
+            reading=self.reading,
+            groups=groups if len(before.centers) > 1 else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 from viewfold._compat import Interval, StrOptions
 from viewfold._types import Seed
@@ -19,7 +19,7 @@ from viewfold.view import View
 
 
 class ViewFold(FoldingEstimator):
-    """Continual clustering of incomplete views in which every view weighs the same.
+    """Continual clustering of incomplete views, weighed by what they explain of each other.
 
     Views are folded one by one into a consensus; samples may be missing from any of them, and a
     view is not needed after it was folded. Nothing needs tuning.
@@ -35,13 +35,18 @@ class ViewFold(FoldingEstimator):
         Other packages may bring others; see docs/extending.md.
     n_components : int, default=None
         The most columns that the consensus may have, however many views were folded; three for
-        each cluster if not given.
-    scale : {"auto", "zscore", "l2", "tfidf", None}, default="auto"
+        each cluster if not given, and at least 15.
+    scale : {"auto", "zscore", "center", "l2", "tfidf", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
-        unit length, other sparse non-negative weights unit length, everything else a z-score.
-    n_init : int, default=3
-        Starts of k-means, from trees that Ward's method grows; the best one counts. With few
-        samples, more than five bring nothing.
+        unit length, other sparse non-negative weights unit length, principal-component scores
+        (uncorrelated columns of falling variance) are centred, everything else gets a z-score.
+    unconnected : {"pair", "separate"}, default="pair"
+        What to do with groups of samples that no view connects (views that share fewer than ten
+        samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples
+        are in a group by chance. There is a warning either way.
+    n_init : int, default=10
+        Starts of k-means, from trees that Ward's method grows; the one with the least inertia
+        counts.
     random_state : int, RandomState or None, default=None
         Seed of all draws: landmarks, rows that stand for a large view, rows that k-means sees. With
         an int, the same views give the same answer; see scikit-learn's glossary.
@@ -82,7 +87,8 @@ class ViewFold(FoldingEstimator):
         **FoldingEstimator._parameter_constraints,
         "encoder": [str],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [StrOptions({"auto", "zscore", "l2", "tfidf"}), None],
+        "scale": [StrOptions({"auto", "zscore", "center", "l2", "tfidf"}), None],
+        "unconnected": [StrOptions({"pair", "separate"})],
     }
 
     def __init__(
@@ -92,7 +98,8 @@ class ViewFold(FoldingEstimator):
         encoder: str = "auto",
         n_components: int | None = None,
         scale: encoders.ScaleRule = "auto",
-        n_init: int = 3,
+        unconnected: Literal["pair", "separate"] = "pair",
+        n_init: int = 10,
         random_state: Seed = None,
         keep_encoders: bool = True,
     ) -> None:
@@ -100,6 +107,7 @@ class ViewFold(FoldingEstimator):
         self.encoder = encoder
         self.n_components = n_components
         self.scale = scale
+        self.unconnected = unconnected
         self.n_init = n_init
         self.random_state = random_state
         self.keep_encoders = keep_encoders
@@ -113,15 +121,14 @@ class ViewFold(FoldingEstimator):
             )
 
     def _method(self) -> Method:
-        most = self.n_components or 3 * self.n_clusters
         reading = Reading(
-            # The other half serves to complete rows of samples that lack a view.
-            columns=max(2, (most + 1) // 2),
             start="ward",
+            weighted=True,
             discriminants=True,
             n_init=self.n_init,
+            unconnected=self.unconnected,
         )
-        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, pair_groups=True)
+        return Recipe(self._combine, balanced.basis, self.n_clusters, reading)
 
     def _combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
@@ -131,7 +138,7 @@ class ViewFold(FoldingEstimator):
             state,
             view,
             alignment,
-            n_components=self.n_components or 3 * self.n_clusters,
+            n_components=self.n_components or balanced.rank(self.n_clusters),
             learn=ENCODERS["mix" if self.encoder == "auto" else self.encoder],
             scale=self.scale,
             seed=seed,

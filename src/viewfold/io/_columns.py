@@ -6,6 +6,7 @@ finds the levels of a file of any size.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,6 +25,7 @@ LONGEST_LEVEL = 200
 """A longer text is no level of anything."""
 
 _FLAGS = {"true": 1.0, "false": 0.0}
+_POINT = re.compile(r"^(-?\d+)\.0+$")
 _DAY = 86_400_000_000  # microseconds
 
 
@@ -134,9 +136,10 @@ class Codes:
     def _numbers_of(self, texts: Any) -> Array:
         """Return the number of each level; new ones get the next."""
         coded = texts.dictionary_encode()
-        found: list[str] = coded.dictionary.to_pylist()
+        # A whole number is one level, whether a program wrote it with a point or without.
+        found = [_POINT.sub(r"\1", level) for level in coded.dictionary.to_pylist()]
         held = len(texts) - texts.null_count
-        self.repeats |= len(found) < held or any(level in self.levels for level in found)
+        self.repeats |= len(set(found)) < held or any(level in self.levels for level in found)
         for level in found:
             if len(self.levels) >= MOST_LEVELS or len(level) > LONGEST_LEVEL:
                 self.too_many = True

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._types import Array, Matrix
-from viewfold.core.state import FEWEST
+from viewfold.constants import FEWEST
 
 
 def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:

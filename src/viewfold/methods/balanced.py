@@ -1,32 +1,27 @@
 """Balanced folding: viewfold's own method.
 
-Each view becomes a few features F of energy ‖F‖² = n (see `encoders`), so that all views weigh the
-same. B is the consensus so far. If a sample lacks the view, its features are predicted from B; if
-it is new, its row of B is predicted from its features, by ridge regression on the shared samples.
-The new consensus holds the scores of [B, F] on its principal directions.
+Each view becomes a few features F of energy ‖F‖² = n (see `encoders`). B is the consensus so far.
+If a sample lacks the view, its features are predicted from B; if it is new, its row of B is
+predicted from its features, by ridge regression on the shared samples. Both are weighed by what
+they explain of each other. The new consensus holds the scores of [B, F] on its principal
+directions.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
+from viewfold import constants
 from viewfold._types import Array
 from viewfold.core.method import Combined
-from viewfold.core.state import FEWEST, Encoder, State, unconnected_groups
+from viewfold.core.state import Encoder, State, unconnected_groups
 from viewfold.engine import Alignment, Engine, RowSet
-from viewfold.linalg import Regression, eigenbasis, gram, ridge, top_eigenvectors
+from viewfold.linalg import eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.methods import encoders
 from viewfold.view._view import View
-
-AGREES = 0.02
-"""A view agrees with a consensus that explains this share of its variance."""
-
-UNRELIABLE = 0.1
-"""The factor for views and directions that are not reliable."""
 
 
 def combine(
@@ -40,13 +35,13 @@ def combine(
     scale: encoders.ScaleRule = "auto",
     seed: int = 0,
 ) -> Combined:
-    """Combine a view with the consensus, giving it the weight of every other view.
+    """Combine a view with the consensus.
 
     Parameters
     ----------
-        engine, state, view, alignment
+    engine, state, view, alignment
         See `viewfold.core.method.Method.combine`.
-        n_components : int
+    n_components : int
         The most columns that the consensus may have.
     learn : Learner
         How the view is described.
@@ -64,14 +59,12 @@ def combine(
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
         return Combined(rows, encode.then(Q), None)
-    if alignment.n_shared == 0:
-        warnings.warn(
-            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so "
-            "far. Nothing connects the two groups, so both keep their own structure: a "
-            "cluster that spans them does so because of its size, not because of its features.",
-            stacklevel=2,
-        )
     return _refactor(engine, state, F, encode, alignment, n_components)
+
+
+def rank(n_clusters: int) -> int:
+    """Return how many columns a consensus for so many clusters has."""
+    return max(constants.PER_CLUSTER * n_clusters, constants.LEAST_RANK)
 
 
 def basis(engine: Engine, B: RowSet) -> Array:
@@ -97,22 +90,17 @@ def _refactor(
     B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
     F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
 
-    BB, BF, FF = sums.centred()
-    agreement = ridge(BB, BF, FF, sums.n).share if sums.n > 1 else None
-    reliable = Reliability.after([record.agreement for record in state.views[1:]], agreement)
-    of_B, of_F = np.eye(q), np.eye(f)
-    if not reliable.view:
-        of_F *= UNRELIABLE
-    if not reliable.consensus:
-        of_B = damp_unexplained(ridge(FF, BF.T, BB, sums.n), BB)
+    trust = [trust_in(record.agreement) for record in state.views[1:]]
+    weights = weigh(sums, confirmed=max(trust, default=0.0), n_views=len(state.views))
+    of_B, of_F = weights.of_B, weights.of_F * np.eye(f)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(of_B, of_F)
     of_old = np.hstack([of_B, B_to_F @ of_F])
     of_new = np.hstack([F_to_B @ of_B, of_F])
-    weights = weights_of_groups(engine, state, alignment, F)
-    if weights is not None:
-        sums = Overlap.of(engine, B, F, alignment, weights)
+    of_groups = weights_of_groups(engine, state, alignment, F)
+    if of_groups is not None:
+        sums = Overlap.of(engine, B, F, alignment, of_groups)
     both = (
         of_both.T @ np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]]) @ of_both
         + of_old.T @ sums.old @ of_old
@@ -121,9 +109,7 @@ def _refactor(
     _, Q = top_eigenvectors(both, n_components)
     of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
     embedding = _scores(B, F, alignment, (of_both[:q], of_both[q:], of_old, of_new))
-    if sums.n < FEWEST:  # encoders may not keep what so few samples explain
-        of_old, of_new = Q[:q], of_F @ Q[q:]
-    return Combined(embedding, encode.then(of_new), of_old, agreement=agreement)
+    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
 
 
 def _scores(
@@ -173,7 +159,7 @@ class Overlap:
     old, new : ndarray
         BᵀB over the samples that the view lacks, FᵀF over those that are new.
     n : int
-        How many samples are shared.
+        How many samples are shared; 0 if they are too few to connect anything.
     """
 
     BB: Array
@@ -215,7 +201,8 @@ class Overlap:
             old = engine.reduce(gram, absent)
         else:
             old = engine.reduce(weighted, absent, weights.absent)
-        return cls(BB, BF, FF, total_B, total_F, old, new, alignment.n_shared)
+        n = alignment.n_shared if alignment.n_shared >= constants.FEWEST else 0
+        return cls(BB, BF, FF, total_B, total_F, old, new, n)
 
     def centred(self) -> tuple[Array, Array, Array]:
         """Return BB, BF and FF of centred rows: a common mean is no agreement."""
@@ -228,32 +215,68 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Reliability:
-    """Which of a view and the consensus is reliable, given the agreements of the views so far.
-
-    A view of noise agrees with nothing. Until two views agree, it is not known which of them are
-    noise, and all count as reliable. When two agree for the first time, and there were others
-    before, the directions of the consensus that the newer view does not explain are unreliable.
-    From then on, views that do not agree are unreliable.
+class Trust:
+    """What the consensus and a view are multiplied with, and what they have in common.
 
     Attributes
     ----------
-    view, consensus : bool
-        Whether all of it is reliable.
+    of_B : ndarray of shape (q, q)
+        The matrix for the consensus.
+    of_F : float
+        The factor for the features of the view.
+    agreement : float or None
+        The share of the view that the consensus explains; None if nothing connects them.
     """
 
-    view: bool
-    consensus: bool
+    of_B: Array
+    of_F: float
+    agreement: float | None
 
-    @classmethod
-    def after(cls, earlier: list[float | None], agreement: float | None) -> Reliability:
-        """Decide from the agreement of a view, and those of the earlier views but the first."""
-        confirmed = any(value is not None and value >= AGREES for value in earlier)
-        agrees = agreement is not None and agreement >= AGREES
-        return cls(
-            view=not confirmed or agreement is None or agrees,
-            consensus=not agrees or confirmed or not earlier,
-        )
+
+def trust_in(agreement: float | None) -> float:
+    """Return how far an agreement makes sure that two sides speak of the same, from 0 to 1."""
+    return 0.0 if agreement is None else agreement / (agreement + constants.HALF_TRUST)
+
+
+def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
+    """Weigh consensus and view by what they explain of each other, on the shared samples.
+
+    Parameters
+    ----------
+    sums : Overlap
+        Products of the shared samples.
+    confirmed : float
+        The highest trust in a view before. Until two views agree, it is not known which of them are
+        noise, and all count; from then on, a view counts as far as it agrees.
+    n_views : int
+        How many views the consensus holds.
+
+    Returns
+    -------
+    Trust
+        A view that explains more of the consensus than it is explained by it is the richer one and
+        gets more weight. When two views agree for the first time, what neither of them knows is
+        taken from the consensus: it is the noise of others before.
+    """
+    q = len(sums.BB)
+    if not sums.n:
+        return Trust(np.eye(q), 1.0, None)
+    BB, BF, FF = sums.centred()
+    _, V = top_eigenvectors(FF, q)  # no more columns than the consensus has
+    BF, FF = BF @ V, V.T @ FF @ V
+    agreement, back = ridge(BB, BF, FF, sums.n).share, ridge(FF, BF.T, BB, sums.n)
+    trust = trust_in(agreement)
+    richer = (back.share + constants.FLOOR) / (agreement + constants.FLOOR)
+    of_F = (1 - confirmed * (1 - trust)) * np.sqrt(richer)
+    of_B = np.eye(q)
+    if n_views > 1:
+        known = back.explained / (back.explained + constants.HALF_TRUST)
+        factor = 1 - trust * (1 - confirmed) * (1 - known)
+        # About directions without energy in the shared samples, the view says nothing.
+        energy = np.einsum("ij,ij->j", back.basis, BB @ back.basis)
+        factor[energy <= 1e-9 * energy.max()] = 1
+        of_B = (back.basis * factor) @ back.basis.T
+    return Trust(of_B, float(of_F), agreement)
 
 
 def weights_of_groups(
@@ -265,7 +288,7 @@ def weights_of_groups(
     many samples or many views would take all of them.
     """
     before = unconnected_groups(engine, state.seen, state.views)
-    if before is None and alignment.n_shared:
+    if before is None and alignment.n_shared >= constants.FEWEST:
         return None
     if before is None:
         before = engine.map(lambda added: np.zeros(len(added), np.intp), state.added)
@@ -275,7 +298,7 @@ def weights_of_groups(
         lambda group: np.bincount(group[group >= 0], minlength=last + 1),
         alignment.partners(before, -1),
     )
-    number = np.where(counts > 0, 0, 1 + np.arange(last + 1))
+    number = np.where(counts >= constants.FEWEST, 0, 1 + np.arange(last + 1))
     if not number.any():
         return None
 
@@ -300,16 +323,3 @@ def weights_of_groups(
 
 def _squared_lengths(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float64)
-
-
-def damp_unexplained(explanation: Regression, products: Array) -> Array:
-    """Return the matrix that damps the directions of B that a regression on F does not explain.
-
-    Directions in which the shared samples have no energy (`products` is their BᵀB) stay as they
-    are: they belong to samples about which the view says nothing.
-    """
-    basis = explanation.basis
-    energy = np.einsum("ij,ij->j", basis, products @ basis)
-    factor = np.clip(explanation.explained / AGREES, UNRELIABLE, 1)
-    factor[energy <= 1e-9 * energy.max()] = 1
-    return np.asarray((basis * factor) @ basis.T)

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._types import Array, Matrix
+from viewfold.constants import FEWEST
 from viewfold.core.parts import part
-from viewfold.core.state import FEWEST
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import column_sums, dense, is_sparse
 from viewfold.view._view import View
 
-Standardise = Literal["zscore"] | None
+Standardise = Literal["zscore", "center"] | None
 
 # Axes of arrays in files: features d, columns of the embedding r, directions q.
 
@@ -277,7 +277,7 @@ def survey(
         these are before features are standardised, and from what is beside them.
     *beside : RowSet
         Other rows of the same samples.
-    scale : {"zscore", None}
+    scale : {"zscore", "center", None}
         How features are standardised.
     text : Text, optional
         How blocks are scaled before.
@@ -285,7 +285,7 @@ def survey(
         Whether XᵀX is wanted.
     """
     n, d = rows.shape
-    shift = choose_shift(engine, rows) if scale == "zscore" else None
+    shift = choose_shift(engine, rows) if scale else None
     start = Scaling(shift, np.zeros(d), np.ones(d), text)
 
     def sums(block: Matrix, *others: Array) -> tuple[Array, ...]:
@@ -297,7 +297,7 @@ def survey(
 
     total, second, cross, total_z, shared, faint = engine.reduce(sums, rows, *beside)
     squares = np.diagonal(second) if full else second
-    scaling = start
+    scaling = replace(start, mean=total / n) if scale == "center" else start
     if scale == "zscore":
         scaling = zscore(rows, shift, total, squares)
         scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))

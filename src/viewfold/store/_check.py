@@ -162,11 +162,15 @@ def problems(state: State) -> Iterator[str]:
 
 
 def _of_encoders(state: State) -> Iterator[str]:
+    from viewfold.view._column import features_of
+
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in _of_part(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
+        if record.columns is not None and features_of(record.columns) != record.features:
+            yield f"the columns of view {record.name!r} do not give its features"
         if linear_map is None:
             continue
         if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from viewfold._types import Kind
@@ -44,3 +45,8 @@ class Column:
             return (self.name,)
         sign = "=" if self.kind == "category" else "."
         return tuple(f"{self.name}{sign}{level}" for level in self.levels)
+
+
+def features_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Return the names of the features that columns give, in order."""
+    return tuple(name for column in columns for name in column.features)

@@ -18,7 +18,7 @@ from viewfold.ids import is_called_id
 from viewfold.io._asked import Asked
 from viewfold.io._source import some
 from viewfold.io._spool import Spool
-from viewfold.view._column import Column
+from viewfold.view._column import Column, features_of
 
 if TYPE_CHECKING:
     from viewfold.io._columns import Codes
@@ -151,9 +151,13 @@ def as_features(
         return parts.rows, None, known  # an array: its features are taken to be those of the view
     else:
         check_known(known, [*names, *parts.dropped], label)
+    features = features_of(known)
+    if len(set(features)) < len(features):
+        twice = next(name for name in features if features.count(name) > 1)
+        raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
     X, unknown = expand(parts.rows, names, parts.codes, known)
     tell_unknown(unknown, label)
-    return X, tuple(name for column in known for name in column.features), known
+    return X, features, known
 
 
 def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:

@@ -122,7 +122,7 @@ def columns_of(
         for column, kind in schema.items()
         if not (kind.is_numeric() or kind == nw.Boolean)
         or asked.is_coded(column)
-        or column in codes
+        or str(column) in codes
     ]
     dropped = tuple(name for name in whole if name not in schema)
     if coded:
@@ -138,7 +138,7 @@ def _coded(
     frame: nw.DataFrame[Any], coded: list[str], codes: dict[str, Codes], label: str, later: bool
 ) -> Array:
     """Return numbers for all cells of a table."""
-    new = [column for column in coded if column not in codes]
+    new = [column for column in coded if str(column) not in codes]
     if later and new:
         raise ValueError(
             f"{label}: column {new[0]!r} holds numbers in the first batch, and "

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
+from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.core.sampling import draw
 from viewfold.engine import Engine, Rows
@@ -16,7 +17,7 @@ from viewfold.linalg import column_sums, dense, is_sparse, top_eigenvectors
 from viewfold.methods.scaling import DOCUMENTS, Products, Scaling, Text, idf, survey, tell_faint
 from viewfold.view._view import View
 
-ScaleRule = Literal["auto", "zscore", "l2", "tfidf"] | None
+ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
 
 WIDEST_GRAM = 2048
 """A view with more features gets its principal directions from a sample of rows, not from XᵀX."""
@@ -33,7 +34,8 @@ def principal_directions(
     text = None
     if kind in ("tfidf", "l2"):
         text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
-    look = partial(survey, engine, scale="zscore" if kind == "zscore" else None, text=text)
+    standardise = kind if kind in ("zscore", "center") else None
+    look = partial(survey, engine, scale=standardise, text=text)
     if view.shape[1] <= WIDEST_GRAM:
         scaling, products = look(view.rows, full=True)
         assert products.gram is not None
@@ -44,8 +46,12 @@ def principal_directions(
     return scaling, directions, np.sqrt(values)
 
 
-def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
-    """Return how to scale a view, from some rows: dense, word counts, or other sparse weights.
+def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
+    """Return how to scale a view, from some rows.
+
+    Sparse whole numbers are word counts, other sparse non-negative numbers are weights. Columns
+    that are uncorrelated and of falling variance are principal-component scores, which a z-score
+    would give the same weight as the noise behind them. Everything else is a table of measurements.
 
     Examples
     --------
@@ -55,13 +61,30 @@ def scale_of(sample: Matrix) -> Literal["zscore", "l2", "tfidf"]:
     >>> counts[:, ::25] = [3, 1]
     >>> scale_of(counts), scale_of(counts / 7), scale_of(np.ones((4, 50)))
     ('tfidf', 'l2', 'zscore')
+    >>> rows = np.random.default_rng(0).normal(size=(500, 20))
+    >>> scale_of(rows), scale_of(rows * np.arange(20, 0, -1))
+    ('zscore', 'center')
     """
     values = sample.data if is_sparse(sample) else sample[sample != 0]
     values = values[values != 0]
     size = sample.shape[0] * sample.shape[1]
-    if not values.size or values.size >= 0.1 * size or values.min() < 0:
-        return "zscore"
+    if not values.size or values.size >= constants.SPARSE * size or values.min() < 0:
+        return "center" if are_scores(sample) else "zscore"
     return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
+
+
+def are_scores(sample: Matrix) -> bool:
+    """Tell principal-component scores: ten columns or more, uncorrelated, of falling variance."""
+    n, d = sample.shape
+    if not constants.FEWEST <= d < n or is_sparse(sample):
+        return False
+    rows = sample.astype(np.float64) - sample.mean(axis=0, dtype=np.float64)
+    spread = np.linalg.norm(rows, axis=0)
+    if not spread.all() or np.mean(np.diff(spread) < 0) < constants.FALLING:
+        return False
+    correlation = (rows / spread).T @ (rows / spread)
+    squares = (correlation**2).sum() - d
+    return bool(squares / (d * (d - 1)) < 4 / n)  # by chance, it is 1 / n
 
 
 def _of_wide(

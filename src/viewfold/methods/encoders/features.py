@@ -15,10 +15,12 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy import linalg
 
+from viewfold import constants
 from viewfold._types import Array, Matrix
+from viewfold.constants import FEWEST
 from viewfold.core.parts import part
 from viewfold.core.sampling import draw
-from viewfold.core.state import FEWEST, Encoder
+from viewfold.core.state import Encoder
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import damped
 from viewfold.methods.encoders.directions import ScaleRule, principal_directions
@@ -28,18 +30,8 @@ from viewfold.view._view import View
 
 EncoderKind = Literal["linear", "landmarks", "mix"]
 
-LINEAR_POWER = 0.5
-"""Scores are U S^½ rather than U S: weaker directions count more."""
-
-LANDMARKS = (400, 1000)
-"""There is a landmark for every twenty samples, but at least 400 (or two for each direction that is
-used, if that is more) and otherwise at most 1000."""
-
 RIDGE = 1e-3
 """Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well."""
-
-GRAPH_DIRECTIONS = 100
-"""Distances to landmarks are taken in at least so many directions."""
 
 
 class Learner(Protocol):
@@ -156,15 +148,15 @@ def learn(
         The features of the view's samples, of total energy n_samples.
     """
     n = view.shape[0]
-    width = n_components if kind == "linear" else max(n_components, GRAPH_DIRECTIONS)
+    width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
     scaling, directions, spectrum = principal_directions(engine, view, width, scale, seed)
     if not spectrum.size:
         raise says_nothing(view)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
-    linear = (leading / spectrum[0]) ** LINEAR_POWER / leading
+    linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     if kind == "linear":
         return _by_directions(engine, view, scaling, directions, linear)
-    most = max(LANDMARKS[0], 2 * n_components, min(n // 20, LANDMARKS[1]))
+    most = max(constants.LANDMARKS, 2 * n_components)
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
     project = scaling.projection(directions)
     scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))

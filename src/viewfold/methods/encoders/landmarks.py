@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.clustering.kmeans import nearest, step
 from viewfold.core.parts import part
@@ -14,12 +15,6 @@ from viewfold.engine import Engine, RowSet
 from viewfold.linalg import membership, top_eigenvectors, unit_rows
 from viewfold.methods.aggregates import groups_of_ten, nearest_of
 from viewfold.methods.scaling import Projection
-
-GRAPH_POWER = 2.0
-"""Coordinates among landmarks are U S²: smoothed over the graph twice."""
-
-NEIGHBOURS = 8
-"""A sample is connected with so many landmarks."""
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
@@ -70,7 +65,7 @@ def place(scores: Array, most: int, cosine: bool) -> Array:
 
 def _weights(rows: Array, points: Array) -> Matrix:
     """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
-    q = min(NEIGHBOURS, len(points) - 1)
+    q = min(constants.NEIGHBOURS, len(points) - 1)
     distance = rows @ (-2 * points.T)
     distance += (points * points).sum(axis=1)
     farthest = np.partition(distance, q, axis=1)[:, q]
@@ -151,5 +146,5 @@ def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
     values, vectors = top_eigenvectors(affinity, most)
     keep = values > 1e-9
     spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
-    smooth = (spectrum / spectrum[:1]) ** GRAPH_POWER / spectrum
+    smooth = (spectrum / spectrum[:1]) ** constants.SMOOTH / spectrum
     return np.asarray(factor[:, None] * vectors * smooth)

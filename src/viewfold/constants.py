@@ -1,0 +1,62 @@
+"""The constants of viewfold's own method, in one place.
+
+Each is read when it is used, so that an experiment can move it: ``benchmarks/choose.py`` does, and
+docs/method.md tells what happens then. None of them depends on the data or on a parameter.
+"""
+
+from __future__ import annotations
+
+# -- scale
+
+SPARSE = 0.1
+"""A non-negative view with a smaller share of non-zero cells is text: words, or weights of them."""
+
+FALLING = 0.9
+"""Uncorrelated columns are principal-component scores if variances fall in this share of steps."""
+
+# -- encode
+
+PER_CLUSTER = 3
+"""Columns of the consensus, and of each description of a view, for every cluster."""
+
+LEAST_RANK = 15
+"""The least number of these columns, however few clusters there are."""
+
+SPECTRUM = 0.5
+"""Scores on principal directions are U S^½ rather than U S: weaker directions count more."""
+
+SMOOTH = 2.0
+"""Coordinates among landmarks are U S²: smoothed over the graph twice."""
+
+NEIGHBOURS = 8
+"""A sample is connected with so many landmarks."""
+
+LANDMARKS = 400
+"""How many landmarks there are; more only if more than two hundred columns are asked for."""
+
+GRAPH_DIRECTIONS = 100
+"""Distances to landmarks are taken in so many principal directions."""
+
+# -- complete
+
+FEWEST = 10
+"""Fewer shared samples connect nothing, and what is kept of a view is made of so many or more."""
+
+# -- weigh
+
+HALF_TRUST = 0.01
+"""The agreement (share of variance explained) at which a view is half trusted."""
+
+FLOOR = 0.05
+"""Added to the shares that views explain of each other before these are compared."""
+
+# -- cluster
+
+TREE = 300
+"""A tree of Ward's method is grown on so many rows, or on twenty for each cluster."""
+
+ROUNDS = 3
+"""How often k-means goes on in the discriminant directions of its clusters."""
+
+PAIRED = 0.5
+"""Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""
