@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,14 @@ def write_hugging_face(folder: Path, table: pa.Table, parts: int = 2) -> Path:
     state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "1234"}
     (folder / "state.json").write_text(json.dumps(state))
     return folder
+
+
+UGLY: dict[str, Callable[[Path], Any]] = {
+    "lists.parquet": lambda path: pyarrow.parquet.write_table(
+        with_lists(pa.list_(pa.float64())), path
+    ),
+    "lists.arrow": lambda path: write_stream(path, with_lists(pa.list_(pa.float64(), 3))),
+    "german.csv": lambda path: write_text(path, german(), "utf-16"),
+}
+if find_spec("openpyxl"):
+    UGLY["sheets.xlsx"] = lambda path: write_workbook(path, labs=sheet_of(), scan=sheet_of())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -139,11 +142,29 @@ def _parquet_schema(file: str) -> pa.Schema:
     if min([said.num_rows, *sizes]) < 0:
         raise FileError(f"{file}: says that it has {said.num_rows:,} rows. Is the file whole?")
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
-    for group in groups:
-        # A page is unpacked as a whole, and it may be all that a column has in the group.
-        unpacked = [group.column(j).total_uncompressed_size for j in range(group.num_columns)]
-        Budget(file).hold(max(unpacked, default=0), "a column")
+    # A page is unpacked as a whole, and it may be all that a column has in the group.
+    for size in _largest_columns(file) or [group.total_byte_size for group in groups]:
+        Budget(file).hold(size, "a column")
     return schema
+
+
+def _largest_columns(file: str) -> list[int]:
+    """Return how many bytes the largest column of each row group unpacks to, as the file says.
+
+    DuckDB tells: pyarrow ends the process when it is asked for a column of some damaged files. No
+    answer if DuckDB cannot read the file.
+    """
+    escaped = re.sub(r"([*?[])", r"[\1]", file)
+    ask = "SELECT max(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY row_group_id"
+    try:
+        return [int(size or 0) for (size,) in _duckdb().cursor().execute(ask, [escaped]).fetchall()]
+    except duckdb.Error:
+        return []
+
+
+@cache
+def _duckdb() -> Any:
+    return duckdb.connect()
 
 
 def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
