@@ -36,15 +36,15 @@ def test_unrelated_views_share_the_columns_there_are() -> None:
     )
 
 
-@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+@pytest.mark.filterwarnings("ignore:The samples are in")
 def test_groups_that_nothing_ties_together_share_the_columns_there_are() -> None:
     model = ViewFold(3, random_state=0)
     for i in range(7):
         model.partial_fit(noise(40, 6, i), ids=range(40 * i, 40 * i + 40))
-        assert model.embedding_.shape[1] <= 9
+        assert model.embedding_.shape[1] <= 15
 
 
-@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+@pytest.mark.filterwarnings("ignore:The samples are in")
 def test_a_small_group_keeps_its_say_beside_a_large_one() -> None:
     y = np.arange(640) % 3
     small, large = np.arange(40), np.arange(40, 640)
@@ -64,13 +64,29 @@ def test_groups_are_those_of_the_graph_of_views_and_samples(n_views: int) -> Non
     for _ in range(30):
         seen = rng.random((12, n_views)) < rng.choice([0.1, 0.2, 0.4])
         seen[~seen.any(axis=1), 0] = True
+        seen = np.repeat(seen, 10, axis=0)
         views = tuple(ViewRecord(str(v), 1, 1, 1, 0, 1) for v in range(n_views))
         found = unconnected_groups(LocalEngine(), seen, views)
         connected = seen.astype(int) @ seen.T.astype(int)
         n_groups, of_sample = connected_components(connected, directed=False)
-        got = np.zeros(12, int) if found is None else found
+        got = np.zeros(120, int) if found is None else found
         assert len(np.unique(got)) == n_groups
         assert np.array_equal(got[:, None] == got, of_sample[:, None] == of_sample)
+
+
+def test_views_are_connected_by_ten_samples_and_not_by_nine() -> None:
+    for n_shared, expected in ((9, 2), (10, 1)):
+        seen = np.zeros((50, 2), bool)
+        seen[: 25 + n_shared, 0] = seen[25:, 1] = True
+        views = tuple(ViewRecord(name, 1, 1, 1, n_shared, 1) for name in "ab")
+        found = unconnected_groups(LocalEngine(), seen, views)
+        assert (1 if found is None else len(np.unique(found))) == expected
+    seen[:] = True
+    seen[9:, 1] = False  # a small view of samples that another has is no group
+    assert (
+        unconnected_groups(LocalEngine(), seen, views[:1] + (replace(views[1], n_shared=9),))
+        is None
+    )
 
 
 def test_looking_for_groups_takes_no_memory_of_samples_times_views() -> None:
@@ -173,4 +189,4 @@ def test_maps_are_no_more_than_encoders_need() -> None:
     model.partial_fit(clusters(y, 5, 2))
     kept = [linear_map is not None for linear_map in model._state.maps]
     assert kept == [False, False, False, True]
-    assert Rows(model.embedding_).shape == (60, 9)
+    assert Rows(model.embedding_).shape == (60, 15)

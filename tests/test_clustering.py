@@ -18,16 +18,36 @@ def test_labels_follow_the_majority() -> None:
     assert list(match(LocalEngine(), previous, np.array([2, 2, 0, 0, 0, 1, 1]), 3)) == [1, 2, 0]
 
 
-def test_an_earlier_clustering_is_one_of_the_starts() -> None:
+@pytest.mark.parametrize("start", ["random", "ward"])
+def test_earlier_labels_give_numbers_and_nothing_else(start) -> None:
     rng = np.random.default_rng(0)
-    rows = np.repeat(np.eye(30), 9, axis=0) + 0.1 * rng.normal(size=(270, 30))
-    truth = np.repeat(np.arange(30), 9)
-    for seed in range(5):
-        one_start = {"sample": np.arange(270), "reading": Reading(n_init=1), "seed": seed}
-        labels, _ = cluster(LocalEngine(), rows, 30, **one_start)
-        assert metrics.accuracy(truth, labels) < 1
-        labels, _ = cluster(LocalEngine(), rows, 30, **one_start, previous=truth)
-        assert np.array_equal(labels, truth)
+    truth = rng.permutation(np.repeat(np.arange(6), 40))
+    rows = np.eye(6)[truth] + 0.2 * rng.normal(size=(240, 6))
+    given = {"sample": np.arange(240), "reading": Reading(start=start, n_init=3)}
+    alone, _ = cluster(LocalEngine(), rows, 6, **given)
+    wrong = rng.integers(0, 6, 240)
+    for before in (truth, wrong):
+        labels, _ = cluster(LocalEngine(), rows, 6, **given, previous=before)
+        assert metrics.accuracy(alone, labels) == 1
+    assert metrics.accuracy(alone, cluster(LocalEngine(), rows, 6, **given, previous=truth)[0]) == 1
+    labels, _ = cluster(LocalEngine(), rows, 6, **given, previous=truth)
+    assert (labels == truth).mean() > 0.95
+
+
+def test_long_rows_count_more_than_short_ones_if_asked() -> None:
+    """Ten long rows in three places, and many short ones around a fourth, for three clusters."""
+    rng = np.random.default_rng(0)
+    places = np.vstack([np.repeat(np.eye(3), 10, axis=0), np.tile([0.6, 0.0, 0.8], (90, 1))])
+    places[30:] += 0.2 * rng.normal(size=(90, 3))
+    rows = places * np.repeat([1.0, 0.01], [30, 90])[:, None]
+    truth = np.repeat(np.arange(3), 10)
+    found = {}
+    for weighted in (False, True):
+        reading = Reading(start="ward", weighted=weighted)
+        labels, _ = cluster(LocalEngine(), rows, 3, sample=np.arange(120), reading=reading)
+        found[weighted] = metrics.accuracy(truth, labels[:30])
+    assert found[True] == 1
+    assert found[False] < 1
 
 
 def test_k_means_from_given_centres_is_that_of_scikit_learn() -> None:

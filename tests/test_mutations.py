@@ -1,15 +1,14 @@
 """Choices of the method that a small change would undo without any other test noticing."""
 
 import numpy as np
-import pytest
 from scipy import sparse
+from scipy.cluster.hierarchy import ward
 
 from viewfold import ViewFold
 from viewfold.clustering import Reading, starts
 from viewfold.clustering import cluster as cluster_rows
 from viewfold.engine import LocalEngine
-from viewfold.linalg import Regression
-from viewfold.methods.balanced import damp_unexplained
+from viewfold.methods import balanced
 from viewfold.methods.encoders import landmarks
 from viewfold.metrics import accuracy
 
@@ -59,50 +58,73 @@ def test_samples_are_joined_to_their_eight_nearest_landmarks_the_nearer_the_stro
     assert sparse.issparse(landmarks.graph_of(rows, points, cosine=False))
 
 
-def test_an_earlier_clustering_is_a_start_where_trees_see_a_part_of_the_rows(monkeypatch) -> None:
-    monkeypatch.setattr(starts, "TREE", 20)
-    rng = np.random.default_rng(0)
-    truth = np.concatenate([np.arange(480) % 4, 4 + np.arange(32) % 4])
-    rows = np.eye(8)[truth] + 0.1 * rng.normal(size=(512, 8))
-    # A tree sees 160 rows, and none of the rare clusters.
-    sample = np.concatenate([rng.permutation(480), np.arange(480, 512)])
-    given = {"sample": sample, "n_init": 1}
-    assert accuracy(truth, cluster(rows, 8, **given)) < 0.95
-    assert np.array_equal(cluster(rows, 8, **given, previous=truth), truth)
-    some_new = np.where(np.arange(512) % 7, truth, -1)
-    assert np.array_equal(cluster(rows, 8, **given, previous=some_new), truth)
-
-
-@pytest.mark.parametrize("columns", [3, None])
-def test_all_columns_judge_which_start_is_best(columns) -> None:
-    """Four heaps in the corners of a rectangle: halves lie side by side, or one above the other.
-
-    In the leading columns, the former are better; a fourth column tells that it is the latter.
-    """
-    rng = np.random.default_rng(0)
-    x, y = np.repeat([-1, -1, 1, 1], 30), np.repeat([-1, 1, -1, 1], 30)
-    rows = np.column_stack([0.30 * x, 0.25 * y, np.ones(120), 0.2 * y])
-    rows += 0.01 * rng.normal(size=rows.shape)
-    given = {"sample": rng.permutation(120), "columns": columns, "n_init": 5}
-    assert accuracy(x > 0, cluster(rows[:, :3], 2, **given)) == 1
-    assert accuracy(y > 0, cluster(rows, 2, **given)) == 1
-
-
 def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
     seen = []
 
     def spy(rows):
-        seen.append(rows.shape)
-        return ward(rows)
+        seen.append(rows)
+        return grown(rows)
 
-    ward = starts.ward
-    monkeypatch.setattr(starts, "ward", spy)
+    grown = starts.grown
+    monkeypatch.setattr(starts, "grown", spy)
     rows = np.random.default_rng(0).normal(size=(700, 12))
     cluster(rows, 3, sample=np.arange(700), n_init=5)
-    assert seen == [(300, 12), (300, 8), (300, 4), (300, 10), (300, 6)]
+    assert [part.shape for part in seen] == [(300, columns) for columns in (12, 9, 7, 4, 2)]
+    assert np.array_equal(seen[1], rows[300:600, :9])
 
 
-def test_what_is_not_explained_is_damped_to_a_tenth_and_nothing_else() -> None:
-    found = Regression(np.empty(0), np.eye(4), np.array([0.5, 0.01, 0.0, 0.0]), 0.5)
-    factor = np.diag(damp_unexplained(found, np.diag([4.0, 3.0, 2.0, 0.0])))
-    assert np.allclose(factor, [1, 0.5, 0.1, 1])
+def test_trees_are_those_of_ward() -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 5))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    assert np.allclose(starts.grown(rows), ward(unit))
+
+
+def test_the_start_with_the_least_inertia_counts() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.eye(4), 30, axis=0) + 0.05 * rng.normal(size=(120, 4))
+    good = np.eye(4)
+    bad = rows[:4]  # all of one cluster, which two steps do not mend
+    for order in ([good, bad, bad, bad, bad], [bad, bad, bad, bad, good]):
+        found = starts.best_of(rows, iter(order), None)
+        assert accuracy(np.repeat(np.arange(4), 30), found.labels) == 1
+
+
+def weighed(agree: bool, confirmed: float, n_views: int = 3) -> balanced.Trust:
+    """Weigh a view of 200 samples that knows the first two of three directions of B, or none."""
+    rng = np.random.default_rng(0)
+    B = rng.normal(size=(200, 3))
+    F = (B[:, :2] if agree else 0) + 0.5 * rng.normal(size=(200, 2))
+    nothing = np.zeros((2, 2))
+    sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B[:0], nothing, 200)
+    return balanced.weigh(sums, confirmed, n_views)
+
+
+def test_noise_counts_until_two_views_agree_and_not_after() -> None:
+    assert weighed(agree=False, confirmed=0).of_F > 0.9
+    assert weighed(agree=False, confirmed=0.98).of_F < 0.1
+    assert weighed(agree=True, confirmed=0.98).of_F > 0.9
+
+
+def test_what_the_first_two_views_that_agree_do_not_know_is_damped() -> None:
+    found = np.linalg.eigvalsh(weighed(agree=True, confirmed=0).of_B)
+    assert found[0] < 0.1
+    assert found[1] > 0.9
+    for same in (
+        weighed(agree=True, confirmed=1),  # others agreed before
+        weighed(agree=True, confirmed=0, n_views=1),  # there was no other view before
+        weighed(agree=False, confirmed=0),  # they do not agree
+    ):
+        assert np.allclose(same.of_B, np.eye(3), atol=0.1)
+
+
+def test_the_side_that_explains_more_weighs_more() -> None:
+    """B is a part of F: F explains all of B, and B a third of F."""
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(500, 3))
+    B = F[:, :1]
+    for rich, poor in ((F, B), (B, F)):
+        sums = balanced.Overlap(
+            poor.T @ poor, poor.T @ rich, rich.T @ rich, poor.sum(0), rich.sum(0), F, F, 500
+        )
+        found = balanced.weigh(sums, 1.0, 2)
+        assert (found.of_F > 1.01) == (rich is F)

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 import viewfold
-from viewfold import FCMVC, ViewFold
-from viewfold.clustering import Reading, cluster, match, starts
+from viewfold import FCMVC, ViewFold, constants
+from viewfold.clustering import Reading, cluster, match
 from viewfold.clustering.kmeans import inertia, means
 from viewfold.engine import LocalEngine
 from viewfold.linalg import membership
@@ -42,9 +42,9 @@ def views(count: int, seed: int = 0) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("trees", [20, 300], ids=["warm start", "trees see all"])
+@pytest.mark.parametrize("trees", [20, 300], ids=["trees see few", "trees see all"])
 def test_the_number_of_clusters_may_go_up_and_down(monkeypatch, kind, trees: int) -> None:
-    monkeypatch.setattr(starts, "TREE", trees)
+    monkeypatch.setattr(constants, "TREE", trees)
     steps = [4, 3, 6, 2, 9, 6]
     (first, *later), y = views(len(steps))
     model = kind(steps[0], random_state=0).fit([first])
@@ -141,7 +141,7 @@ def test_labels_that_are_no_clusters_are_refused(labels: list[int]) -> None:
             call()
 
 
-def test_earlier_labels_of_more_clusters_are_no_start_but_do_no_harm() -> None:
+def test_earlier_labels_of_more_clusters_do_no_harm() -> None:
     (X, *_), y = views(1)
     for start in ("random", "ward"):
         reading = Reading(start=start, n_init=1, discriminants=start == "ward")

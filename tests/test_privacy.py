@@ -163,7 +163,7 @@ def test_clusters_depend_on_the_samples_that_are_left_only(data: Data) -> None:
     one = folded(ViewFold(4, random_state=0), data.parts()).forget(gone)
     rows = one.embedding_.copy()
     # Whoever has the rows and labels that are left can make projection and centres himself.
-    again = settle(LocalEngine(), rows, one.labels_, 4, discriminants=True)
+    again = settle(LocalEngine(), rows, one.labels_, 4, reading=one._method().reading)
     assert np.array_equal(again.centers, one._state.clusters.centers)
     assert np.array_equal(again.projection, one._state.clusters.projection)
 

@@ -13,7 +13,6 @@ from viewfold.datasets import load_digits_views
 from viewfold.engine import Rows, local
 from viewfold.linalg import ridge
 from viewfold.methods import encoders
-from viewfold.methods.balanced import AGREES, Reliability
 from viewfold.metrics import accuracy
 
 
@@ -58,23 +57,18 @@ def test_views_of_noise_do_little_harm(first: bool, count: int) -> None:
     model = ViewFold(10, random_state=0).fit(with_noise)
     agreements = [view.agreement for view in model.views_]
     good = slice(count + 1, None) if first else slice(1, 3)
-    assert min(agreements[good]) > AGREES
-    assert max(set(agreements[1:]) - set(agreements[good])) < AGREES
-
-
-def test_a_late_first_agreement_makes_the_consensus_unreliable_and_later_noise_the_view() -> None:
-    assert Reliability.after([], 0.4) == Reliability(view=True, consensus=True)
-    assert Reliability.after([], 0.0) == Reliability(view=True, consensus=True)
-    assert Reliability.after([0.0], 0.4) == Reliability(view=True, consensus=False)
-    assert Reliability.after([0.4], 0.0) == Reliability(view=False, consensus=True)
-    assert Reliability.after([0.4], None) == Reliability(view=True, consensus=True)
+    assert min(agreements[good]) > 0.02
+    assert max(set(agreements[1:]) - set(agreements[good])) < 0.001
 
 
 def test_views_without_a_common_sample_keep_their_own_structure(digits) -> None:
     (a, b, _), _ = digits
     model = ViewFold(10, random_state=0).partial_fit(a[:450], ids=np.arange(450))
     alone = model.embedding_
-    with pytest.warns(UserWarning, match="shares no sample with the 450"):
+    with pytest.warns(
+        UserWarning,
+        match=r"2 groups \(450, 450 samples\) that share fewer than 10.* none were paired",
+    ):
         model.partial_fit(b[450:], ids=np.arange(450, 900))
     Z = model.embedding_
     assert np.abs(Z[:450] @ Z[450:].T).max() < 1e-9
@@ -97,7 +91,7 @@ def two_groups(*sizes: tuple[int, ...]) -> tuple[list[np.ndarray], np.ndarray]:
     return views, y
 
 
-@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+@pytest.mark.filterwarnings("ignore:The samples are in")
 def test_clusters_of_groups_that_nothing_ties_together_are_paired_by_size(tmp_path) -> None:
     views, y = two_groups((100, 50, 25), (200, 115, 55))
     model = ViewFold(3, random_state=0).fit(views)
@@ -116,14 +110,14 @@ def test_clusters_of_groups_that_nothing_ties_together_are_paired_by_size(tmp_pa
     assert again.to_frame().equals(frame)
 
 
-@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+@pytest.mark.filterwarnings("ignore:The samples are in")
 def test_clusters_of_equal_size_are_not_paired() -> None:
     views, _ = two_groups((60, 60, 60), (120, 120, 120))
     labels = ViewFold(3, random_state=0).fit(views).labels_
     assert set(labels[:180]) != set(labels[180:])
 
 
-@pytest.mark.filterwarnings("ignore:View .* shares no sample")
+@pytest.mark.filterwarnings("ignore:The samples are in")
 def test_a_view_that_ties_two_groups_together_is_heard_instead_of_sizes() -> None:
     views, y = two_groups((100, 50, 25), (55, 115, 200))
     model = ViewFold(3, random_state=0).fit(views)

@@ -51,7 +51,7 @@ class Reading:
         if not self.weighted:
             return np.ones(len(rows))
         length = np.linalg.norm(rows, axis=1).astype(np.float64)
-        return np.asarray(np.maximum(length, 1e-3 * length.mean()))
+        return np.asarray(np.maximum(length, 1e-6))  # even a row of zeros is in some cluster
 
 
 def sample_size(n_clusters: int) -> int:

@@ -99,6 +99,7 @@ def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: boo
     """Say that nothing connects the groups, what was done about it, and what would connect them."""
     last = int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
     sizes = engine.reduce(lambda group: np.bincount(group, minlength=last + 1), groups)
+    told = ", ".join(str(int(size)) for size in sizes)
     if was_paired:
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
@@ -109,7 +110,7 @@ def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: boo
     else:
         done = "Clusters of different groups were not paired."
     warnings.warn(
-        f"The samples are in {sizes.size} groups ({', '.join(map(str, sizes))} samples) that share "
+        f"The samples are in {sizes.size} groups ({told} samples) that share "
         f"fewer than {constants.FEWEST} samples: nothing connects them. {done} A view with at "
         f"least {constants.FEWEST} samples of each would connect them.",
         stacklevel=2,

@@ -62,4 +62,4 @@ def grown(rows: Array) -> Array:
     near -= squares
     near -= squares[:, None]
     apart = squareform(near, checks=False)
-    return ward(np.sqrt(np.maximum(-2 * apart, 0)))
+    return np.asarray(ward(np.sqrt(np.maximum(-2 * apart, 0))))

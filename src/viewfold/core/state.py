@@ -213,11 +213,22 @@ def unconnected_groups(
     """
     if all(record.n_shared >= constants.FEWEST for record in views[1:]):
         return None
-    shared = engine.reduce(gram, seen) >= constants.FEWEST
-    n_groups, of_view = connected_components(shared, directed=False)
-    if n_groups == 1:
+
+    def shared(block: Array) -> Array:
+        few = (gram(block[i : i + 500]) for i in range(0, len(block), 500))
+        return sum(few, np.zeros((len(views), len(views))))
+
+    connected = engine.reduce(shared, seen) >= constants.FEWEST
+    n_groups, of_view = connected_components(connected, directed=False)
+
+    def of_sample(block: Array) -> Array:
+        return np.asarray(of_view[block.argmax(axis=1)], np.intp)
+
+    sizes = engine.reduce(lambda b: np.bincount(of_sample(b), minlength=n_groups), seen)
+    if np.count_nonzero(sizes) < 2:
         return None
-    return engine.map(lambda block: of_view[block.argmax(axis=1)].astype(np.intp), seen)
+    number = np.cumsum(sizes > 0) - 1  # a group all of whose samples are in another is none
+    return engine.map(lambda block: number[of_sample(block)], seen)
 
 
 def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:

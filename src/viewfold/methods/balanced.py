@@ -90,8 +90,8 @@ def _refactor(
     B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
     F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
 
-    trust = [trust_in(record.agreement) for record in state.views[1:]]
-    weights = weigh(sums, confirmed=max(trust, default=0.0), n_views=len(state.views))
+    highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
+    weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
     of_B, of_F = weights.of_B, weights.of_F * np.eye(f)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
@@ -233,9 +233,9 @@ class Trust:
     agreement: float | None
 
 
-def trust_in(agreement: float | None) -> float:
+def trust_in(agreement: float) -> float:
     """Return how far an agreement makes sure that two sides speak of the same, from 0 to 1."""
-    return 0.0 if agreement is None else agreement / (agreement + constants.HALF_TRUST)
+    return agreement / (agreement + constants.HALF_TRUST)
 
 
 def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
