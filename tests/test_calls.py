@@ -155,7 +155,7 @@ class Card(Bare):
         Lazy("compute"),
         Lazy("index"),
         Lazy("coords"),
-        pl.LazyFrame(FRAME),
+        Lazy("collect"),
         np.ma.masked_array(A, A > 0),
         pd.Series(range(20)),
         {1, 2},
@@ -174,7 +174,7 @@ def test_what_is_not_understood_is_refused(held: Any) -> None:
 def test_the_way_to_convert_is_told() -> None:
     for held, way in (
         (Lazy("compute"), ".compute()"),
-        (pl.LazyFrame(FRAME), ".collect()"),
+        (Lazy("collect"), ".collect()"),
         (np.ma.masked_array(A), ".filled(np.nan)"),
     ):
         with pytest.raises(TypeError, match=re.escape(f"for instance with {way}")):

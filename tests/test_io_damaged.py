@@ -5,9 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +20,7 @@ from io_files import (
     FRAME,
     TABLES,
 )
+from ugly_files import UGLY, with_lists
 
 from viewfold import as_view, as_views
 
@@ -45,9 +50,9 @@ def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL | UGLY)
 def test_damaged_files_raise_nothing_but_clear_errors(name: str, tmp_path: Path) -> None:
-    ALL[name](tmp_path / name)
+    (ALL | UGLY)[name](tmp_path / name)
     content = (tmp_path / name).read_bytes()
     path = tmp_path / f"damaged-{name}"
 
@@ -62,7 +67,7 @@ def test_damaged_files_raise_nothing_but_clear_errors(name: str, tmp_path: Path)
     def check(damage: Callable[[bytes], bytes], ids: str | None) -> None:
         path.write_bytes(damage(content))
         try:
-            as_views(path, ids=ids if name in TABLES else None)
+            as_views(path, ids=ids if name in TABLES | UGLY else None)
         except (ValueError, FileNotFoundError) as error:
             assert path.name in str(error)  # noqa: PT017
 
@@ -93,3 +98,27 @@ def test_gzip_that_ends_too_early_is_told(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=re.escape("a.csv.gz")):
         as_view(path, ids="id")
+
+
+FOOTERS = r"""
+import sys
+from viewfold import io
+path, content = sys.argv[1], open(sys.argv[1], "rb").read()
+begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+for place in range(begin, begin + 120):  # what columns there are
+    damaged = bytearray(content)
+    damaged[place] = (damaged[place] + 1) % 256
+    with open(path, "wb") as file:
+        file.write(damaged)
+    try:
+        io.read(path, ids="id")
+    except ValueError:
+        pass
+"""
+
+
+def test_no_byte_of_the_schema_of_a_parquet_file_ends_the_process(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(with_lists(pa.list_(pa.float64())), tmp_path / "a.parquet")
+    command = [sys.executable, "-c", FOOTERS, str(tmp_path / "a.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]

@@ -89,14 +89,19 @@ def test_the_start_with_the_least_inertia_counts() -> None:
         assert accuracy(np.repeat(np.arange(4), 30), found.labels) == 1
 
 
+def overlap(B: np.ndarray, F: np.ndarray) -> balanced.Overlap:
+    """Return the products of samples that both have."""
+    sums = B.T @ B, B.T @ F, F.T @ F, B.sum(axis=0), F.sum(axis=0)
+    new, old, connected = np.zeros((2, 2)), np.zeros((1, 3, 3)), np.array([True])
+    return balanced.Overlap(*sums, new, old, connected, len(B))
+
+
 def weighed(agree: bool, confirmed: float, n_views: int = 3) -> balanced.Trust:
     """Weigh a view of 3000 samples that knows the first two of three directions of B, or none."""
     rng = np.random.default_rng(0)
     B = rng.normal(size=(3000, 3)) * [3, 2, 1]
     F = (B[:, :2] if agree else 0) + 0.5 * rng.normal(size=(3000, 2))
-    nothing = np.zeros((2, 2))
-    sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B[:0], nothing, 3000)
-    return balanced.weigh(sums, confirmed, n_views)
+    return balanced.weigh(overlap(B, F), confirmed, n_views)
 
 
 def test_noise_counts_until_two_views_agree_and_not_after() -> None:
@@ -123,6 +128,5 @@ def test_the_side_that_explains_more_weighs_more() -> None:
     rich = rng.normal(size=(500, 2))
     poor = np.column_stack([rich[:, 0], 0.05 * rng.normal(size=500)])
     for B, F in ((poor, rich), (rich, poor)):
-        sums = balanced.Overlap(B.T @ B, B.T @ F, F.T @ F, B.sum(0), F.sum(0), B, F, 500)
-        found = balanced.weigh(sums, 1.0, 2).of_F
+        found = balanced.weigh(overlap(B, F), 1.0, 2).of_F
         assert found > 1.2 if F is rich else found < 0.8

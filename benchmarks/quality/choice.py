@@ -15,10 +15,11 @@ from itertools import pairwise
 import numpy as np
 
 from quality.cells import Cell
-from quality.runs import MEASURES, homes
+from quality.runs import MEASURES
 from quality.sets import RATIOS
 from quality.study import Study, markdown, triple
 from viewfold import ViewFold
+from viewfold import constants as module
 
 SWITCHES = {
     "encoder=linear": "principal directions only",
@@ -31,7 +32,6 @@ SWITCHES = {
     "SPECTRUM=0": "no spectrum (U)",
     "HALF_TRUST=1e-09": "all views are reliable",
     "FLOOR=1000": "views are not compared by what they explain of each other",
-    "ROUNDS=0": "no discriminant directions",
 }
 """What is left if a part of the method is not used: parameters of ViewFold, and constants at an
 end of their range. Those that a tree does not know are left out."""
@@ -63,14 +63,13 @@ class Constant:
 def constants() -> list[Constant]:
     """Return the numbers in capital letters that have a docstring below them."""
     found = []
-    for module in homes():
-        for node, after in pairwise(ast.parse(inspect.getsource(module)).body):
-            match node, after:
-                case (
-                    ast.Assign(targets=[ast.Name(id=name)]),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ) if name.isupper() and isinstance(getattr(module, name), int | float):
-                    found.append(Constant(name, getattr(module, name), " ".join(text.split())))
+    for node, after in pairwise(ast.parse(inspect.getsource(module)).body):
+        match node, after:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if name.isupper():
+                found.append(Constant(name, getattr(module, name), " ".join(text.split())))
     return found
 
 

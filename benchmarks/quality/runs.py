@@ -35,13 +35,6 @@ from viewfold.selection import suggest_n_clusters
 
 Settings = dict[str, str]
 MEASURES = ("ACC", "NMI", "ARI")
-OLD_HOMES = (
-    "viewfold.methods.balanced",
-    "viewfold.methods.encoders.features",
-    "viewfold.methods.encoders.landmarks",
-    "viewfold.clustering.starts",
-)
-"""Where constants of the method stood before they had a module of their own."""
 
 
 def run(method: str, variant: str, data: DataSet, gone: np.ndarray) -> dict[str, Any]:
@@ -141,32 +134,21 @@ def changed(
     return views, gone, ids, rest
 
 
-def homes() -> list[Any]:
-    """Return the modules that hold the constants of the method: one, or those of an older tree."""
-    try:
-        return [importlib.import_module("viewfold.constants")]
-    except ModuleNotFoundError:
-        return [importlib.import_module(name) for name in OLD_HOMES]
-
-
 @contextmanager
 def moved(constants: Settings) -> Iterator[None]:
     """Give constants of the method other values for a while."""
-    before = [
-        (where, name, getattr(where, name))
-        for name in constants
-        for where in homes()
-        if hasattr(where, name)
-    ]
-    if len(before) != len(constants):
-        raise ValueError(f"Not all of {list(constants)} are constants of the method, each once.")
+    if not constants:  # an older tree may have no such module
+        yield
+        return
+    module = importlib.import_module("viewfold.constants")
+    before = {name: getattr(module, name) for name in constants}
     try:
-        for where, name, _ in before:
-            setattr(where, name, plain(constants[name]))
+        for name, value in constants.items():
+            setattr(module, name, plain(value))
         yield
     finally:
-        for where, name, value in before:
-            setattr(where, name, value)
+        for name, value in before.items():
+            setattr(module, name, value)
 
 
 # ---- rivals -------------------------------------------------------------------------------------

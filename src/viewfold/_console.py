@@ -17,9 +17,19 @@ def say(line: str) -> None:
     typer.echo(line, err=True)
 
 
+notes: list[str] = []
+"""What was noted since the command began."""
+
+
+def note(line: str) -> None:
+    """Say what a person may want to know, and keep it for the answer to a program."""
+    notes.append(line)
+    say(f"viewfold: note: {line}")
+
+
 def tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
-    """Say what happened: to a person, or to a program."""
-    print_json(facts) if as_json else say(line)
+    """Say what happened: to a person, or to a program with what was noted on the way."""
+    print_json({**facts, "notes": notes} if notes else facts) if as_json else say(line)
 
 
 def print_json(facts: Any) -> None:

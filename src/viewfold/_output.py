@@ -7,12 +7,15 @@ or a file that was read. Only the standard library is imported before a table is
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 
-TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".arrow", ".xlsx")
 """The formats of tables, by the endings of their files."""
 
 PAGES = (".html", ".htm")
@@ -52,6 +55,8 @@ def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ())
         raise ValueError(
             f"Cannot write {shown}: its name should end with one of {', '.join(endings)}."
         )
+    if shown.suffix.lower() == ".xlsx":
+        _openpyxl(shown)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}. Make it first.")
     if _is_state(target):
@@ -192,9 +197,67 @@ def _parquet(table: pa.Table, path: Path) -> None:
     parquet.write_table(table.select(names(table)), path)
 
 
+def _arrow(table: pa.Table, path: Path) -> None:
+    import pyarrow as pa
+
+    table = table.select(names(table))
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _openpyxl(path: StrPath) -> Any:
+    try:
+        return importlib.import_module("openpyxl")
+    except ImportError as error:
+        raise ImportError(
+            f"{path}: writing it needs openpyxl. Install it with: pip install 'viewfold[excel]'"
+        ) from error
+
+
+def _excel(table: pa.Table, path: Path) -> None:
+    most_rows, most_columns = 1_048_575, 16_384  # below the names
+    if len(table) > most_rows or len(names(table)) > most_columns:
+        raise ValueError(
+            f"{len(table):,} rows × {len(names(table)):,} columns are more than an Excel sheet has "
+            f"({most_rows:,} × {most_columns:,}). Write a .csv or .parquet file."
+        )
+    book = _openpyxl(path).Workbook(write_only=True)
+    sheet = book.create_sheet("viewfold")
+    try:
+        for values in chain([names(table)], rows(table)):
+            sheet.append([_excel_cell(sheet, value) for value in values])
+    finally:
+        sheet.close()
+    book.save(path)
+
+
+def _excel_cell(sheet: Any, value: Any) -> Any:
+    """Return what a cell holds; a text is a text, also if it looks like a formula."""
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < 2**53:  # others would be rounded
+        return value
+    if value != value:
+        return None
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    # openpyxl would cut off what is too long.
+    if len(text) > 32_767 or ILLEGAL_CHARACTERS_RE.search(text):
+        raise ValueError(f"{text[:40]!r} does not fit a cell of Excel. Write a .csv file.")
+    cell = WriteOnlyCell(sheet, text)
+    cell.data_type = "s"
+    return cell
+
+
 _writers: dict[str, Callable[[pa.Table, Path], None]] = {
     ".csv": _csv,
     ".tsv": _tsv,
     ".parquet": _parquet,
     ".jsonl": _lines,
+    ".arrow": _arrow,
+    ".xlsx": _excel,
 }

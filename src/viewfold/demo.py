@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from viewfold import cli, metrics, missing, store
+from viewfold._file import File
 from viewfold.datasets import load_digits_views
 from viewfold.store import load, queries
 
@@ -51,7 +52,7 @@ def tell(folder: Path) -> float:
         for path in _write_views(Path(files)):
             new = "" if draft.exists() else " --clusters 10"
             _print(f"$ viewfold add {state} {path.name} --id digit{new}")
-            cli.add(draft, str(path), id_column="digit", clusters=10)
+            cli.add(draft, File(path), id_column="digit", clusters=10)
             path.unlink()
             model = load(draft)
             truth = target[[int(name[1:]) for name in model.ids_]]

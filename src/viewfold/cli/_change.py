@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from viewfold._console import progress, say, tell
+from viewfold._file import File
 from viewfold.cli._files import ids_option, known_view, read_views, reading_options
 from viewfold.cli._options import (
     Categories,
@@ -33,6 +34,7 @@ from viewfold.cli._options import (
     ViewName,
     Wait,
 )
+from viewfold.cli._reading import file_argument, reads
 from viewfold.registry import METHODS
 
 if TYPE_CHECKING:
@@ -58,9 +60,10 @@ def init(
     )
 
 
+@reads
 def add(
     state: State,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The view: a file, folder or glob.")],
+    file: Annotated[File, file_argument("The view: a file, folder or glob.")],
     id_column: Id = None,
     no_id: NoId = False,
     similar_ids: SimilarIds = Similar.refuse,
@@ -81,8 +84,9 @@ def add(
 ) -> None:
     """Fold a view into a state file, which is made if it is not there.
 
-    The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, NumPy, MATLAB, AnnData,
-    MuData and Matrix Market files are read; of a file that holds several views, all are folded.
+    The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB,
+    AnnData, MuData and Matrix Market files are read; of a file that holds several views, all are
+    folded.
     """
     from viewfold.store import edit
 
@@ -135,9 +139,10 @@ def _tell_added(
     )
 
 
+@reads
 def extend(
     state: State,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
+    file: Annotated[File, file_argument("Rows with a known view's columns.")],
     id_column: Id = None,
     similar_ids: SimilarIds = Similar.refuse,
     view: ViewName = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from viewfold import _output
 from viewfold._choice import which_view
 from viewfold._console import print_json, tell
+from viewfold._output import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from viewfold.cli._options import Empty
     from viewfold.estimators import FoldingEstimator
+    from viewfold.io import File
     from viewfold.view import Reading, View
 
 
@@ -51,7 +53,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def read_views(
-    file: str, id_column: str | bool | None, name: str | None, reading: Reading
+    file: File, id_column: str | bool | None, name: str | None, reading: Reading
 ) -> list[View]:
     """Return the views of a file; one of them, if a name is given."""
     from viewfold.view import as_view, as_views
@@ -75,7 +77,7 @@ def load_model(state: Path) -> FoldingEstimator:
     return load(state)
 
 
-def check_output(output: Path | None, *inputs: Path | str) -> None:
+def check_output(output: Path | None, *inputs: StrPath) -> None:
     """Refuse a place to write to before any work is done."""
     if output is not None:
         _output.check(output, _output.TABLES, inputs)
@@ -98,7 +100,9 @@ def as_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(plain, preserve_index=False)
 
 
-def deliver(table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: str) -> None:
+def deliver(
+    table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: StrPath
+) -> None:
     """Write a table to a file, or to standard output as CSV or JSON."""
     if output is not None:
         _output.write_table(table, output, [state, *inputs], private=state)

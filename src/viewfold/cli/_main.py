@@ -8,16 +8,19 @@ import warnings
 from collections.abc import Callable
 
 from viewfold import errors
-from viewfold._console import print_json, say
+from viewfold._console import note, notes, print_json, say
+from viewfold._option import command_line
 from viewfold._replace import replaced
 
 
 def run(app: Callable[..., object]) -> None:
     """Run the command line and end the process with an exit code."""
-    warnings.showwarning = lambda message, *_, **__: say(f"viewfold: note: {_one_line(message)}")
+    warnings.showwarning = lambda message, *_, **__: note(_one_line(message))
+    notes.clear()
     replaced.clear()
     try:
-        code = app(standalone_mode=False)
+        with command_line():
+            code = app(standalone_mode=False)
         if code == errors.INTERRUPTED[1]:  # typer keeps Ctrl-C to itself
             code = _fail(KeyboardInterrupt())
     except (Exception, KeyboardInterrupt) as error:

@@ -117,5 +117,9 @@ Private = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="Write here (.csv, .tsv, .parquet, .jsonl) instead."),
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write here (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead.",
+    ),
 ]

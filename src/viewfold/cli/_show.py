@@ -11,6 +11,7 @@ import typer
 from viewfold import _output, errors
 from viewfold._choice import which_view
 from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold._file import File
 from viewfold.cli._files import (
     as_table,
     check_output,
@@ -21,6 +22,7 @@ from viewfold.cli._files import (
     load_model,
 )
 from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
+from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
     from viewfold.core.log import Event
@@ -56,9 +58,10 @@ def status(state: State, as_json: Json = False) -> None:
         typer.echo("no view yet")
 
 
+@reads
 def predict(
     state: State,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Rows with a known view's columns.")],
+    file: Annotated[File, file_argument("Rows with a known view's columns.")],
     id_column: Id = None,
     no_id: NoId = False,
     view: ViewName = None,
@@ -153,7 +156,10 @@ def report(
 def export(
     state: State,
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="A .parquet, .csv, .tsv or .jsonl file.")
+        Path,
+        typer.Option(
+            "-o", "--output", help="A .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file."
+        ),
     ],
     as_json: Json = False,
 ) -> None:

@@ -85,11 +85,9 @@ def cluster(
         the result does not depend on the order of rows. Starts are compared on the first sixteenth
         of a full sample, and the best one goes on with all of it.
     groups : RowSet of int, optional
-        The group of each row (0, 1, …), if there are groups that no view connects; rows of
-        different groups are orthogonal. See `Reading.unconnected`.
+        The group of each row (0, 1, …), if no view connects them; see `Reading.unconnected`.
     previous : RowSet of int, optional
-        Labels before this fold, −1 for new samples: the new clusters are numbered like them. There
-        may have been more clusters, or fewer.
+        Labels before this fold, −1 for new samples: the new clusters are numbered like them.
     reading : Reading, optional
         How clusters are found.
     seed : int, default=0
@@ -112,40 +110,24 @@ def cluster(
     >>> cluster(LocalEngine(), rows, 2, sample=np.arange(4), previous=before)[0]
     array([1, 1, 0, 0])
     """
-    how = n_clusters, reading or Reading(), seed
-    clusters = _in_sample(engine, sample, embedding, groups, *how)
-    labels = assign(engine, clusters, embedding)
-    return (labels, clusters) if previous is None else _numbered(engine, labels, clusters, previous)
-
-
-def _in_sample(
-    engine: Engine,
-    sample: NDArray[np.intp],
-    embedding: RowSet,
-    groups: RowSet | None,
-    n_clusters: int,
-    reading: Reading,
-    seed: int,
-) -> Clusters:
-    """Find the clusters of the rows that k-means sees: by group if that can be, or all at once."""
-
-    def sampled(rows: RowSet) -> Array:
-        return engine.collect(engine.select(rows, sample))
-
+    reading, clusters = reading or Reading(), None
     find = partial(_find, n_clusters=n_clusters, reading=reading, seed=seed)
-    rows, clusters = sampled(embedding), None
-    if groups is None or reading.unconnected is None:
-        return find(rows)[1]
-    if reading.unconnected == "pair":
-        clusters = paired(find, rows, sampled(groups), n_clusters, seed)
-    warn_unconnected(engine, groups, reading.unconnected, clusters is not None)
-    return clusters or find(rows)[1]
+    rows = engine.collect(engine.select(embedding, sample))
+    if groups is not None and reading.unconnected is not None:
+        if reading.unconnected == "pair":
+            theirs = engine.collect(engine.select(groups, sample))
+            clusters = paired(find, rows, theirs, n_clusters, seed)
+        warn_unconnected(engine, groups, reading.unconnected, clusters is not None)
+    return _numbered(engine, embedding, clusters or find(rows)[1], previous)
 
 
 def _numbered(
-    engine: Engine, labels: RowSet, clusters: Clusters, previous: RowSet
+    engine: Engine, embedding: RowSet, clusters: Clusters, previous: RowSet | None
 ) -> tuple[RowSet, Clusters]:
-    """Return the same clusters under the numbers that they had before."""
+    """Assign rows to clusters, and give these the numbers that they had before."""
+    labels = assign(engine, clusters, embedding)
+    if previous is None:
+        return labels, clusters
     number = match(engine, previous, labels, clusters.n_clusters)
     centers = clusters.centers.take(np.argsort(number), axis=1)
     renamed = engine.map(lambda block: number[block], labels)

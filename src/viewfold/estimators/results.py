@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -30,8 +31,35 @@ class Results:
 
     _state: State
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row for every sample ever seen: cluster, confidence, number of views seen."""
+    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+        """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars"}, default="pandas"
+            Whose DataFrame to return. That of polars has no index, but a first column ``id``;
+            where some ids are numbers and some are texts, all of them are texts in it.
+
+        Returns
+        -------
+        DataFrame
+            Of pandas or polars, with the columns cluster, confidence and views_seen.
+        """
+        if backend not in ("pandas", "polars"):
+            raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
+        frame = self._to_pandas()
+        if backend == "pandas":
+            return frame
+        try:
+            polars = importlib.import_module("polars")
+        except ImportError as error:
+            raise ImportError("backend='polars' needs polars: pip install polars") from error
+        ids = self.ids_
+        known = ids.tolist() if ids.dtype.kind == "i" else [str(i) for i in ids]
+        columns = {name: frame[name].to_numpy() for name in frame}
+        return polars.DataFrame({"id": known, **columns})
+
+    def _to_pandas(self) -> pd.DataFrame:
         check_is_fitted(self)
         return pd.DataFrame(
             {

@@ -6,21 +6,21 @@ paths and come here. Nothing is ever unpickled.
 
 from __future__ import annotations
 
-import glob
 import importlib
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
+from viewfold._file import File, as_file
 from viewfold._types import Array, Matrix, PathLike
 from viewfold.io._asked import asked_now, asking
-from viewfold.io._registry import Format, find, formats, register, suffix_of, tables
-from viewfold.io._source import Batch, FileError, FileView, natural
+from viewfold.io._fetch import fetched, plain
+from viewfold.io._locate import locate, name_of
+from viewfold.io._registry import Format, formats, register, suffix_of
+from viewfold.io._source import Batch, FileError, FileView
 from viewfold.io._spool import Batches, Spool
 
-__all__ = ["FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
+__all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
 
 
 def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
@@ -28,9 +28,9 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
 
     Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
     rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
-    files is one table. ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all matrices of
-    numbers, whatever they are called; a warning says what else there is. (`read_set` tells the
-    classes of a benchmark file from its views.)
+    files is one table. ``.xlsx``, ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all
+    sheets or matrices of numbers, whatever they are called; a warning says what else there is.
+    (`read_set` tells the classes of a benchmark file from its views.)
 
     Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
     What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
@@ -41,7 +41,8 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     Parameters
     ----------
     path : str or path-like
-        A file, a folder of tables, or a pattern such as ``"labs/*.parquet"``.
+        A file, a folder, a pattern such as ``"labs/*.parquet"``, an address that fsspec opens
+        (``"s3://…"``), ``"-"`` for standard input, or a `File` with options for one of them.
     ids : str, optional
         The column that holds the sample ids (of ``obs``, for AnnData and MuData, which have their
         ``obs_names`` otherwise). In CSV and JSON lines they are ints if every one of them is
@@ -73,11 +74,12 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
-    files, form = _locate(path)
-    file, name = os.fspath(path), name_of(path)
+    files, form = locate(path)
+    asked, name = as_file(path), name_of(path)
+    file = plain(os.fspath(path))
     if form.table:
-        return {name: _table(files, form, ids, name, file)}
-    found = {key or name: view for key, view in form.views(files[0], ids).items()}
+        return {name: _table(files, form, ids, name, file, asked)}
+    found = {key or name: view for key, view in form.views(files[0], ids, asked).items()}
     return {key: replace(view, name=key, file=file) for key, view in found.items()}
 
 
@@ -109,81 +111,22 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     >>> list(views), target
     (['pixels', 'words'], array([0, 1, 1]))
     """
-    files, form = _locate(path)
+    files, form = locate(path)
     if suffix_of(files[0])[0] not in (".npz", ".mat"):
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    views, target = form.function("read_set")(files[0])
+    views, target = form.function("read_set")(fetched(files[0]))
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
 
 
-def name_of(path: PathLike) -> str:
-    """Return what a view from this path is called.
-
-    Examples
-    --------
-    >>> from viewfold.io import name_of
-    >>> [name_of(path) for path in ("data/labs.csv.gz", "labs.v2.parquet", "labs/*.parquet")]
-    ['labs', 'labs.v2', 'labs']
-    """
-    given = Path(path)
-    name = given.name
-    if not os.path.exists(given) and _is_pattern(name):
-        name = re.split(r"[*?[]", name)[0].rstrip("-_. ") or given.parent.name
-    suffix, packed = suffix_of(name)
-    return name[: len(name) - len(suffix + packed)] or name
-
-
-def _is_pattern(text: str) -> bool:
-    return any(mark in text for mark in "*?[")
-
-
-def _locate(path: PathLike) -> tuple[list[str], Format]:
-    """Return the files of a path, in the order they count, and their format."""
-    file = os.fspath(path)
-    if os.path.isdir(file):
-        return _parts(file, [str(part) for part in Path(file).rglob("*")])
-    if not os.path.exists(file):
-        if _is_pattern(file):
-            return _parts(file, glob.glob(file, recursive=True))
-        raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
-    form = find(suffix_of(file)[0])
-    if form is None:
-        raise FileError(
-            f"{file}: unknown format. Expected a file name that ends in {', '.join(formats())} "
-            "(text also with .gz, .zst or .bz2)."
-        )
-    return [file], form
-
-
-def _parts(whole: str, found: list[str]) -> tuple[list[str], Format]:
-    """Return the tables among the files of a folder or pattern: all of one format."""
-    # Programs leave their own notes behind: _SUCCESS, .part-0.crc
-    files = [f for f in found if os.path.isfile(f) and os.path.basename(f)[0] not in "._"]
-    kinds = tables()
-    parts = sorted((f for f in files if suffix_of(f)[0] in kinds), key=natural)
-    if not parts:
-        raise FileError(
-            f"{whole}: there is no table ({', '.join(kinds)}) here. Give the path of a file, or "
-            "of a folder of tables."
-        )
-    mixed = sorted({suffix_of(f)[0] for f in parts})
-    if len(mixed) > 1:
-        raise FileError(
-            f"{whole}: tables of different formats ({', '.join(mixed)}) are not one view. Choose "
-            f"with a pattern, for instance *{mixed[0]}."
-        )
-    form = find(mixed[0])
-    assert form is not None
-    return parts, form
-
-
-def _table(files: list[str], form: Format, ids: str | None, name: str, whole: str) -> FileView:
+def _table(
+    files: list[str], form: Format, ids: str | None, name: str, whole: str, asked: File
+) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    first, asked = form.open(files[0], ids), asked_now()
+    first, said = form.open(files[0], ids, asked), asked_now()
     # Columns that are read as texts in the first file are so in all.
-    as_first = replace(asked, categories={**dict.fromkeys(first.codes), **asked.categories})
+    as_first = replace(said, categories={**dict.fromkeys(first.codes), **said.categories})
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
@@ -191,7 +134,7 @@ def _table(files: list[str], form: Format, ids: str | None, name: str, whole: st
             table = first
             if i:
                 with asking(as_first):
-                    table = form.open(file, ids)
+                    table = form.open(file, ids, asked)
             if (table.features, table.dtype, table.codes.keys()) != (
                 first.features,
                 first.dtype,

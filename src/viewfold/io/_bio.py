@@ -1,6 +1,7 @@
 """AnnData (.h5ad) and MuData (.h5mu): cells are samples, each modality is a view.
 
-Only X and the names are read; layers, graphs and embeddings stay where they are.
+Only X, or the layer or representation that is asked for, and the names are read; everything else
+stays where it is.
 """
 
 from __future__ import annotations
@@ -10,35 +11,87 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._file import File
 from viewfold._types import Array
 from viewfold.io import _hdf5
 from viewfold.io._budget import Budget
-from viewfold.io._source import FileError, FileView, as_object, optional, reading, some
+from viewfold.io._source import (
+    FileError,
+    FileView,
+    as_object,
+    leave_out,
+    optional,
+    reading,
+    some,
+)
 from viewfold.io._sparse import as_csr
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
     """Read the views of a file, with obs_names (or a column of obs) as ids."""
     read = optional("anndata", "bio", file).io.read_elem
     budget = Budget(file)
     with reading(file, "AnnData or MuData"), _hdf5.opened(file, "bio") as opened:
         if not file.lower().endswith(".h5mu"):
-            return {"": _view(budget, opened, read, ids)}
+            return {"": _view(budget, opened, read, ids, asked)}
         modalities = opened["mod"]
         order = [str(name) for name in modalities.attrs.get("mod-order", modalities)]
-        return {name: _view(budget, modalities[name], read, ids) for name in order}
+        have = [name for name in order if _where(modalities[name], asked)] or order
+        lack = {name: f"no {_called(asked)}" for name in order if name not in have}
+        leave_out(file, lack, have)
+        return {name: _view(budget, modalities[name], read, ids, asked) for name in have}
 
 
-def _view(budget: Budget, group: Any, read: Any, ids: str | None) -> FileView:
+def _where(group: Any, asked: File) -> Any:
+    """Return where the rows are; None if they are not there."""
+    if asked.layer is not None:
+        return group.get("layers", {}).get(asked.layer)
+    if asked.use_rep is not None:
+        return group.get("obsm", {}).get(asked.use_rep)
+    return group.get("X")
+
+
+def _called(asked: File) -> str:
+    if asked.layer is not None:
+        return f"layer {asked.layer!r}"
+    return "X" if asked.use_rep is None else f"representation {asked.use_rep!r} in obsm"
+
+
+def _view(budget: Budget, group: Any, read: Any, ids: str | None, asked: File) -> FileView:
     file = budget.file
-    if "X" not in group:
-        raise FileError(f"{file}: {group.name} has no X. Write the file with one.")
-    rows, obs, var = (_part(budget, group[part], read) for part in ("X", "obs", "var"))
+    where = _where(group, asked)
+    if where is None:
+        raise FileError(f"{file}: {group.name} has no {_called(asked)}. {_others(group, asked)}")
+    rows, obs = (_part(budget, part, read) for part in (where, group["obs"]))
+    names: tuple[str, ...]
+    if asked.use_rep is not None:
+        rows, names = representation(rows, asked.use_rep)
+    else:
+        names = tuple(map(str, _part(budget, group["var"], read).index))
     if sparse.issparse(rows):
         rows = as_csr(rows, file)
-    if rows.shape != (len(obs), len(var)):
-        raise FileError(f"{file}: X of shape {rows.shape} has {len(obs)} obs and {len(var)} var.")
-    return FileView(rows, _ids(file, obs, ids), tuple(map(str, var.index)))
+    if rows.shape != (len(obs), len(names)):
+        raise FileError(
+            f"{file}: {_called(asked)} of shape {rows.shape} has {len(obs)} obs and {len(names)} "
+            "var."
+        )
+    return FileView(rows, _ids(file, obs, ids), names)
+
+
+def representation(held: Any, name: str) -> tuple[Any, tuple[str, ...]]:
+    """Return an entry of obsm as a matrix, and names for its columns."""
+    if hasattr(held, "columns"):
+        return held.to_numpy(), tuple(map(str, held.columns))
+    if getattr(held, "ndim", 0) != 2:
+        raise FileError(f"The representation {name!r} is no matrix with a row per sample.")
+    return held, tuple(f"{name}_{j}" for j in range(held.shape[1]))
+
+
+def _others(group: Any, asked: File) -> str:
+    if asked.layer is None and asked.use_rep is None:
+        return "Write the file with one."
+    there = list(group.get("layers" if asked.layer is not None else "obsm", {}))
+    return f"It has {some(there) if there else 'none'}."
 
 
 def _part(budget: Budget, node: Any, read: Any) -> Any:

@@ -45,7 +45,7 @@ class Budget:
             return
         self._taken["memory"] += size
         if self._taken["memory"] > allowed:
-            raise self._refusal(what, "memory", f"{SETTING} allows {_shown(allowed)}")
+            raise self._refusal(what, "memory", f"{SETTING} allows {shown(allowed)}")
 
     def spool(self, size: int, what: str) -> None:
         """Ask for room in a temporary file."""
@@ -61,12 +61,12 @@ class Budget:
             return
         own = os.path.getsize(self.file)
         if self._taken[where] > max(HARMLESS, RATIO * own, _allowed() or 0):
-            raise self._refusal(what, where, f"the file has {_shown(own)}")
+            raise self._refusal(what, where, f"the file has {shown(own)}")
         if where not in self._free:  # as it was before anything was taken
             self._free[where] = free()
         left = self._free[where]
         if left is not None and self._taken[where] > left:
-            raise self._refusal(what, where, f"{_shown(left)} are free")
+            raise self._refusal(what, where, f"{shown(left)} are free")
 
     def _refusal(self, what: str, where: str, why: str) -> FileError:
         size = self._taken[where]
@@ -74,7 +74,7 @@ class Budget:
         if where == "disk" and "free" in why:
             remedy = "make room, or let TMPDIR name a folder on another disk"
         return FileError(
-            f"{self.file}: {what} would take {_shown(size)} of {where}, but {why}. Is the file "
+            f"{self.file}: {what} would take {shown(size)} of {where}, but {why}. Is the file "
             f"what it should be? If it is, {remedy}."
         )
 
@@ -121,7 +121,7 @@ class Unpacked(io.RawIOBase):
         self._line = self._line + len(piece) if last < 0 else len(piece) - 1 - last
         if self._line > longest:
             raise FileError(
-                f"{self._budget.file}: a line of more than {_shown(longest)}. Write one sample "
+                f"{self._budget.file}: a line of more than {shown(longest)}. Write one sample "
                 "per line."
             )
 
@@ -182,7 +182,8 @@ def _limit() -> int | None:
         return most - int(file.read().split()[0]) * resource.getpagesize()
 
 
-def _shown(size: int) -> str:
+def shown(size: int) -> str:
+    """Return a number of bytes as people write it."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}" if unit != "bytes" else f"{size} bytes"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -17,9 +20,19 @@ from viewfold.io._budget import Budget
 from viewfold.io._columns import Codes
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
-from viewfold.io._tables import Table, arrow_batch, arrow_dtype, arrow_features, batch_rows
+from viewfold.io._tables import (
+    Table,
+    arrow_batch,
+    arrow_columns,
+    arrow_dtype,
+    arrow_features,
+    batch_rows,
+    first_length,
+    list_columns,
+)
 
 _SECTION_BYTES = 64 * 2**20
+_PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
 
 
 def open_table(file: str, ids: str | None) -> Table:
@@ -30,16 +43,23 @@ def open_table(file: str, ids: str | None) -> Table:
         schema = _parquet_schema(file) if parquet else _arrow_schema(file)
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
-        features, codes = arrow_features(file, schema, ids)
-        dtype = arrow_dtype(schema, features, codes)
+        widths = _widths(file, schema, ids, parquet)
+        taken, codes = arrow_columns(file, schema, ids, widths)
+        features = arrow_features(file, taken, widths)
+        dtype = arrow_dtype(schema, taken, codes)
+        if parquet and widths:
+            Budget(file).spool(8 * _n_rows(file) * len(features), f"{len(features):,} features")
 
-    columns = _Columns(file, features, dtype, ids, codes)
+    columns = _Columns(file, taken, widths, dtype, ids, codes)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
-            yield from _parquet(columns, spool) if parquet else columns.batches(_arrow(file))
+            if parquet:
+                yield from _parquet(columns, spool)
+            else:
+                yield from columns.batches(_arrow(file, columns.width))
 
-    dropped = tuple(name for name in schema.names if name not in (*features, ids))
+    dropped = tuple(name for name in schema.names if name not in (*taken, ids))
     return Table(features, dtype, batches, codes, dropped)
 
 
@@ -48,28 +68,68 @@ class _Columns:
     """How record batches become ids and rows."""
 
     file: str
-    features: tuple[str, ...]
+    names: tuple[str, ...]
+    widths: dict[str, int]
     dtype: np.dtype[Any]
     ids: str | None
     codes: dict[str, Codes]
 
-    def names(self, there: Sequence[str]) -> list[str]:
+    def read(self, there: Sequence[str]) -> list[str]:
         """Return those of some columns that are read."""
-        return [name for name in there if name in self.features or name == self.ids]
+        return [name for name in there if name in self.names or name == self.ids]
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.width_of(self.names)
+
+    def width_of(self, names: Sequence[str]) -> int:
+        """Return the number of features of some columns."""
+        return sum(self.widths.get(name, 1) for name in names if name != self.ids)
 
     def batches(
         self, parts: Iterator[Any], names: Sequence[str] | None = None, row: int = 0
     ) -> Iterator[Batch]:
         """Yield ids and rows of each part; names are those of its columns, if it has not all."""
-        features, ids = self.features, self.ids
+        chosen, ids = self.names, self.ids
         if names is not None:
-            features = tuple(name for name in names if name != ids)
+            chosen = tuple(name for name in names if name != ids)
             ids = ids if ids in names else None
         for part in parts:
             # Compiled code trusts offsets, and a damaged file may hold any.
             part.validate(full=True)
-            yield arrow_batch(self.file, part, features, self.dtype, ids, row, self.codes)
+            yield arrow_batch(
+                self.file, part, chosen, self.dtype, ids, row, self.codes, self.widths
+            )
             row += part.num_rows
+
+
+def _widths(file: str, schema: pa.Schema, ids: str | None, parquet: bool) -> dict[str, int]:
+    """Return how many numbers the lists of each column of lists have: as many as the first."""
+    found = list_columns(schema, ids)
+    if not found:
+        return {}
+    for name in [name for name, width in found.items() if width is None]:
+        parts = _parquet_parts(file, name) if parquet else _arrow(file, 1)
+        for part in parts:
+            part.validate(full=True)
+            found[name] = first_length(part.column(part.schema.get_field_index(name)))
+            if found[name] is not None:
+                break
+    for name, width in found.items():
+        if not width:
+            raise FileError(f"{file}: column {name!r} holds no numbers, but empty lists. Drop it.")
+        Budget(file).hold(_PER_FEATURE * width, f"{width:,} features of column {name!r}")
+    return {name: int(width or 0) for name, width in found.items()}
+
+
+def _parquet_parts(file: str, name: str) -> Iterator[Any]:
+    with pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=2**16) as opened:
+        yield from opened.iter_batches(batch_size=64, columns=[name])
+
+
+def _n_rows(file: str) -> int:
+    return int(pyarrow.parquet.read_metadata(file).num_rows)
 
 
 def _parquet_schema(file: str) -> pa.Schema:
@@ -82,19 +142,37 @@ def _parquet_schema(file: str) -> pa.Schema:
     if min([said.num_rows, *sizes]) < 0:
         raise FileError(f"{file}: says that it has {said.num_rows:,} rows. Is the file whole?")
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
-    for group in groups:
-        # A page is unpacked as a whole, and it may be all that a column has in the group.
-        unpacked = [group.column(j).total_uncompressed_size for j in range(group.num_columns)]
-        Budget(file).hold(max(unpacked, default=0), "a column")
+    # A page is unpacked as a whole, and it may be all that a column has in the group.
+    for size in _largest_columns(file) or [group.total_byte_size for group in groups]:
+        Budget(file).hold(size, "a column")
     return schema
+
+
+def _largest_columns(file: str) -> list[int]:
+    """Return how many bytes the largest column of each row group unpacks to, as the file says.
+
+    DuckDB tells: pyarrow ends the process when it is asked for a column of some damaged files. No
+    answer if DuckDB cannot read the file.
+    """
+    escaped = re.sub(r"([*?[])", r"[\1]", file)
+    ask = "SELECT max(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY row_group_id"
+    try:
+        return [int(size or 0) for (size,) in _duckdb().cursor().execute(ask, [escaped]).fetchall()]
+    except duckdb.Error:
+        return []
+
+
+@cache
+def _duckdb() -> Any:
+    return duckdb.connect()
 
 
 def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
     row = 0
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
-        names = columns.names(opened.schema_arrow.names)
-        step = batch_rows(len(names))
+        names = columns.read(opened.schema_arrow.names)
+        step = batch_rows(columns.width)
         for group in range(opened.num_row_groups):
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
@@ -122,8 +200,8 @@ def _by_sections(
     be all there is in the group.
     """
     n = opened.metadata.row_group(group).num_rows
-    step = batch_rows(len(columns.features))
-    start = spool.reserve(n, len(columns.features), columns.dtype)
+    step = batch_rows(columns.width)
+    start = spool.reserve(n, columns.width, columns.dtype)
     known: list[Array | None] = []
     column = 0
     for names in sections:
@@ -137,7 +215,7 @@ def _by_sections(
             at += len(block)
         if at != n:
             raise FileError(f"{columns.file}: {at:,} rows where it says {n:,}. Is it whole?")
-        column += len(names) - (columns.ids in names)
+        column += columns.width_of(names)
     at = start
     for ids in known or [None] * -(-n // step):
         size = min(step, start + n - at) if ids is None else len(ids)
@@ -145,12 +223,12 @@ def _by_sections(
         at += size
 
 
-def _arrow(file: str) -> Iterator[Any]:
+def _arrow(file: str, width: int) -> Iterator[Any]:
+    """Yield pieces of the record batches; rows become so many features."""
     budget = Budget(file)
     with pa.OSFile(file) as stream:
         opened = _open_arrow(file, stream)
-        columns = len(opened.schema.names)
-        rows = batch_rows(columns)
+        rows = batch_rows(width)
         whole = (
             (opened.get_batch(i) for i in range(opened.num_record_batches))
             if hasattr(opened, "get_batch")
@@ -158,7 +236,7 @@ def _arrow(file: str) -> Iterator[Any]:
         )
         for batch in whole:
             # Columns of nothing at all have any number of rows in no bytes.
-            budget.spool(8 * batch.num_rows * columns, f"{batch.num_rows:,} rows of a batch")
+            budget.spool(8 * batch.num_rows * width, f"{batch.num_rows:,} rows of a batch")
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows)
 

@@ -1,7 +1,8 @@
 """CSV and TSV, plain or compressed, read in blocks with bounded memory.
 
 The first rows tell delimiter, header and decimal sign; from then on every column but the ids is
-numbers, so that a cell that is none is an error with its line, and no guess changes half-way.
+numbers, so that a cell that is none is an error with its line, and no guess changes half-way. What
+was guessed and is not the usual is told.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -17,11 +19,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
+from viewfold._file import File
+from viewfold._option import option
 from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget, Unpacked
 from viewfold.io._columns import Codes, codes_of
+from viewfold.io._encoding import encoding_of, not_text
+from viewfold.io._numerals import (
+    AmbiguousError,
+    NotANumberError,
+    Numerals,
+    hint,
+    holds_numbers,
+    is_ambiguous,
+    numerals_of,
+    ways_to_read,
+)
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import (
     Table,
@@ -35,7 +51,6 @@ _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000
 _LONGEST_LINE = 64 * 2**20
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _BLOCK = 4 * 2**20
-_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 _BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
 
 
@@ -43,8 +58,9 @@ _BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
 class _Layout:
     """How to read the file, as its first rows tell."""
 
+    encoding: str
     delimiter: str
-    decimal: str
+    numerals: Numerals
     names: tuple[str, ...]
     named: bool
     kinds: dict[str, Any]
@@ -53,13 +69,14 @@ class _Layout:
     empty: frozenset[str]
 
 
-def open_table(file: str, ids: str | None) -> Table:
+def open_table(file: str, ids: str | None, asked: File) -> Table:
     """Look at the first rows of a file."""
     with reading(file, "text with one row per sample"):
-        layout = _layout(file, ids)
+        layout = _layout(file, ids, asked)
     features = tuple(name for name in layout.kinds if name != ids)
     dtype = np.dtype(np.float64)
     named = features if layout.named else None
+    _tell(file, layout, asked)
     codes = codes_of((name for name in features if layout.kinds[name] == pa.string()), file)
     dropped = tuple(name for name in layout.names if name not in layout.kinds)
     if codes:
@@ -68,38 +85,72 @@ def open_table(file: str, ids: str | None) -> Table:
     return Table(named, dtype, lambda _: batches(), codes, dropped)
 
 
-def _layout(file: str, ids: str | None) -> _Layout:
+def _tell(file: str, layout: _Layout, asked: File) -> None:
+    """Tell what was guessed, unless it is what most files have."""
+    told = []
+    if asked.encoding is None and not layout.encoding.startswith("utf-8"):
+        told.append(f"text in {layout.encoding} ({option('encoding')} if it is in another one)")
+    if asked.decimal is None and layout.numerals.decimal == ",":
+        told.append("commas are decimal signs")
+    if told:
+        warnings.warn(f"{file}: {', and '.join(told)}.", stacklevel=2)
+
+
+def _layout(file: str, ids: str | None, asked: File) -> _Layout:
+    encoding = asked.encoding or encoding_of(file)
     with Unpacked(file) as stream:
         raw = io.BufferedReader(stream)
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        text = io.TextIOWrapper(raw, encoding=_without_mark(encoding), newline="")
         try:
             first, blank = _first_line(file, text)
             delimiter = _delimiter(file, first)
             Budget(file).hold(_PER_COLUMN * first.count(delimiter), "that many columns")
             rows = csv.reader(_lines(first, text), delimiter=delimiter)
-            header = [cell.strip() for cell in next(rows)]
+            header = [cell.strip().lstrip("\ufeff") for cell in next(rows)]
             skip = rows.line_num
             most = max(1, min(_SAMPLE_ROWS, _SAMPLE_CELLS // len(header)))
             sample = [row for row in islice(rows, most) if row]
-        except UnicodeDecodeError as error:
-            raise FileError(
-                f"{file}: not text in UTF-8 ({error.reason}). Save it as UTF-8, or rename it if "
-                "it is of another format."
-            ) from error
+        except UnicodeError as error:
+            raise not_text(file, encoding, error) from error
         except csv.Error as error:
             raise _unclosed(file) from error
-    named = _is_header(header, ids)
+    named = _is_header(header, ids, asked)
     if named:
         names = header
     else:
         names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
     check_names(file, names, ids)
-    decimal = "," if delimiter != "," and _has_decimal_comma(sample) else "."
-    kinds = _kinds(file, names, sample, ids, decimal, 1 + blank + skip)
+    line = 1 + blank + skip
+    numerals = _numerals(file, names, sample, delimiter, ids, asked, line)
+    kinds = _kinds(file, names, sample, ids, numerals, line)
     # Many rows per block where rows are long: a block costs time for each of its columns.
     block = max(_BLOCK, min(256 * len(first), _LONGEST_LINE), 4 * len(first))
-    empty = asked_now().empty_markers
-    return _Layout(delimiter, decimal, tuple(names), named, kinds, blank + skip, block, empty)
+    at, empty = blank + skip, asked_now().empty_markers
+    return _Layout(encoding, delimiter, numerals, tuple(names), named, kinds, at, block, empty)
+
+
+def _without_mark(encoding: str) -> str:
+    """Return an encoding that leaves out the mark with which a text may begin."""
+    return "utf-8-sig" if re.sub(r"[-_]", "", encoding.lower()) == "utf8" else encoding
+
+
+def _numerals(
+    file: str,
+    names: list[str],
+    sample: list[list[str]],
+    delimiter: str,
+    ids: str | None,
+    asked: File,
+    line: int,
+) -> Numerals:
+    said = asked_now()
+    wanted = said.wanted([name for name in names if name != ids], file)
+    skip = {j for j, n in enumerate(names) if n not in wanted or said.is_coded(n)}
+    try:
+        return numerals_of(sample, delimiter, skip, asked)
+    except AmbiguousError as error:
+        place = f"line {line + error.row}, column {names[error.column]!r}"
+        raise FileError(f"{file}, {place}: {ways_to_read(error.cell)}") from None
 
 
 def _first_line(file: str, text: io.TextIOWrapper) -> tuple[str, int]:
@@ -123,37 +174,45 @@ def _delimiter(file: str, line: str) -> str:
     if stem.endswith((".tsv", ".tab")):
         return "\t"
     bare = re.sub(r'"[^"]*"', "", line)
+    for other in "\t;|":  # numbers with decimal commas have more commas than cells
+        if other in bare and holds_numbers(bare.strip().split(other)):
+            return other
     return max(",\t;|", key=bare.count)
 
 
-def _is_header(cells: list[str], ids: str | None) -> bool:
+def _is_header(cells: list[str], ids: str | None, asked: File) -> bool:
     """Whether the first row holds names: some text, or 0, 1, 2, … as pandas counts columns."""
     if ids is not None and ids in cells:
         return True
     rest = cells[1:] if cells[0] == "" else cells
     if rest == [str(i) for i in range(len(rest))] and len(cells) > 2:
         return True
-    return any(_kind(cell, ".") in ("text", "boolean") for cell in cells)
+    # Numbers are numbers, however they are written.
+    ways = [Numerals("."), Numerals(",")]
+    if asked.thousands is not None:
+        ways.append(numerals_of([], "", (), asked))
+    return not any(all(_kind(cell, way) in ("number", "empty") for cell in cells) for way in ways)
 
 
-def _has_decimal_comma(sample: list[list[str]]) -> bool:
-    return any(_DECIMAL_COMMA.fullmatch(cell) for row in sample for cell in row)
-
-
-def _kind(cell: str, decimal: str) -> str:
+def _kind(cell: str, numerals: Numerals) -> str:
     if cell in asked_now().empty_markers:
         return "empty"
     if cell in _BOOLEAN:
         return "boolean"
     try:
-        float(cell.replace(",", ".") if decimal == "," else cell)
+        numerals.value(cell)
     except ValueError:
         return "text"
     return "number"
 
 
 def _kinds(
-    file: str, names: list[str], sample: list[list[str]], ids: str | None, decimal: str, line: int
+    file: str,
+    names: list[str],
+    sample: list[list[str]],
+    ids: str | None,
+    numerals: Numerals,
+    line: int,
 ) -> dict[str, Any]:
     """Return an Arrow type for each column that is read."""
     kinds: dict[str, Any] = {}
@@ -163,13 +222,13 @@ def _kinds(
         if name not in wanted and name != ids:
             continue
         cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
-        found = [_kind(cell, decimal) for _, cell in cells]
+        found = [_kind(cell, numerals) for _, cell in cells]
         if name == ids or asked.is_coded(name):
             kinds[name] = pa.string()
         elif "text" not in found:
             only_flags = "boolean" in found and "number" not in found
             kinds[name] = pa.bool_() if only_flags else pa.float64()
-        elif "number" not in found:
+        elif "number" not in found and not any(hint(cell) for _, cell in cells):
             kinds[name] = pa.string()
         else:
             i, cell = cells[found.index("text")]
@@ -185,11 +244,15 @@ def _unclosed(file: str) -> FileError:
 
 
 def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
+    if is_ambiguous(cell):
+        return FileError(f"{file}, line {line}, column {name!r}: {ways_to_read(cell)}")
+    advice = hint(cell[:40]) or (
+        "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
+        f"stands for a missing cell, name it with empty_markers= (--empty-markers); if {name!r} is "
+        f"a category, pass categories=[{name!r}] (--categories {name})."
+    )
     return FileError(
-        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. Correct or "
-        "impute it; of a sample that the view lacks, leave all cells empty. If it stands for a "
-        f"missing cell, name it with empty_markers= (--empty-markers); if {name!r} is a category, "
-        f"pass categories=[{name!r}] (--categories {name})."
+        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
     )
 
 
@@ -205,6 +268,8 @@ def _batches(
     with reading(file, "text with one row per sample"), Unpacked(file) as stream:
         try:
             for batch in _reader(stream, layout):
+                if not layout.numerals.usual:
+                    batch = _with_numbers(file, layout, batch, row)
                 known, rows = arrow_batch(file, batch, features, dtype, None, row, codes)
                 if ids is not None:
                     texts = batch.column(batch.schema.get_field_index(ids))
@@ -212,14 +277,35 @@ def _batches(
                     known = ids_of_text(texts)
                 row += batch.num_rows
                 yield known, rows
+        except UnicodeError as error:
+            raise not_text(file, layout.encoding, error) from error
         except pa.ArrowInvalid as error:
             raise _explained(file, layout, str(error)) from error
+
+
+def _with_numbers(file: str, layout: _Layout, batch: Any, row: int) -> Any:
+    """Return a batch of texts, whose first row is number `row`, with numbers instead."""
+    columns = []
+    for name, kind in layout.kinds.items():
+        column = batch.column(batch.schema.get_field_index(name))
+        if kind == pa.float64():
+            column = pc.if_else(
+                pc.is_in(column, value_set=pa.array(sorted(layout.empty))), None, column
+            )
+            try:
+                column = layout.numerals.numbers(column)
+            except NotANumberError as error:
+                line = _line_of(file, layout, row + error.row).removeprefix("line ")
+                raise _not_a_number(file, line, name, error.cell) from None
+        columns.append(column)
+    return pa.record_batch(columns, names=list(layout.kinds))
 
 
 def _line_of(file: str, layout: _Layout, row: int) -> str:
     """Return the line in which a row begins: rows may have several lines, or blank ones between."""
     with Unpacked(file) as stream:
-        text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8-sig", newline="")
+        encoding = _without_mark(layout.encoding)
+        text = io.TextIOWrapper(io.BufferedReader(stream), encoding=encoding, newline="")
         for _ in range(layout.skip):
             text.readline(_LONGEST_LINE)
         rows = csv.reader(text, delimiter=layout.delimiter)
@@ -234,6 +320,9 @@ def _line_of(file: str, layout: _Layout, row: int) -> str:
 
 
 def _reader(stream: Any, layout: _Layout) -> Any:
+    kinds, own = layout.kinds, layout.numerals.usual
+    if not own:
+        kinds = {n: pa.string() if kind == pa.float64() else kind for n, kind in kinds.items()}
     # One thread, because only then are errors told with their line.
     return pyarrow.csv.open_csv(
         stream,
@@ -242,6 +331,7 @@ def _reader(stream: Any, layout: _Layout) -> Any:
             block_size=layout.block,
             skip_rows=layout.skip,
             column_names=list(layout.names),
+            encoding=_for_arrow(layout.encoding),
         ),
         pyarrow.csv.ParseOptions(
             delimiter=layout.delimiter,
@@ -250,12 +340,17 @@ def _reader(stream: Any, layout: _Layout) -> Any:
             ignore_empty_lines=len(layout.names) > 1,
         ),
         pyarrow.csv.ConvertOptions(
-            column_types=layout.kinds,
-            include_columns=list(layout.kinds),
+            column_types=kinds,
+            include_columns=list(kinds),
             null_values=sorted(layout.empty),
-            decimal_point=layout.decimal,
+            decimal_point=layout.numerals.decimal if own else ".",
         ),
     )
+
+
+def _for_arrow(encoding: str) -> str:
+    """Return the encoding as Arrow calls it: UTF-8 is read as it is, a mark at its start too."""
+    return "utf8" if _without_mark(encoding) == "utf-8-sig" else encoding
 
 
 def _explained(file: str, layout: _Layout, said: str) -> FileError:
@@ -273,4 +368,8 @@ def _explained(file: str, layout: _Layout, said: str) -> FileError:
         return _unclosed(file)
     line = re.search(r"Row #(\d+)", said)
     where = f", line {line[1]}" if line else ""
-    return FileError(f"{file}{where}: {said.splitlines()[0][:200]}. Is it text in UTF-8?")
+    name = "UTF-8" if layout.encoding.startswith("utf-8") else layout.encoding
+    return FileError(
+        f"{file}{where}: {said.splitlines()[0][:200]}. Is it text in {name}? Otherwise say "
+        f"{option('encoding')}."
+    )

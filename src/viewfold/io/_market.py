@@ -1,27 +1,104 @@
 """Matrix Market (.mtx, plain or compressed): rows are samples, as everywhere else.
 
-Read here and not with scipy.io.mmread, which crashes the interpreter on some damaged files.
+Beside its files of names (barcodes and features, of 10x Genomics and others) a matrix has cells in
+columns. Read here and not with scipy.io.mmread, which crashes on some damaged files.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
+import re
 import warnings
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from viewfold._option import option
 from viewfold._types import Array
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
-from viewfold.io._source import FileError, FileView, reading
+from viewfold.io._fetch import beside
+from viewfold.io._registry import PACKED
+from viewfold.io._source import FileError, FileView, as_object, reading
 from viewfold.io._sparse import as_csr
+
+_NAMED = re.compile(r"(.*?)matrix\.mtx(\.gz|\.zst|\.bz2)?", re.I)
 
 
 def read_views(file: str, ids: str | None) -> dict[str, FileView]:
-    """Read the matrix of a file; its rows are known by their number."""
+    """Read a matrix; its rows are known by their number, unless there are barcodes beside it."""
+    matrix = _matrix(file)
+    barcodes, features = (_beside(file, *kinds) for kinds in (["barcodes"], ["features", "genes"]))
+    if barcodes is None and features is None:
+        return {"": FileView(matrix)}
+    if barcodes is None or features is None:
+        gone = "barcodes.tsv" if barcodes is None else "features.tsv (or genes.tsv)"
+        raise FileError(f"{file}: there is no {gone} beside it. Is the folder whole?")
+    if ids is not None:
+        raise FileError(f"{file}: its barcodes are the ids. Leave {option('ids', ids)} out.")
+    return _named(file, matrix, [row[0] for row in _rows(barcodes)], _rows(features))
+
+
+def _named(
+    file: str, matrix: Any, barcodes: list[str], features: list[list[str]]
+) -> dict[str, FileView]:
+    """Return a view for each type of feature, with its names."""
+    if matrix.shape == (len(features), len(barcodes)):
+        matrix = matrix.T.tocsr() if sparse.issparse(matrix) else matrix.T
+    elif matrix.shape != (len(barcodes), len(features)):
+        n, d = matrix.shape
+        raise FileError(
+            f"{file}: {n:,} × {d:,} numbers, but {len(features):,} features and {len(barcodes):,} "
+            "barcodes beside it. Is the folder whole?"
+        )
+    known, names = as_object(barcodes), _names(features)
+    types = [row[2] if len(row) > 2 else "" for row in features]
+    views = {}
+    for kind in dict.fromkeys(types):
+        at = [j for j, one in enumerate(types) if one == kind]
+        chosen = matrix if len(at) == len(types) else matrix[:, at]
+        views[kind or "matrix"] = FileView(chosen, known, tuple(names[j] for j in at))
+    return views
+
+
+def _names(features: list[list[str]]) -> list[str]:
+    """Return what features are called: several with one name are told apart by their ids."""
+    names = [row[1] if len(row) > 1 else row[0] for row in features]
+    many = Counter(names)
+    return [
+        name if many[name] == 1 else f"{name} ({row[0]})"
+        for name, row in zip(names, features, strict=True)
+    ]
+
+
+def _beside(file: str, *kinds: str) -> str | None:
+    """Return the file of names that belongs to a matrix."""
+    found = _NAMED.fullmatch(os.path.basename(file))
+    if not found:
+        return None
+    names = (f"{found[1]}{kind}.tsv{packed}" for kind in kinds for packed in ("", *PACKED))
+    return next((one for name in names if (one := beside(file, name))), None)
+
+
+def _rows(file: str) -> list[list[str]]:
+    """Return the cells of a file of names; a row has at least one."""
+    budget = Budget(file)
+    rows = []
+    with reading(file, "names in lines"), Unpacked(file, LONGEST_LINE) as raw:
+        for number, line in enumerate(io.BufferedReader(raw, 2**20), 1):
+            budget.hold(200 + len(line), "its names")
+            cells = line.decode("utf-8-sig").rstrip("\r\n").split("\t")
+            if not cells[0].strip():
+                raise FileError(f"{file}, line {number}: there is no name. Is the file whole?")
+            rows.append(cells)
+    return rows
+
+
+def _matrix(file: str) -> Any:
     with reading(file, "a Matrix Market file"), Unpacked(file, LONGEST_LINE) as raw:
         text = io.BufferedReader(raw, 2**20)
         banner = text.readline(1000).decode("ascii").lower().split()
@@ -32,12 +109,12 @@ def read_views(file: str, ids: str | None) -> dict[str, FileView]:
             raise FileError(f"{file}: holds {field} numbers; expected real ones.")
         size = _size(text)
         if layout == "coordinate":
-            return {"": FileView(as_csr(_sparse(file, text, size, field, symmetry), file))}
+            return as_csr(_sparse(file, text, size, field, symmetry), file)
         if layout != "array" or symmetry != "general":
             raise FileError(f"{file}: cannot read the layout {layout} {symmetry}. Use coordinates.")
         n, d = size
         (values,) = _columns(file, text, [np.float64], n * d)
-        return {"": FileView(values.reshape((n, d), order="F"))}
+        return values.reshape((n, d), order="F")
 
 
 def _size(text: Any) -> list[int]:

@@ -15,10 +15,13 @@ from functools import cache
 from importlib import metadata
 from typing import Any, TypeAlias, TypeVar
 
-from viewfold.io._source import FileView, reading
+from viewfold._file import File
+from viewfold._option import option
+from viewfold.io._fetch import fetched
+from viewfold.io._source import FileError, FileView, reading
 
 GROUP = "viewfold.formats"
-_PACKED = (".gz", ".zst", ".bz2")  # of text only: the other formats compress themselves
+PACKED = (".gz", ".zst", ".bz2")  # of text only: the other formats compress themselves
 
 Reader: TypeAlias = Callable[[str, str | None], FileView | Mapping[str, FileView]]
 AnyReader = TypeVar("AnyReader", bound=Reader)
@@ -41,18 +44,28 @@ class Format:
         Whether a file may be compressed as a whole, with one more ending that says so.
     keeps_names : bool
         Whether a file's only view keeps the name that it has in the file.
+    options : tuple of str
+        The fields of `File` that its reader takes, which is then ``reader(path, ids, file)``.
     """
 
     suffixes: tuple[str, ...]
-    reader: Callable[[str, str | None], Any] | str
+    reader: Callable[..., Any] | str
     table: bool = False
     text: bool = False
     keeps_names: bool = False
+    options: tuple[str, ...] = ()
 
-    def open(self, file: str, ids: str | None) -> Any:
+    def open(self, file: str, ids: str | None, asked: File) -> Any:
         """Call the reader; whatever it raises names the file."""
+        for name, value in asked.said().items():
+            if name not in self.options:
+                raise FileError(
+                    f"{file}: {option(name, value)} says nothing about {self.suffixes[0]} files. "
+                    "Leave it out."
+                )
+        file = fetched(file)
         with reading(file, f"a {self.suffixes[0]} file"):
-            return self.function("")(file, ids)
+            return self.function("")(file, ids, *[asked] * bool(self.options))
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the reader, or another function of its module."""
@@ -62,9 +75,9 @@ class Format:
         found: Callable[..., Any] = getattr(importlib.import_module(module), name or own)
         return found
 
-    def views(self, file: str, ids: str | None) -> dict[str, FileView]:
+    def views(self, file: str, ids: str | None, asked: File) -> dict[str, FileView]:
         """Return the views of a file by name; its only view may have none."""
-        found = self.open(file, ids)
+        found = self.open(file, ids, asked)
         found = {"": found} if isinstance(found, FileView) else found
         if not isinstance(found, Mapping) or not all(
             isinstance(view, FileView) for view in found.values()
@@ -80,7 +93,13 @@ class Format:
 
 
 _BUILT_IN = (
-    Format((".csv", ".tsv", ".tab"), "viewfold.io._delimited:open_table", table=True, text=True),
+    Format(
+        (".csv", ".tsv", ".tab"),
+        "viewfold.io._delimited:open_table",
+        table=True,
+        text=True,
+        options=("encoding", "decimal", "thousands"),
+    ),
     Format(
         (".parquet", ".pq", ".arrow", ".feather", ".ipc"),
         "viewfold.io._columnar:open_table",
@@ -89,8 +108,14 @@ _BUILT_IN = (
     Format((".jsonl", ".ndjson"), "viewfold.io._lines:open_table", table=True, text=True),
     Format((".npy", ".npz"), "viewfold.io._numpy:read_views"),
     Format((".mat",), "viewfold.io._matlab:read_views"),
-    Format((".h5ad",), "viewfold.io._bio:read_views"),
-    Format((".h5mu",), "viewfold.io._bio:read_views", keeps_names=True),
+    Format((".xlsx",), "viewfold.io._excel:read_views", keeps_names=True, options=("sheet",)),
+    Format((".h5ad",), "viewfold.io._bio:read_views", options=("layer", "use_rep")),
+    Format(
+        (".h5mu",),
+        "viewfold.io._bio:read_views",
+        keeps_names=True,
+        options=("layer", "use_rep"),
+    ),
     Format((".mtx",), "viewfold.io._market:read_views", text=True),
 )
 _known: dict[str, Format] = {suffix: form for form in _BUILT_IN for suffix in form.suffixes}
@@ -126,7 +151,7 @@ def register(*suffixes: str) -> Callable[[AnyReader], AnyReader]:
     def add(reader: AnyReader) -> AnyReader:
         form = Format(tuple(suffixes), reader)
         for suffix in suffixes:
-            if not suffix.startswith(".") or suffix != suffix.lower() or suffix in _PACKED:
+            if not suffix.startswith(".") or suffix != suffix.lower() or suffix in PACKED:
                 raise ValueError(
                     f"{suffix!r} is no ending that a format can have. Write it with a dot and in "
                     "small letters, such as '.xyz'."
@@ -174,7 +199,7 @@ def suffix_of(name: str) -> tuple[str, str]:
     """Return the ending that tells a file's format, and that of its compression."""
     stem, last = os.path.splitext(name.lower())
     inner = os.path.splitext(stem)[1]
-    form = find(inner) if last in _PACKED else None
+    form = find(inner) if last in PACKED else None
     if form is not None and form.text:
         return inner, last
     return (last, "") if find(last) else ("", "")

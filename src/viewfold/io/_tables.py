@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,23 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     raise FileError(f"{file}: {what} ({found}). {advice}")
 
 
-def arrow_features(
-    file: str, schema: pa.Schema, ids: str | None
+def arrow_features(file: str, columns: Sequence[str], widths: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the features' names: a list of numbers has one for each of them."""
+    names = [
+        name
+        for column in columns
+        for name in (
+            [f"{column}_{j}" for j in range(widths[column])] if column in widths else [column]
+        )
+    ]
+    check_names(file, names, None)
+    return tuple(names)
+
+
+def arrow_columns(
+    file: str, schema: pa.Schema, ids: str | None, widths: Mapping[str, int]
 ) -> tuple[tuple[str, ...], dict[str, Codes]]:
-    """Check the columns of an Arrow schema; return the features' names, and codes for some."""
+    """Check the columns of an Arrow schema; return those to read, and codes for some."""
     check_names(file, schema.names, ids)
     index = _pandas_index(schema)
     if ids is None and index:
@@ -97,18 +111,35 @@ def arrow_features(
         )
     asked = asked_now()
     wanted = asked.wanted([name for name in schema.names if name != ids], file)
-    kinds = {name: schema.field(name).type for name in wanted}
+    kinds = {name: schema.field(name).type for name in wanted if name not in widths}
     coded = [n for n, kind in kinds.items() if asked.is_coded(n) or not _is_number(kind)]
     others = {n: str(kinds[n]) for n in coded if not (_is_number(kinds[n]) or is_codable(kinds[n]))}
     check_numbers(file, others, ids)
     return wanted, codes_of(coded, file)
 
 
+def list_columns(schema: pa.Schema, ids: str | None) -> dict[str, int | None]:
+    """Return the columns of lists of numbers, with the length that the schema tells, if it does."""
+    kinds = {field.name: field.type for field in schema if field.name != ids}
+    return {
+        name: kind.list_size if pa.types.is_fixed_size_list(kind) else None
+        for name, kind in kinds.items()
+        if _is_list(kind) and _is_number(kind.value_type)
+    }
+
+
+def first_length(column: Any) -> int | None:
+    """Return the length of the first list of a column; None if there is none."""
+    lengths = pc.list_value_length(column).drop_null()
+    return int(lengths[0].as_py()) if len(lengths) else None
+
+
 def arrow_dtype(
-    schema: pa.Schema, features: Sequence[str], codes: Mapping[str, Codes]
+    schema: pa.Schema, columns: Sequence[str], codes: Mapping[str, Codes]
 ) -> np.dtype[Any]:
     """Return what the rows come as."""
-    kinds = [schema.field(name).type for name in features]
+    kinds = [schema.field(name).type for name in columns]
+    kinds = [kind.value_type if _is_list(kind) else kind for kind in kinds]
     single = not codes and all(
         pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds
     )
@@ -118,24 +149,46 @@ def arrow_dtype(
 def arrow_batch(
     file: str,
     batch: Any,
-    features: Sequence[str],
+    columns: Sequence[str],
     dtype: np.dtype[Any],
     ids: str | None,
     row: int,
     codes: Mapping[str, Codes],
+    widths: Mapping[str, int] = MappingProxyType({}),
 ) -> Batch:
     """Return ids and matrix of an Arrow record batch, whose first row is number `row`."""
-    at = [batch.schema.get_field_index(name) for name in features]
-    rows = np.empty((batch.num_rows, len(at)), dtype)
-    for j, (name, place) in enumerate(zip(features, at, strict=True)):
-        column = batch.column(place)
-        if name in codes:
-            rows[:, j] = codes[name](column)
+    rows = np.empty((batch.num_rows, sum(widths.get(name, 1) for name in columns)), dtype)
+    at = 0
+    for name in columns:
+        column = batch.column(batch.schema.get_field_index(name))
+        end = at + widths.get(name, 1)
+        if name in widths:
+            rows[:, at:end] = _lists(file, name, column, widths[name], row)
+        elif name in codes:
+            rows[:, at] = codes[name](column)
         else:
-            rows[:, j] = column.to_numpy(zero_copy_only=False)
+            rows[:, at] = column.to_numpy(zero_copy_only=False)
+        at = end
     if ids is None:
         return None, rows
     return _arrow_ids(file, batch.column(batch.schema.get_field_index(ids)), row), rows
+
+
+def _lists(file: str, name: str, column: Any, width: int, row: int) -> Array:
+    """Return lists of numbers as a matrix; a list that is missing is a row of NaN."""
+    lengths = pc.list_value_length(column)
+    at = pc.index(pc.fill_null(pc.not_equal(lengths, width), False), True).as_py()
+    if at >= 0:
+        raise FileError(
+            f"{file}, row {row + at}, column {name!r}: a list of {lengths[at].as_py()} numbers, "
+            f"others have {width}. Lists of one column need one length."
+        )
+    values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+    if not column.null_count:
+        return np.asarray(values)
+    out = np.full((len(column), width), np.nan)
+    out[column.is_valid().to_numpy(zero_copy_only=False)] = values
+    return out
 
 
 def ids_of_text(texts: Any) -> Array:
@@ -186,6 +239,11 @@ def _arrow_ids(file: str, column: Any, row: int) -> Array:
         # A copy, as a view would keep Arrow's memory from being used again.
         return np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
     return as_object(column.to_pylist())
+
+
+def _is_list(kind: Any) -> bool:
+    tests = ("is_list", "is_large_list", "is_fixed_size_list")
+    return any(getattr(pa.types, test)(kind) for test in tests)
 
 
 def _is_number(kind: Any) -> bool:

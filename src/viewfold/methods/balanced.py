@@ -86,7 +86,7 @@ def _refactor(
     """Complete [B, F] by ridge regressions, and return its scores on its principal directions."""
     B = state.embedding
     q, f = B.shape[1], F.shape[1]
-    sums = Overlap.of(engine, B, F, alignment)
+    sums = Overlap.of(engine, state, F, alignment)
     B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
     F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
 
@@ -98,15 +98,11 @@ def _refactor(
     of_both = linalg.block_diag(of_B, of_F)
     of_old = np.hstack([of_B, B_to_F @ of_F])
     of_new = np.hstack([F_to_B @ of_B, of_F])
-    of_groups = weights_of_groups(engine, state, alignment, F)
-    if of_groups is not None:
-        sums = Overlap.of(engine, B, F, alignment, of_groups)
-    both = (
-        of_both.T @ np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]]) @ of_both
-        + of_old.T @ sums.old @ of_old
-        + of_new.T @ sums.new @ of_new
-    )
-    _, Q = top_eigenvectors(both, n_components)
+    of_view, of_others = sums.weights()
+    shared = np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]])
+    products = of_view * (of_both.T @ shared @ of_both + of_new.T @ sums.new @ of_new)
+    products += of_old.T @ np.tensordot(of_others, sums.old, 1) @ of_old
+    _, Q = top_eigenvectors(products, n_components)
     of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
     embedding = _scores(B, F, alignment, (of_both[:q], of_both[q:], of_old, of_new))
     return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
@@ -131,22 +127,6 @@ def _scores(
 
 
 @dataclass(frozen=True)
-class Weights:
-    """The weights of samples, if there are groups that no view connects.
-
-    Attributes
-    ----------
-    of_view : float
-        The weight of the samples of the view, which connects them to one group.
-    absent : RowSet of shape (n_absent,)
-        The weights of the samples that the view lacks.
-    """
-
-    of_view: float
-    absent: RowSet
-
-
-@dataclass(frozen=True)
 class Overlap:
     """Sums of products of B and F over the samples they share, and over those they do not.
 
@@ -156,8 +136,12 @@ class Overlap:
         BᵀB, BᵀF and FᵀF over the n shared samples.
     total_B, total_F : ndarray
         Sums of rows over the same.
-    old, new : ndarray
-        BᵀB over the samples that the view lacks, FᵀF over those that are new.
+    new : ndarray
+        FᵀF over the samples that are new.
+    old : ndarray of shape (n_groups, q, q)
+        BᵀB over the samples that the view lacks, for each group that no view connects.
+    connected : ndarray of bool, shape (n_groups,)
+        The groups that the view shares samples enough with.
     n : int
         How many samples are shared; 0 if they are too few to connect anything.
     """
@@ -167,42 +151,51 @@ class Overlap:
     FF: Array
     total_B: Array
     total_F: Array
-    old: Array
     new: Array
+    old: Array
+    connected: Array
     n: int
 
     @classmethod
-    def of(
-        cls,
-        engine: Engine,
-        B: RowSet,
-        F: RowSet,
-        alignment: Alignment,
-        weights: Weights | None = None,
-    ) -> Overlap:
-        """Sum over the samples of both, each of which may have a weight."""
-        factor = None if weights is None else np.sqrt(weights.of_view)
+    def of(cls, engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
+        """Sum over the samples of the consensus and of the view."""
 
         def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
-            if factor is not None:
-                block, partners = block * factor, partners * factor
             Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
             Bs = partners[known].astype(np.float64)
             return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Bs.sum(axis=0), Fs.sum(axis=0), Fn.T @ Fn
 
-        def weighted(block: Array, weight: Array) -> Array:
-            return gram(block * np.sqrt(weight)[:, None])
-
+        B, n = state.embedding, alignment.n_shared
         BB, BF, FF, total_B, total_F, new = engine.reduce(
             sums, F, alignment.partners(B), alignment.known
         )
-        absent = alignment.absent(B)
-        if weights is None:
-            old = engine.reduce(gram, absent)
+        groups = unconnected_groups(engine, state.seen, state.views)
+        if groups is None:
+            old, count = engine.reduce(gram, alignment.absent(B))[None], np.array([n])
         else:
-            old = engine.reduce(weighted, absent, weights.absent)
-        n = alignment.n_shared if alignment.n_shared >= constants.FEWEST else 0
-        return cls(BB, BF, FF, total_B, total_F, old, new, n)
+            many = 1 + int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
+            old = engine.reduce(
+                lambda block, group: np.array([gram(block[group == g]) for g in range(many)]),
+                alignment.absent(B),
+                alignment.absent(groups),
+            )
+            count = engine.reduce(
+                lambda group: np.bincount(group[group >= 0], minlength=many),
+                alignment.partners(groups, -1),
+            )
+        connected, n = count >= constants.FEWEST, n if n >= constants.FEWEST else 0
+        return cls(BB, BF, FF, total_B, total_F, new, old, connected, n)
+
+    def weights(self) -> tuple[float, Array]:
+        """Return weights of the view's samples, and of the others in each group.
+
+        Groups that no view connects share the columns of the consensus, and get the same energy:
+        otherwise one with many samples or many views would take all of them.
+        """
+        old = np.trace(self.old, axis1=1, axis2=2)
+        own = sum(map(np.trace, (self.BB, self.FF, self.new))) + old[self.connected].sum()
+        energy = np.where(self.connected, own, old)
+        return 1 / own, np.divide(1, energy, out=np.zeros_like(energy), where=energy > 0)
 
     def centred(self) -> tuple[Array, Array, Array]:
         """Return BB, BF and FF of centred rows: a common mean is no agreement."""
@@ -277,49 +270,3 @@ def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
         factor[energy <= 1e-9 * energy.max()] = 1
         of_B = (back.basis * factor) @ back.basis.T
     return Trust(of_B, float(of_F), agreement)
-
-
-def weights_of_groups(
-    engine: Engine, state: State, alignment: Alignment, F: RowSet
-) -> Weights | None:
-    """Return weights that give all groups of samples the same energy, None for a single group.
-
-    Groups that no view connects share the columns of the consensus. Without weights, a group with
-    many samples or many views would take all of them.
-    """
-    before = unconnected_groups(engine, state.seen, state.views)
-    if before is None and alignment.n_shared >= constants.FEWEST:
-        return None
-    if before is None:
-        before = engine.map(lambda added: np.zeros(len(added), np.intp), state.added)
-    last = int(engine.reduce(lambda group: group.max(initial=0), before, combine=max))
-    # The view connects its samples with the groups of those that it shares: they are group 0.
-    counts = engine.reduce(
-        lambda group: np.bincount(group[group >= 0], minlength=last + 1),
-        alignment.partners(before, -1),
-    )
-    number = np.where(counts >= constants.FEWEST, 0, 1 + np.arange(last + 1))
-    if not number.any():
-        return None
-
-    def energy_of_view(block: Array, partners: Array) -> Array:
-        return _squared_lengths(partners) + _squared_lengths(block)
-
-    energy = alignment.merge(
-        (energy_of_view, F, alignment.partners(state.embedding)),
-        (_squared_lengths, alignment.absent(state.embedding)),
-    )
-    group = alignment.merge(
-        (lambda known: np.zeros(len(known), np.intp), alignment.known),
-        (lambda group: number[group], alignment.absent(before)),
-    )
-    total = engine.reduce(
-        lambda group, energy: np.bincount(group, energy, minlength=last + 2), group, energy
-    )
-    weight = np.divide(1, total, out=np.zeros_like(total), where=total > 0)
-    absent = engine.map(lambda group: weight[number[group]], alignment.absent(before))
-    return Weights(float(weight[0]), absent)
-
-
-def _squared_lengths(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows), np.float64)

@@ -16,10 +16,11 @@ from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
+from viewfold.view._anndata import chosen
 from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
 from viewfold.view._column import Column
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids
-from viewfold.view._parts import is_anndata, is_frame, is_path, of_file, of_object
+from viewfold.view._parts import is_anndata, is_frame, is_lazy, is_path, of_file, of_object
 from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
 
@@ -36,11 +37,11 @@ def as_view(
     Parameters
     ----------
     X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-        A DataFrame of pandas, polars or any other library that narwhals reads (the index of a
-        pandas DataFrame holds the ids, unless it is the default one), a dense or
-        sparse array, an AnnData (``obs_names`` are the ids), a NumPy memmap (read block by block,
-        never as a whole), the path of a file (see `viewfold.io.read`; tables and ``.npy`` files
-        may be larger than memory), or an iterator of row batches, each of them one of the above.
+        A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
+        ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
+        backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
+        `viewfold.io.read`), or an iterator of row batches, each of them one of the above. What is
+        lazy, mapped or backed, and tables in files, may be larger than memory.
         Rows that are entirely NaN are absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
@@ -49,6 +50,8 @@ def as_view(
     name : str, optional
         What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
         of several views, the name of the one to take.
+    layer, use_rep : str, optional
+        Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
     empty_rows : {"absent", "keep"}, default="absent"
         What rows of zeros are. "absent": in a view without negative values they are samples that
         the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
@@ -61,7 +64,7 @@ def as_view(
         (``ward=ICU``), a date days since the view's first, and month and weekday if they vary;
         booleans are 0 and 1. Free text is left out, with a warning. See docs/views.md.
     empty_markers : list of str, optional
-        What stands for a missing cell in text, instead of ``NA``, ``.``, ``-``, ``?`` and the like.
+        What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
         Whether a column that would be left out is an error.
 
@@ -71,13 +74,11 @@ def as_view(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from viewfold import as_view
     >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
     View('labs', 2 samples × 2 features, float64)
-    >>> as_view(np.array([[1.0, 2.0], [np.nan, np.nan], [5.0, 6.0]])).ids
-    array([0, 2])
     """
+    X, reading = chosen(X, reading)
     empty_rows, asked = parted(**reading)
     view = open_view(X, ids=ids, name=name, asked=asked)
     if ids is None and not view.checked:
@@ -171,7 +172,9 @@ def as_views(
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
-    X = opened(X, ids, parted(**of_whole(reading))[1])
+    if is_path(X):
+        X, reading = chosen(X, reading)
+        X = opened(X, ids, parted(**of_whole(reading))[1])
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
@@ -239,6 +242,7 @@ def _is_one_view(X: Any) -> bool:
         or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
         or is_anndata(X)
         or is_frame(X)
+        or is_lazy(X)
     )
 
 

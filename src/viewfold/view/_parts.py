@@ -17,7 +17,7 @@ from viewfold.io._asked import NOTHING, asked_now
 from viewfold.io._source import some
 from viewfold.io._spool import Batches, Spool
 from viewfold.view._arrays import as_matrix
-from viewfold.view._spool import spool_batches
+from viewfold.view._spool import in_blocks, spool_batches
 
 if TYPE_CHECKING:
     from viewfold.io._columns import Codes
@@ -53,9 +53,9 @@ def of_object(X: Any, ids: Any, label: str) -> Parts:
         _check_no_columns_named(label)
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
-        return Parts(
-            X.obs_names if ids is None else ids, as_matrix(X.X, label), _names(X.var_names)
-        )
+        matrix = as_matrix(in_blocks(X.X, label), label)
+        return Parts(X.obs_names if ids is None else ids, matrix, _names(X.var_names))
+    X = _lazy_parts(X)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         codes: dict[str, Codes] = {}
@@ -213,6 +213,20 @@ def is_path(X: Any) -> bool:
 def is_anndata(X: Any) -> bool:
     """Whether this has rows with names and columns with names, as an AnnData has."""
     return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))
+
+
+def _lazy_parts(X: Any) -> Any:
+    """Return what a polars LazyFrame gives: batches of rows, or all if this polars has none."""
+    if not is_lazy(X):
+        return X
+    if hasattr(X, "collect_batches"):
+        return iter(X.collect_batches(maintain_order=True, engine="streaming"))
+    return X.collect()
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a polars LazyFrame."""
+    return bool(nw.dependencies.is_polars_lazyframe(X))
 
 
 def is_frame(X: Any) -> bool:

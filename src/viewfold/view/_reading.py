@@ -21,6 +21,8 @@ class Reading(TypedDict, total=False):
     categories: Categories | Mapping[str, Categories]
     empty_markers: Iterable[str | float] | None
     strict: bool
+    layer: str | None
+    use_rep: str | None
 
 
 OF_ONE_VIEW = ("columns", "drop", "categories")

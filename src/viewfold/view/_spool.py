@@ -38,6 +38,23 @@ def spool_batches(parts: Iterator[Any], label: str, spool: Spool) -> Any:
     return joined_ids(known), matrix, features
 
 
+def in_blocks(rows: Any, label: str) -> Any:
+    """Return rows that lie in an open file (a backed AnnData) as an array or sparse matrix.
+
+    Dense ones go through a temporary file, block by block; others are returned as they are.
+    """
+    if type(rows).__module__.split(".")[0] not in ("h5py", "zarr", "anndata"):
+        return rows
+    from viewfold.io._tables import batch_rows
+
+    if getattr(rows, "format", "csr") != "csr":  # by columns: there are no blocks of rows
+        return rows.to_memory()
+    step = batch_rows(rows.shape[1])
+    starts = range(0, rows.shape[0], step)
+    parts = ((None, rows[start : start + step], None) for start in starts)
+    return spool_batches(parts, label, Spool())[1] if starts else rows[:0]
+
+
 def joined_ids(known: list[Any]) -> Any:
     """Ids of all batches. A column that holds text in some batches is text in all of them."""
     if any(ids is None for ids in known):

@@ -1,0 +1,180 @@
+"""Files from elsewhere: addresses that fsspec opens, and standard input.
+
+They are copied to a temporary folder, piece by piece, and read from there as every other file is:
+with the same limits, in batches, and as often as a reader needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from viewfold.io._budget import free_disk, shown
+from viewfold.io._source import FileError, optional
+
+STDIN = "-"
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+(://|::)", re.I)
+_WEB = re.compile(r"https?://", re.I)
+_PIECE = 2**20
+_MAGIC = {
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrow",
+    b"\x93NUMPY": ".npy",
+    b"%%MatrixMarket": ".mtx",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+    b"BZh": ".csv.bz2",
+    b"{": ".jsonl",
+}
+
+
+class Place(str):
+    """The path of a temporary copy, which messages call what the user calls the file.
+
+    The copy lasts as long as this object does: a reader has it as long as it reads.
+    """
+
+    def __new__(
+        cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str, address: str | None
+    ) -> Place:
+        """Return the path of a file in a folder that goes when this object goes."""
+        place = super().__new__(cls, os.path.join(folder.name, name))
+        place._folder, place._called = folder, called  # type: ignore[attr-defined]
+        place._address = address  # type: ignore[attr-defined]
+        return place
+
+    @property
+    def address(self) -> str | None:
+        """Where it was fetched from."""
+        return self._address  # type: ignore[attr-defined,no-any-return]
+
+    def __format__(self, spec: str) -> str:
+        return format(self._called, spec)  # type: ignore[attr-defined]
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is one that fsspec opens."""
+    return _ADDRESS.match(path) is not None
+
+
+def plain(address: str) -> str:
+    """Return an address without what is not for everybody's eyes: a query, a password."""
+    if not is_address(address):
+        return address
+    address = re.sub(r"://[^/@]*@", "://", address)
+    return re.split(r"[?#]", address)[0] if _WEB.match(address) else address
+
+
+def file_of(address: str) -> str:
+    """Return the file that an address leads to; of a chain, the innermost one."""
+    parts = plain(address).split("::")
+    return next((part for part in parts if "://" in part), parts[0])
+
+
+def fetched(file: str) -> str:
+    """Return the path of a local copy; of a local file, its path."""
+    if isinstance(file, Place) or not is_address(file):
+        return file
+    with _system(file) as (system, path):
+        # A web server may not be able to give pieces of a file.
+        options = {"block_size": 0} if _WEB.match(file) else {}
+        with system.open(path, "rb", **options) as stream:
+            return _copied(stream, file, getattr(stream, "size", None))
+
+
+def addresses(pattern: str) -> list[str]:
+    """Return the addresses of the files that a pattern or a folder elsewhere stands for."""
+    with _system(pattern) as (system, path):
+        found = system.glob(path) if any(mark in path for mark in "*?[") else system.find(path)
+        return [system.unstrip_protocol(one) for one in found]
+
+
+def standard_input() -> Place:
+    """Return a copy of standard input, whose name ends as its first bytes tell."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise FileError(
+            "standard input: there is nothing. Give a file, or send one through a pipe."
+        )
+    return _copied(sys.stdin.buffer, None, None)
+
+
+def beside(file: str, name: str) -> str | None:
+    """Return a file that lies beside another one, also elsewhere; None if there is none."""
+    address = file.address if isinstance(file, Place) else None
+    if address is None:
+        found = os.path.join(os.path.dirname(file), name)
+        return found if os.path.isfile(found) else None
+    own = os.path.basename(file_of(address))
+    try:
+        return fetched(name.join(address.rsplit(own, 1)))
+    except FileNotFoundError:
+        return None
+
+
+def _copied(stream: Any, address: str | None, size: int | None) -> Place:
+    """Copy a stream; without an address it is standard input, and its first bytes tell a name."""
+    called = "standard input" if address is None else plain(address)
+    free = free_disk()
+    _check_room(called, size or 0, free)
+    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
+    done = 0
+    piece = stream.read(_PIECE)
+    name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
+    place = Place(folder, name, called, address)
+    with open(place, "wb") as copy:
+        while piece:
+            done += len(piece)
+            _check_room(called, done, free)
+            copy.write(piece)
+            piece = stream.read(_PIECE)
+    return place
+
+
+def _check_room(called: str, size: int, free: int | None) -> None:
+    if free is not None and size > free:
+        raise FileError(
+            f"{called}: a copy would take {shown(size)} of disk or more, but {shown(free)} are "
+            "free. Make room, or let TMPDIR name a folder on another disk."
+        )
+
+
+def _ending(first: bytes) -> str:
+    """Return how the name of a file with these first bytes should end."""
+    if first.startswith(b"PK\x03\x04"):
+        return ".npz" if b".npy" in first[:300] else ".xlsx"
+    if first.startswith(b"\x89HDF"):
+        raise FileError("standard input: HDF5 has many uses. Save it as a file, and name that.")
+    if first.startswith(b"\x1f\x8b"):
+        return _ending(zlib.decompressobj(31).decompress(first, 1000)) + ".gz"
+    found = (ending for magic, ending in _MAGIC.items() if first.lstrip()[:20].startswith(magic))
+    return next(found, ".csv")
+
+
+@contextmanager
+def _system(address: str) -> Iterator[tuple[Any, str]]:
+    """Yield the file system of an address, and the path there; errors name the address."""
+    called = plain(address)
+    core = optional("fsspec", "remote", called).core
+    try:
+        system, path = core.url_to_fs(address)
+        yield system, path
+    except (FileError, PermissionError):
+        raise
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{called}: there is no such file. Is the address right?") from None
+    except ImportError as error:
+        raise ImportError(
+            f"{called}: {error}. Install what it needs with: pip install 'viewfold[remote]'"
+        ) from error
+    except Exception as error:  # networks and their libraries raise anything
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise FileError(
+            f"{called}: cannot be fetched ({said[0].replace(address, called)[:200]}). Is the "
+            "address right, and may you read it?"
+        ) from None

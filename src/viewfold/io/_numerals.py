@@ -1,0 +1,184 @@
+"""How numbers are written in a text: the decimal sign, and what separates thousands.
+
+``115,499`` is 115 thousand to one reader and 115.499 to another. The decimal sign is told from
+cells that can be read in one way only; where there are none, the user has to say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewfold._file import SEPARATORS, SPACES, File
+from viewfold._option import option
+
+# Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
+_DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """How numbers are written.
+
+    Parameters
+    ----------
+    decimal : {".", ","}
+        The decimal sign.
+    thousands : str, optional
+        What separates thousands.
+    unsure : bool
+        Whether a point may be either, as the first rows have none.
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+    unsure: bool = False
+
+    @property
+    def usual(self) -> bool:
+        """Whether Arrow can read such numbers."""
+        return self.thousands is None and not self.unsure
+
+    def value(self, cell: str) -> float:
+        """Return the number that a cell holds; ValueError if it is none."""
+        bare = cell.strip()
+        if bare.lower() in _WORDS:
+            return float(bare)
+        if not re.match(self._pattern(), bare):
+            raise ValueError(bare)
+        if self.thousands is not None:
+            bare = re.sub(f"[{self._signs()}]", "", bare)
+        return float(bare.replace(self.decimal, "."))
+
+    def numbers(self, column: Any) -> Any:
+        """Return a column of texts as one of numbers; null where there is none, or an error."""
+        bare = pc.utf8_trim_whitespace(column)
+        fine = pc.or_(
+            pc.match_substring_regex(bare, self._pattern()),
+            pc.is_in(pc.utf8_lower(bare), value_set=pa.array(sorted(_WORDS))),
+        )
+        if self.unsure:
+            fine = pc.and_not(fine, pc.match_substring_regex(bare, f"^{_EITHER.pattern}$"))
+        at = pc.index(pc.fill_null(fine, True), False).as_py()
+        if at >= 0:
+            raise NotANumberError(at, column[at].as_py())
+        if self.thousands is not None:
+            bare = pc.replace_substring_regex(bare, f"[{self._signs()}]", "")
+        if self.decimal == ",":
+            bare = pc.replace_substring(bare, ",", ".")
+        return bare.cast(pa.float64())
+
+    def _signs(self) -> str:
+        """Return what separates thousands, as a class of characters: a space may be any."""
+        assert self.thousands is not None
+        return SPACES if self.thousands in SPACES else re.escape(self.thousands)
+
+    def _pattern(self) -> str:
+        whole = r"\d+"
+        if self.thousands is not None:
+            whole = rf"(\d{{1,3}}([{self._signs()}]\d{{3}})+|\d+)"
+        sign = re.escape(self.decimal)
+        return rf"^[+-]?({whole}({sign}\d*)?|{sign}\d+)([eE][+-]?\d+)?$"
+
+
+class NotANumberError(ValueError):
+    """A cell that is no number: its row in the batch, and what it holds."""
+
+    def __init__(self, row: int, cell: str) -> None:
+        super().__init__(f"{cell!r} is not a number")
+        self.row, self.cell = row, cell
+
+
+class AmbiguousError(ValueError):
+    """A cell that is one number or another: the place in the sample, and what it holds."""
+
+    def __init__(self, row: int, column: int, cell: str) -> None:
+        super().__init__(cell)
+        self.row, self.column, self.cell = row, column, cell
+
+
+def numerals_of(
+    sample: list[list[str]], delimiter: str, skip: Collection[int], asked: File
+) -> Numerals:
+    """Tell from the first rows, without columns to skip, how numbers are written.
+
+    What the user says counts.
+    """
+    if asked.decimal is not None or asked.thousands is not None:
+        return Numerals(asked.decimal or _other(asked.thousands), asked.thousands)
+    unclear: tuple[int, int, str] | None = None
+    for i, j, cell in _cells(sample):
+        if j in skip:
+            continue
+        either = _EITHER.fullmatch(cell)
+        # Semicolons are there where commas are decimal signs: there a point may be a separator.
+        if either and (either[1] == "," or delimiter == ";"):
+            unclear = unclear or (i, j, cell)
+        elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
+            return Numerals(found[1])
+    if unclear is not None:
+        raise AmbiguousError(*unclear)
+    return Numerals(unsure=delimiter == ";")
+
+
+def holds_numbers(cells: list[str]) -> bool:
+    """Whether all cells are numbers, with points or with commas."""
+    return any(all(_is_number(cell, way) for cell in cells) for way in (Numerals(), Numerals(",")))
+
+
+def _is_number(cell: str, way: Numerals) -> bool:
+    try:
+        way.value(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def ways_to_read(cell: str) -> str:
+    """Say what a cell may be, and how to say which."""
+    sign = "," if "," in cell else "."
+    digits = cell.strip().lstrip("+-")
+    whole, _, rest = digits.partition(sign)
+    return (
+        f"{cell.strip()!r} is {whole}.{rest} ({option('decimal', sign)}) or {whole}{rest} "
+        f"({option('thousands', sign)}). Say which."
+    )
+
+
+def is_ambiguous(cell: str) -> bool:
+    """Whether a cell is one number or another."""
+    return _EITHER.fullmatch(cell.strip()) is not None
+
+
+def hint(cell: str) -> str:
+    """Say which option may help with a cell that is no number."""
+    bare = cell.strip()
+    signs = [sign for sign in SEPARATORS if sign in bare]
+    if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
+        return ""
+    last = max(signs, key=bare.rindex)
+    said = []
+    if last in ",." and bare.count(last) == 1:
+        said.append(option("decimal", last))
+        signs.remove(last)
+    said += [option("thousands", sign) for sign in signs[:1]]
+    return f"If it is one, say {' and '.join(said)}."
+
+
+_WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])
+
+
+def _other(thousands: str | None) -> str:
+    return "," if thousands == "." else "."
+
+
+def _cells(sample: list[list[str]]) -> Iterator[tuple[int, int, str]]:
+    for i, row in enumerate(sample):
+        for j, cell in enumerate(row):
+            yield i, j, cell.strip()
