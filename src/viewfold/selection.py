@@ -54,7 +54,7 @@ class Suggestion:
 
     On nineteen data sets with known classes (2 to 100), choosing from half to twice their number,
     the suggestion was within a fifth of it on fifteen (``benchmarks/accuracy.py --part suggest``),
-    on 14 and 12 with other seeds, on 11 with 30 % of the samples missing. The rule was chosen by
+    on 12 to 14 with other seeds, on 11 with 30 % of the samples missing. The rule was chosen by
     looking at these sets; chosen on eighteen of them, it is right on fourteen of those left out.
     Where clusters are not clear, their number is not well defined, so look at the scores and try
     several. docs/method.md has more.
