@@ -9,7 +9,7 @@ from viewfold.clustering import Reading, starts
 from viewfold.clustering import cluster as cluster_rows
 from viewfold.engine import LocalEngine
 from viewfold.methods import balanced
-from viewfold.methods.encoders import landmarks
+from viewfold.methods.encoders import landmarks, scale_of
 from viewfold.metrics import accuracy
 
 
@@ -130,3 +130,24 @@ def test_the_side_that_explains_more_weighs_more() -> None:
     for B, F in ((poor, rich), (rich, poor)):
         found = balanced.weigh(overlap(B, F), 1.0, 2).of_F
         assert found > 1.2 if F is rich else found < 0.8
+
+
+def test_scores_of_principal_components_are_centred_and_measurements_are_not() -> None:
+    """A z-score would make the last score, which is noise, as loud as the first."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 3
+    X = rng.normal(size=(600, 40)) + 4 * rng.normal(size=(3, 40))[y]
+    X -= X.mean(axis=0)
+    U, s, _ = np.linalg.svd(X, full_matrices=False)
+    scores = U * s
+    assert scale_of(scores) == "center"
+    assert scale_of(X) == scale_of(U) == scale_of(scores[:, ::-1]) == "zscore"
+    assert scale_of(scores[:, :5]) == "zscore"  # so few columns may fall by chance
+    labels = {
+        scale: ViewFold(3, encoder="linear", scale=scale, random_state=0).fit([scores]).labels_
+        for scale in ("auto", "center", "zscore")
+    }
+    assert np.array_equal(labels["auto"], labels["center"])
+    assert accuracy(y, labels["auto"]) > 0.99
+    shifted = ViewFold(3, encoder="linear", random_state=0).fit([scores + 1e6]).labels_
+    assert accuracy(labels["auto"], shifted) > 0.99

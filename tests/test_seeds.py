@@ -53,7 +53,7 @@ def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
     monkeypatch.setattr("viewfold.selection.draw", spy)
     # So that directions come from a sample.
     monkeypatch.setattr("viewfold.methods.encoders.directions.WIDEST_GRAM", 20)
-    monkeypatch.setattr("viewfold.methods.encoders.features.GRAPH_DIRECTIONS", 20)
+    monkeypatch.setattr("viewfold.constants.GRAPH_DIRECTIONS", 20)
     views, _ = digits
     texts = np.random.default_rng(0).poisson(0.05, size=(N, 60))
     for now in (0, 1):
