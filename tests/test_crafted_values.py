@@ -189,7 +189,7 @@ VALUES = {
         "clusters",
     ),
     "a projection that is turned": (
-        "UPDATE arrays SET shape = [shape[2] * 2, shape[1] // 2] WHERE name = 'projection'",
+        "UPDATE arrays SET shape = [shape[2], shape[1]] WHERE name = 'projection'",
         "do not fit",
     ),
     "a class nobody knows": (

@@ -101,8 +101,9 @@ def edit(
         before = begin or read(path)
         assert before is not None
         model = model_of(before)
+        settings = _settings(model)
         yield model
-        after = _following(before, model)
+        after = _following(before, settings, model)
         if after.log != before.log:
             undone = _to_return_to(path, before, after)
             if undone is not None and not model.keep_encoders:
@@ -173,21 +174,21 @@ def state_of(model: FoldingEstimator) -> State:
     return state if model.keep_encoders else _private(state)
 
 
-def _following(before: State, model: FoldingEstimator) -> State:
+def _following(before: State, settings: dict[str, Any], model: FoldingEstimator) -> State:
     """Return the state of a model, with a log that continues the one before."""
     after = state_of(model)
     if after.views and after.log[: len(before.log)] != before.log:
         after = after.after(before.log)  # `fit` begins a new one
-    if _settings(after) != _settings(before):
+    if _settings(model) != settings:
         after = replace(after, log=noted(after.log, "params", after.n_samples))
     return after
 
 
-def _settings(state: State) -> dict[str, Any]:
+def _settings(model: FoldingEstimator) -> dict[str, Any]:
     """Return the parameters for comparison: the position of a RandomState does not count."""
     return {
         name: np.random.RandomState if isinstance(value, np.random.RandomState) else value
-        for name, value in state.params.items()
+        for name, value in model.get_params().items()
     }
 
 
