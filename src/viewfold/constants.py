@@ -55,8 +55,8 @@ FLOOR = 0.05
 
 # -- cluster
 
-TREE = 300
-"""A tree of Ward's method is grown on so many rows, or on twenty for each cluster."""
+TREE = 150
+"""A tree of Ward's method is grown on so many rows, or on ten for each cluster."""
 
 PAIRED = 0.5
 """Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""

@@ -43,7 +43,7 @@ def from_trees(
 
     Each tree uses other rows (a few hundred), if there are more, and fewer of the columns.
     """
-    most = min(len(rows), max(constants.TREE, 20 * n_clusters))
+    most = min(len(rows), max(constants.TREE, 10 * n_clusters))
     for i in range(n_init):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, embedding.shape[1] * (n_init - i) // n_init)

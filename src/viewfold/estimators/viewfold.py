@@ -44,7 +44,7 @@ class ViewFold(FoldingEstimator):
         What to do with groups of samples that no view connects (views that share fewer than ten
         samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples
         are in a group by chance. There is a warning either way.
-    n_init : int, default=10
+    n_init : int, default=20
         Starts of k-means, from trees that Ward's method grows; the one with the least inertia
         counts.
     random_state : int, RandomState or None, default=None
@@ -99,7 +99,7 @@ class ViewFold(FoldingEstimator):
         n_components: int | None = None,
         scale: encoders.ScaleRule = "auto",
         unconnected: Literal["pair", "separate"] = "pair",
-        n_init: int = 10,
+        n_init: int = 20,
         random_state: Seed = None,
         keep_encoders: bool = True,
     ) -> None:
