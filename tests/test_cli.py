@@ -263,3 +263,21 @@ def test_the_demo_tells_its_story_and_leaves_its_files(run: Run) -> None:
     assert json.loads(out)["accuracy"] > 0.9
     Path("demo.vf").unlink()
     assert "not the demo's" in run("demo")[2]
+
+
+def test_unconnected_is_an_option_of_viewfold(run: Run, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 3)) + 9 * np.eye(3)[np.arange(40) % 4 // 2]
+    for name, first in (("a", 0), ("b", 100)):
+        frame = pd.DataFrame(rows, index=[f"s{i + first}" for i in range(40)])
+        frame.rename_axis("id").to_csv(tmp_path / f"{name}.csv")
+    assert run("add s.vf a.csv --id id -k 2")[0] == 0
+    code, _, said = run("add s.vf b.csv --id id --unconnected separate")
+    assert code == 0
+    assert "were not paired" in said
+    assert viewfold.load(tmp_path / "s.vf").unconnected == "separate"
+    assert run("add f.vf a.csv --id id -k 2 --method fcmvc")[0] == 0
+    before = (tmp_path / "f.vf").read_bytes()
+    code, _, said = run("add f.vf b.csv --id id --unconnected pair")
+    assert code != 0
+    assert "FCMVC does not know --unconnected" in said
+    assert (tmp_path / "f.vf").read_bytes() == before

@@ -110,6 +110,17 @@ def test_clusters_of_groups_that_nothing_ties_together_are_paired_by_size(tmp_pa
     assert again.to_frame().equals(frame)
 
 
+def test_groups_are_kept_separate_if_asked_and_told_either_way() -> None:
+    views, _ = two_groups((100, 50, 25), (200, 115, 55))
+    said = r"2 groups \(175, 370 samples\) .*{} A view with at least 10 samples of each would"
+    with pytest.warns(UserWarning, match=said.format("paired by size.*")):
+        paired = ViewFold(3, random_state=0).fit(views).labels_
+    with pytest.warns(UserWarning, match=said.format("were not paired.")):
+        separate = ViewFold(3, unconnected="separate", random_state=0).fit(views).labels_
+    assert set(paired[:175]) == set(paired[175:]) == {0, 1, 2}
+    assert set(separate[:175]) != {0, 1, 2}
+
+
 @pytest.mark.filterwarnings("ignore:The samples are in")
 def test_clusters_of_equal_size_are_not_paired() -> None:
     views, _ = two_groups((60, 60, 60), (120, 120, 120))
@@ -170,10 +181,13 @@ def counts(n: int = 200, words: int = 400, seed: int = 0) -> tuple[sparse.csr_ar
 def test_text_is_recognised_and_scaled_as_text() -> None:
     X, y = counts()
     assert encoders.scale_of(X) == "tfidf"
-    labels = {scale: ViewFold(4, scale=scale).fit(X).labels_ for scale in ("auto", "tfidf")}
+    labels = {
+        scale: ViewFold(4, scale=scale, random_state=0).fit(X).labels_
+        for scale in ("auto", "tfidf")
+    }
     assert np.array_equal(labels["auto"], labels["tfidf"])
     assert accuracy(y, labels["auto"]) > 0.95
-    dense = ViewFold(4).fit(X.toarray())
+    dense = ViewFold(4, random_state=0).fit(X.toarray())
     assert accuracy(labels["auto"], dense.labels_) == 1
     assert np.array_equal(dense.predict(X.toarray()), dense.labels_)
 

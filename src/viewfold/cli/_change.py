@@ -31,6 +31,7 @@ from viewfold.cli._options import (
     SimilarIds,
     State,
     Strict,
+    Unconnected,
     ViewName,
     Wait,
 )
@@ -76,6 +77,7 @@ def add(
     strict: Strict = False,
     view: ViewName = None,
     clusters: Clusters = None,
+    unconnected: Unconnected = None,
     method: Method = "viewfold",
     seed: Seed = 0,
     private: Private = False,
@@ -102,7 +104,7 @@ def add(
         views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
         with edit(state, new=new, wait=wait) as model:
-            removed = _set(model, clusters, private)
+            removed = _set(model, clusters, private, unconnected)
             folds = []
             for one in views:
                 step(f"folding {one.name}")
@@ -284,8 +286,14 @@ def _fold_line(fold: dict[str, Any]) -> str:
     ).format(**fold)
 
 
-def _set(model: FoldingEstimator, clusters: int | None, private: bool) -> list[str]:
+def _set(
+    model: FoldingEstimator, clusters: int | None, private: bool, unconnected: Unconnected
+) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
+    if unconnected is not None:
+        if "unconnected" not in model.get_params():
+            raise ValueError(f"{type(model).__name__} does not know --unconnected: leave it out.")
+        model.set_params(unconnected=unconnected.value)
     if clusters is not None:
         model.set_params(n_clusters=clusters)
     if private:

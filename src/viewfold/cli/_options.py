@@ -17,6 +17,13 @@ class Similar(StrEnum):
     new = "new"
 
 
+class Groups(StrEnum):
+    """What to do with clusters of groups of samples that no view connects."""
+
+    pair = "pair"
+    separate = "separate"
+
+
 class Empty(StrEnum):
     """What rows of zeros are."""
 
@@ -104,6 +111,13 @@ Method = Annotated[
         "--method",
         help="viewfold, the paper's fcmvc, or a method that another package brings along.",
         metavar="NAME",
+    ),
+]
+Unconnected = Annotated[
+    Groups | None,
+    typer.Option(
+        "--unconnected",
+        help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]

@@ -103,7 +103,8 @@ def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: boo
     if was_paired:
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
-            "samples are in a group by chance; unconnected='separate' does not pair."
+            "samples are in a group by chance; unconnected='separate' (--unconnected separate) "
+            "does not pair."
         )
     elif asked == "pair":
         done = "Sizes do not tell which clusters belong together, so none were paired."
