@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from viewfold._types import Array
-from viewfold.clustering.kmeans import Means, lloyd, means, sums
+from viewfold.clustering.kmeans import Means, lloyd, sums
 from viewfold.linalg import shrink_eigenvalues
 
 
@@ -16,11 +16,11 @@ def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, 
     heavy = rows * np.sqrt(weights)[:, None]
     products, n = heavy.T @ heavy, effective(weights.sum(), (weights**2).sum())
     for _ in range(10):  # usually the labels stay after one or two rounds
-        scatter = products, *sums(rows, found.labels, n_clusters, weights)
-        directions = discriminant(*scatter, n, rows.dtype)
+        total, size = sums(rows, found.labels, n_clusters, weights)
+        directions = discriminant(products, total, size, n, rows.dtype)
         if directions is None:
             break
-        projection, center = directions, means(rows, found.labels, n_clusters, weights)
+        projection, center = directions, total / size[:, None]
         before, found = found, lloyd(rows @ projection, center @ projection, weights)
         if np.array_equal(found.labels, before.labels):
             break

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold import constants
+from viewfold._option import option
 from viewfold._types import Array
 from viewfold.core.state import Clusters
 from viewfold.engine import Engine, RowSet
@@ -103,8 +104,8 @@ def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: boo
     if was_paired:
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
-            "samples are in a group by chance; unconnected='separate' (--unconnected separate) "
-            "does not pair."
+            "samples are in a group by chance; "
+            f"{option('unconnected', 'separate')} does not pair."
         )
     elif asked == "pair":
         done = "Sizes do not tell which clusters belong together, so none were paired."

@@ -220,6 +220,8 @@ def unconnected_groups(
 
     connected = engine.reduce(shared, seen) >= constants.FEWEST
     n_groups, of_view = connected_components(connected, directed=False)
+    if n_groups == 1:
+        return None
 
     def of_sample(block: Array) -> Array:
         return np.asarray(of_view[block.argmax(axis=1)], np.intp)
