@@ -116,6 +116,9 @@ class State:
         labels of now, which are nowhere else.
     added : RowSet of int, shape (n_samples,)
         The log entry by which each sample came.
+    fingerprints : RowSet of int, shape (n_samples, n_views)
+        Of the row of each sample in each view, 0 if there is none or it is not known; see
+        `viewfold.core.fingerprints`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -128,6 +131,8 @@ class State:
         The centres of the clusters; None before the first view.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
+    key : int
+        The key of the fingerprints.
     log : tuple of Event
         What was done, from the first view on.
     method : str
@@ -141,11 +146,13 @@ class State:
     seen: RowSet
     history: RowSet
     added: RowSet
+    fingerprints: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None
     length: int | None = None
+    key: int = 0
     log: Log = ()
     method: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -159,6 +166,7 @@ class State:
             seen=np.empty((0, 0), bool),
             history=np.empty((0, 0), np.int32),
             added=np.empty(0, np.int32),
+            fingerprints=np.empty((0, 0), np.int32),
             method=method,
             params=params or {},
         )
@@ -210,12 +218,13 @@ class State:
         added = self.added + shift
         return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
-    def without_encoders(self) -> State:
-        """Return the state without what `predict`, `transform` and `extend` need."""
+    def without_encoders(self, engine: Engine) -> State:
+        """Return the state without what `predict`, `transform`, `extend` and updates need."""
         if not any(record.encoder or record.columns for record in self.views):
             return self
         views = tuple(replace(record, encoder=None, columns=None) for record in self.views)
-        return replace(self, views=views, maps=(None,) * len(views))
+        blank = engine.map(np.zeros_like, self.fingerprints)
+        return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
 
 
 def unconnected_groups(

@@ -114,8 +114,11 @@ class LocalEngine:
         assert not isinstance(source, Picked)
         return Picked(source, numbers)
 
-    def keep(self, rows: Array, kept: NDArray[np.bool_]) -> Array:
+    def keep(self, rows: RowSet, kept: NDArray[np.bool_]) -> RowSet:
         """Return the rows for which `kept` is true."""
+        if isinstance(rows, Rows):
+            at = np.flatnonzero(kept)
+            return replace(rows, present=at if rows.present is None else rows.present[at])
         return np.asarray(rows[kept])
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
