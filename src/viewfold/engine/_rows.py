@@ -54,17 +54,21 @@ class Rows:
         Numbers of the rows to read, ascending; all of them if not given.
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
+    columns : ndarray of int, optional
+        Numbers of the columns to read, in the order in which blocks have them; all of them, as they
+        are, if not given.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
     double: bool = False
+    columns: NDArray[np.intp] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows that are there, features."""
         n = self.X.shape[0] if self.present is None else self.present.size
-        return n, self.X.shape[1]
+        return n, self.X.shape[1] if self.columns is None else self.columns.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -96,6 +100,12 @@ class Rows:
 
     def read(self, rows: slice) -> Matrix:
         """One block."""
+        return self._in_order(self._read(rows))
+
+    def _in_order(self, block: Matrix) -> Matrix:
+        return block if self.columns is None else block[:, self.columns]
+
+    def _read(self, rows: slice) -> Matrix:
         if self.present is None:
             block = self.X[rows]
         else:
@@ -113,13 +123,13 @@ class Rows:
         """Read some rows, in the given order."""
         at = which if self.present is None else self.present[which]
         if not self.on_disk:
-            return self.X[at].astype(self.dtype)
+            return self._in_order(self.X[at].astype(self.dtype))
         taken = np.empty((at.size, self.X.shape[1]), self.dtype)
         for start in range(0, at.size, 32):  # for one row, the system maps a megabyte or two
             some = slice(start, start + 32)
             taken[some] = self.X[at[some]]
             self._release()
-        return taken
+        return self._in_order(taken)
 
     def _release(self) -> None:
         """Give the pages of a file back, so that a pass needs the memory of a few blocks."""

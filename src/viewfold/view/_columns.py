@@ -15,10 +15,10 @@ import numpy as np
 from viewfold._types import Array, Matrix
 from viewfold.engine import Rows
 from viewfold.ids import is_called_id
-from viewfold.io._asked import Asked
+from viewfold.io._asked import EMPTY_MARKERS, Asked
 from viewfold.io._source import some
 from viewfold.io._spool import Spool
-from viewfold.view._column import Column, features_of
+from viewfold.view._column import Column, Source, features_of
 
 if TYPE_CHECKING:
     from viewfold.io._columns import Codes
@@ -118,9 +118,16 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
             )
 
 
-def asked_of(known: Sequence[Column]) -> Asked:
+def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
     """Return how to read rows of a known view."""
-    return Asked(kinds={column.name: column.kind for column in known})
+    said = source or Source()
+    markers = said.empty_markers
+    return Asked(
+        empty_markers=EMPTY_MARKERS if markers is None else frozenset(markers),
+        kinds={column.name: column.kind for column in known or ()},
+        layer=said.layer,
+        use_rep=said.use_rep,
+    )
 
 
 def as_features(
