@@ -16,12 +16,12 @@ from viewfold.cli._files import (
     as_table,
     check_output,
     deliver,
+    files_of_views,
     folded_table,
     ids_option,
-    known_view,
     load_model,
 )
-from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
+from viewfold.cli._options import Id, Json, NoId, Output, State, ViewNames
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
@@ -61,20 +61,25 @@ def status(state: State, as_json: Json = False) -> None:
 @reads
 def predict(
     state: State,
-    file: Annotated[File, file_argument("Rows with a known view's columns.")],
+    files: Annotated[
+        list[File], file_argument("Rows with the columns of known views, in one file or several.")
+    ],
     id_column: Id = None,
     no_id: NoId = False,
-    view: ViewName = None,
+    view: ViewNames = None,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Print the cluster of samples that were never folded; the file stays as it is."""
-    check_output(output, state, file)
-    model = load_model(state)
-    with progress(f"reading {file}"):
-        ids, name = ids_option(id_column, no_id), known_view(model, view)
-        frame = model.predict_frame(file, ids=ids, view=name)
-    deliver(as_table(frame), output, as_json, state, file)
+    """Print the cluster of samples that were never folded; the file stays as it is.
+
+    Of several views, samples are matched by id, and get what their views tell together.
+    """
+    check_output(output, state, *files)
+    rows, which = files_of_views(files, view or [])
+    model = _folded(state, load_model(state))
+    with progress(f"reading {', '.join(map(str, files))}"):
+        frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
+    deliver(as_table(frame), output, as_json, state, *files)
 
 
 def history(

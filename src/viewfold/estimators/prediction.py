@@ -19,7 +19,7 @@ from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features, in_order
 from viewfold.estimators.given import given
 from viewfold.estimators.results import Results, known_view
-from viewfold.ids import Similar, check_kind, kind_of
+from viewfold.ids import Similar, kind_of
 from viewfold.view import View, open_view, without_absent
 
 
@@ -75,13 +75,18 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
                 "same number of rows with NaN for samples that a view lacks."
             )
+        kinds = [kind_of(part.ids) for part in views]
+        if len(set(kinds)) > 1 and "both" not in kinds:
+            other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+            raise ValueError(
+                f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
+                f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
+            )
         engine, (length,) = current_engine(), lengths
-        kind, example = kind_of(views[0].ids), views[0].ids.tolist()[0]
         ids = engine.scatter(views[0].ids if length is None else np.arange(length))
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
         for part, rows in zip(views, embedded, strict=True):
-            check_kind(kind, example, part.ids, f"View {part.name!r}")
             alignment = engine.join(ids, engine.scatter(part.ids))
             total = alignment.merge(
                 (_added, alignment.partners(total), rows),
