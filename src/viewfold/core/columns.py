@@ -75,7 +75,7 @@ class StoredColumns:
             If the arrays do not fit each other.
         """
         n = len(_numbers(self.kinds, most=len(KINDS) - 1))
-        if len(self.first) != n or len(_numbers(self.widths)) != n:
+        if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
             raise UnreadableError("the columns of a view do not fit each other")
         texts = _texts(self.lengths, self.letters)
         if len(texts) != n + self.widths.sum():
