@@ -39,4 +39,6 @@ def option(name: str, value: object = None) -> str:
     if not _typed.get():
         return f"{name}={'…' if value is None else repr(value)}"
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    if value is True:
+        return flag
     return f"{flag} {'…' if value is None else shlex.quote(str(value))}"

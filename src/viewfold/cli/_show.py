@@ -12,6 +12,7 @@ from viewfold import _output, errors
 from viewfold._choice import which_view
 from viewfold._console import print_json, print_rows, progress, say, tell
 from viewfold._file import File
+from viewfold.cli._annotate import export_copy
 from viewfold.cli._files import (
     as_table,
     check_output,
@@ -160,15 +161,46 @@ def report(
 
 def export(
     state: State,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="A .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file."
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="An AnnData or MuData file, of which a copy gets the clusters."
         ),
-    ],
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where to write: a .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file; with FILE "
+            "the copy (FILE-viewfold.h5ad if not given).",
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of obs that holds the sample ids.", metavar="COLUMN"),
+    ] = None,
+    key: Annotated[
+        str, typer.Option("--key", help="What the new columns of obs are called.", metavar="NAME")
+    ] = "viewfold",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace columns of obs that are called so.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write everything known of every sample: cluster, confidence, views, history, embedding."""
+    """Write everything known of every sample, or clusters into a copy of an AnnData or MuData.
+
+    A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
+    confidence in its obs, and the embedding in its obsm; FILE stays as it is.
+    """
+    if file is not None:
+        export_copy(state, file, output, (key, id_column, overwrite), as_json)
+        return
+    if output is None:
+        raise ValueError(
+            "Where to? Name a table with -o, or an AnnData or MuData file of which a copy gets the "
+            "clusters."
+        )
     from viewfold.store import queries
 
     check_output(output, state)
