@@ -41,4 +41,9 @@ def option(name: str, value: object = None) -> str:
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
     if value is True:
         return flag
-    return f"{flag} {'…' if value is None else shlex.quote(str(value))}"
+    return f"{flag} {'…' if value is None else _quoted(str(value))}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one types it into a shell."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)

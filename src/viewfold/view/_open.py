@@ -14,7 +14,7 @@ from viewfold import io
 from viewfold._choice import which_view
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
-from viewfold.ids import as_ids
+from viewfold.ids import as_ids, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
@@ -142,6 +142,8 @@ def _open(
         )
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
+    if known is None and length is None:
+        tell_of_totals(ids, label)
     source = source_of(X, asked)
     return View(ids, Rows(matrix), name, features, length, file, columns=columns, source=source)
 
