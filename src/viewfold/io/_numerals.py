@@ -172,7 +172,10 @@ def hint(cell: str, numerals: Numerals | None = None) -> str:
     if numerals is not None and numerals.met:
         other = "." if numerals.decimal == "," else ","
         if _is_number(bare, Numerals(other)):
-            return f"Other cells have {numerals.decimal!r} as decimal sign. Write all in one way."
+            told = f"Other cells have {numerals.decimal!r} as decimal sign"
+            if is_ambiguous(bare):
+                return f"{told}: if it is {bare.replace(other, '')}, {option('thousands', other)}."
+            return f"{told}. Write all in one way."
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
         return ""

@@ -1,4 +1,4 @@
-"""Dates that are written as whole numbers (20241231): they are read as numbers, and that is told."""
+"""Dates that are written as whole numbers (20241231): read as numbers, which is told."""
 
 from __future__ import annotations
 
