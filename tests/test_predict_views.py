@@ -26,7 +26,7 @@ def frames(data: Data) -> dict[str, pd.DataFrame]:
     """Three new samples of each of two views, two of them in both."""
     found = {}
     for name, ids in NEW.items():
-        X = data.views[name][: len(ids)]
+        X = data.views[name][: len(ids)].copy()
         names = [f"x{j}" for j in range(X.shape[1])]
         found[name] = pd.DataFrame(X, index=pd.Index(ids, name="patient"), columns=names)
     return found
@@ -185,6 +185,17 @@ def test_columns_are_put_in_order_block_by_block(tmp_path: Path) -> None:
     ordered = in_order(view, record)
     assert ordered.rows.X is view.rows.X
     assert ordered.features == ("d", "b", "a", "c")
+
+
+@pytest.mark.parametrize("holder", ["pandas", "sparse"])
+def test_errors_name_the_column_wherever_it_stands(
+    holder: str, model: ViewFold, data: Data, tmp_path: Path
+) -> None:
+    rows = frames(data)["labs"]
+    rows.loc["bob", "x3"] = np.inf
+    held = HOLDERS[holder](rows[list(rows)[::-1]], tmp_path)
+    with pytest.raises(ValueError, match=r"inf in row 1 \(id 'bob'\), column 'x3'"):
+        model.predict(held, view="labs")
 
 
 def test_names_that_occur_twice_cannot_be_put_in_order() -> None:

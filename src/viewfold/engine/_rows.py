@@ -92,6 +92,12 @@ class Rows:
         n, d = self.shape
         return int(self.X.nnz) if self.is_sparse else n * d
 
+    def column(self, of_matrix: int) -> int:
+        """Return which column of blocks a column of the matrix is."""
+        if self.columns is None:
+            return of_matrix
+        return int(np.flatnonzero(self.columns == of_matrix)[0])
+
     def block_rows(self) -> int:
         """Return how many rows a block has."""
         n, d = self.shape

@@ -215,6 +215,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
         view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
         check_features(view, record, type(self).__name__)
+        view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
         if view.rows.present is not None and not gaps:
@@ -224,7 +225,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"View {record.name!r} contains {what or 'NaN'} in all of row {row}: there is "
                 "nothing to embed. Leave the row out."
             )
-        return in_order(view, record)
+        return view
 
     def _embed(self, view: View, record: ViewRecord) -> RowSet:
         engine = current_engine()

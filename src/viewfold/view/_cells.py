@@ -208,7 +208,7 @@ def _look_at_sparse(view: View, most: float, ignore_zeros: bool) -> _Found:
         bad = np.flatnonzero(~(size <= most))
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
+            raise _unusable(view, row, view.rows.column(int(X.indices[bad[0]])), X.data[bad[0]])
         large = bool((size > LARGEST_SINGLE).any())
     if ignore_zeros or (X.data < 0).any():
         return _Found(large, nothing, nothing, True, 0)
