@@ -249,6 +249,25 @@ def test_several_files_are_predicted_together(
         assert message in said
 
 
+def test_extend_knows_a_view_by_the_name_of_its_file(
+    run: Run,  # noqa: F811
+    state: Path,  # noqa: F811
+    data: Data,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "new").mkdir()
+    new = frames(data)["scan"]
+    new.to_csv("new/scan.csv")
+    code, _, said = run("extend p.vf new/scan.csv --id patient")
+    assert code == 0, said
+    assert "3 samples of scan are new" in said
+    model = viewfold.load(state)
+    with pytest.raises(ValueError, match="extend takes rows of one view"):
+        model.extend(frames(data))
+    other = new.rename("more {}".format)
+    assert model.extend(as_view(other, name="scan")).ids_.size == 166
+
+
 def test_options_go_to_the_files_that_they_say_something_about(
     run: Run,  # noqa: F811
     state: Path,  # noqa: F811

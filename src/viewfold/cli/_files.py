@@ -84,11 +84,14 @@ def files_of_views(
     return dict(zip(names, files, strict=True)), None
 
 
-def known_view(model: FoldingEstimator, view: str | None) -> str:
-    """Return the name of the view that rows belong to."""
+def known_view(model: FoldingEstimator, view: str | None, file: File) -> str:
+    """Return the name of the view that rows belong to: the one that is called like their file."""
     if not hasattr(model, "labels_"):
         raise ValueError("No view was folded yet: nothing is known about any.")
+    from viewfold.io import name_of
+
     names = [record.name for record in model.views_]
+    view = name_of(file) if view is None and name_of(file) in names else view
     return names[which_view(names, view, "the state holds")]
 
 

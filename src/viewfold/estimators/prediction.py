@@ -18,7 +18,7 @@ from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features, in_order
 from viewfold.estimators.given import given
-from viewfold.estimators.results import Results, known_view
+from viewfold.estimators.results import Results
 from viewfold.ids import Similar, kind_of
 from viewfold.view import View, open_view, without_absent
 
@@ -190,7 +190,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self
         """
         check_is_fitted(self)
-        (part,), _ = given(self.views_, X, ids, known_view(self.views_, view).name)
+        (part, *others), _ = given(self.views_, X, ids, view)
+        if others:
+            raise ValueError("extend takes rows of one view. Name it with view= (--view).")
         record = part.record
         engine, state = current_engine(), self._fitted
         new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
