@@ -103,6 +103,16 @@ def test_annotate_matches_ids_of_a_column_and_whole_numbers(model: ViewFold) -> 
     assert held.obs["viewfold"]["7"] == str(numbered.labels_[7])
 
 
+def test_a_number_and_a_text_that_look_the_same_are_two_samples() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = ViewFold(3, random_state=0).fit(X, ids=[*range(28), "7", "08"], similar_ids="new")
+    held = cells(["6", "7", "8", "08"])
+    model.annotate(held)
+    rows = [list(model.ids_).index(who) for who in (6, "7", 8, "08")]
+    assert held.obs["viewfold"].tolist() == [str(label) for label in model.labels_[rows]]
+    np.testing.assert_array_equal(held.obsm["X_viewfold"], model.embedding_[rows])
+
+
 def test_annotate_takes_annotated_objects_only(model: ViewFold) -> None:
     with pytest.raises(TypeError, match="Expected an AnnData or a MuData, got a DataFrame"):
         model.annotate(pd.DataFrame({"a": [1]}))
@@ -162,6 +172,7 @@ def test_export_refuses_what_it_cannot_do(run: Run, state: Path) -> None:  # noq
     ):
         code, _, said = run(f"export p.vf {line}")
         assert (code, message in said) == (exit_code, True), said
+        assert "cannot be read" not in said
     assert Path("cells.h5ad").read_bytes() == before
     assert sorted(path.name for path in Path().glob("*.h5ad")) == [
         "cells-viewfold.h5ad",

@@ -100,6 +100,18 @@ def test_mudata_and_files_of_several_views_are_predicted_as_they_are_folded(
     assert np.allclose(found, expected)
 
 
+def test_the_only_view_needs_no_name(data: Data, tmp_path: Path) -> None:
+    rows = frames(data)["labs"]
+    rows.to_csv(tmp_path / "new.csv")
+    X = data.views["labs"]
+    model = ViewFold(4, random_state=0).partial_fit(
+        pd.DataFrame(X, columns=list(rows)), view="labs"
+    )
+    expected = model.predict(rows)
+    for new in (tmp_path / "new.csv", [tmp_path / "new.csv"], {"labs": tmp_path / "new.csv"}):
+        assert np.array_equal(model.predict(new, ids="patient"), expected)
+
+
 @pytest.mark.parametrize(
     ("X", "ids", "message"),
     [

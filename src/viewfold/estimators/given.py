@@ -69,6 +69,8 @@ def _collected(X: Any, views: Sequence[ViewRecord]) -> tuple[list[str], list[Any
     if held is None:
         return None
     own = [own_name(rows) for rows in held]
+    if len(own) == len(views) == 1:
+        return [views[0].name], held
     if None in own and len(own) != len(views):
         raise ValueError(
             f"There are {len(own)} views in the list, but {len(views)} are known: "

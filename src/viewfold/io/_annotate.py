@@ -73,7 +73,7 @@ class Annotation:
         place = self._places(texts)
         known = place >= 0
         if not known.any():
-            raise ValueError(
+            raise FileError(
                 f"{label}: none of its {len(texts):,} samples is known. They are called like "
                 f"{texts[0] if texts else ''!r}, known are samples like {str(self.ids[0])!r}. If a "
                 f"column of obs holds the ids, name it with {option('ids')}."
@@ -150,7 +150,7 @@ class Annotation:
         there = [f"obs[{name!r}]" for name in self.columns if name in columns]
         there += [f"obsm[{self.matrix!r}]"] if self.matrix in matrices else []
         if there and not overwrite:
-            raise ValueError(
+            raise FileError(
                 f"{label} has {' and '.join(there)} already. Choose another {option('key')}, or "
                 f"replace it with {option('overwrite', True)}."
             )
@@ -171,7 +171,7 @@ def copy_name(file: str | os.PathLike[str], key: str) -> str:
 
 def _column(obs: Any, name: str, there: Iterable[str], label: str) -> Any:
     if name not in there:
-        raise ValueError(f"{label} has no column {name!r} in obs. It has {list(there)[:8]}.")
+        raise FileError(f"{label} has no column {name!r} in obs. It has {list(there)[:8]}.")
     return obs[name]
 
 
