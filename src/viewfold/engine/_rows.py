@@ -52,17 +52,17 @@ class Rows:
         The matrix. It is never copied as a whole.
     present : ndarray of int, optional
         Numbers of the rows to read, ascending; all of them if not given.
-    double : bool, default=False
-        Whether blocks are in double precision even if the matrix is in single precision.
     columns : ndarray of int, optional
         Numbers of the columns to read, in the order in which blocks have them; all of them, as they
         are, if not given.
+    double : bool, default=False
+        Whether blocks are in double precision even if the matrix is in single precision.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
-    double: bool = False
     columns: NDArray[np.intp] | None = None
+    double: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -106,24 +106,21 @@ class Rows:
 
     def read(self, rows: slice) -> Matrix:
         """One block."""
-        return self._in_order(self._read(rows))
-
-    def _in_order(self, block: Matrix) -> Matrix:
-        return block if self.columns is None else block[:, self.columns]
-
-    def _read(self, rows: slice) -> Matrix:
         if self.present is None:
             block = self.X[rows]
         else:
             keep = self.present[rows]
             if not keep.size:
-                return self.X[:0].astype(self.dtype)
+                return self._in_order(self.X[:0].astype(self.dtype))
             block = self.X[keep[0] : keep[-1] + 1][keep - keep[0]]
         if isinstance(self.X, np.memmap):
             block = np.array(block, dtype=self.dtype)
             self._release()
-            return block
-        return block.astype(self.dtype, copy=False)
+            return self._in_order(block)
+        return self._in_order(block.astype(self.dtype, copy=False))
+
+    def _in_order(self, block: Matrix) -> Matrix:
+        return block if self.columns is None else block[:, self.columns]
 
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
