@@ -14,7 +14,7 @@ from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import gram
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 
 
 class Encoder(Protocol):
@@ -55,6 +55,9 @@ class ViewRecord:
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each, so that
         rows that come later get the same features.
+    source : Source or None
+        What was said about how to read it (empty markers, the layer of an AnnData), if anything:
+        rows that come later are read likewise.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
@@ -72,6 +75,7 @@ class ViewRecord:
     entry: int = 0
     n_empty: int = 0
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
+    source: Source | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
 
 
@@ -220,9 +224,11 @@ class State:
 
     def without_encoders(self, engine: Engine) -> State:
         """Return the state without what `predict`, `transform`, `extend` and updates need."""
-        if not any(record.encoder or record.columns for record in self.views):
+        if not any(record.encoder or record.columns or record.source for record in self.views):
             return self
-        views = tuple(replace(record, encoder=None, columns=None) for record in self.views)
+        views = tuple(
+            replace(record, encoder=None, columns=None, source=None) for record in self.views
+        )
         blank = engine.map(np.zeros_like, self.fingerprints)
         return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
 

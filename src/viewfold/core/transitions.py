@@ -113,6 +113,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         features=view.features,
         n_empty=view.n_empty,
         columns=view.columns if n >= FEWEST else None,
+        source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
 

@@ -123,7 +123,11 @@ class LocalEngine:
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
         """Return the first columns."""
-        return replace(rows, X=rows.X[:, :columns]) if isinstance(rows, Rows) else rows[:, :columns]
+        if not isinstance(rows, Rows):
+            return rows[:, :columns]
+        if rows.columns is not None:
+            return replace(rows, columns=rows.columns[:columns])
+        return replace(rows, X=rows.X[:, :columns])
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         """Return at most so many rows, of the first block."""

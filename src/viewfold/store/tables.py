@@ -149,7 +149,7 @@ def _log(log: Log) -> pa.Table:
 
 
 def _arrays(state: State) -> pa.Table:
-    from viewfold.core.columns import StoredColumns
+    from viewfold.core.columns import StoredColumns, StoredSource
     from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
@@ -159,6 +159,8 @@ def _arrays(state: State) -> pa.Table:
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
+        if record.source is not None:
+            parts |= take_apart(StoredSource.of(record.source), f"source/{i + 1}")
     for i, linear_map in enumerate(state.maps):
         parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
     columns = {
@@ -387,11 +389,12 @@ def _state(
         fold = row.pop("fold")
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
-        stored = put_together(parts, f"columns/{fold}")
+        stored, said = (put_together(parts, f"{what}/{fold}") for what in ("columns", "source"))
         records.append(
             ViewRecord(
                 **row,
                 columns=None if stored is None else stored.columns(),
+                source=None if said is None else said.source(),
                 encoder=put_together(parts, f"encoder/{fold}"),
             )
         )
