@@ -13,7 +13,7 @@ import typer
 
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
-from viewfold.cli._change import add, extend, forget, init, undo
+from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._main import run
 from viewfold.cli._show import (
     datasets,
@@ -48,6 +48,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     extend: "patients.vf new.csv --id patient --view labs",
     forget: "patients.vf p17 p42",
     undo: "patients.vf",
+    restore: "patients.vf --entry 3",
     history: "patients.vf --id p17",
     verify: "patients.vf",
     report: "patients.vf -o report.html",

@@ -120,6 +120,16 @@ Unconnected = Annotated[
         help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
     ),
 ]
+Keep = Annotated[
+    int | None,
+    typer.Option(
+        "--keep",
+        help="How many earlier states the file keeps from now on, for undo and restore; each is as "
+        "large as the state of now. 1 in a new file.",
+        metavar="N",
+        min=0,
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
 Private = Annotated[
     bool,

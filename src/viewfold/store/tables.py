@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from viewfold.core.parts import Part
     from viewfold.core.state import State
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format. Files of every version up to this one can be read."""
 
 NUMBERS = ("float64", "float32", "int64", "int32", "bool")
@@ -44,11 +44,11 @@ MAP = "turn"
 # -- from a state to tables
 
 
-def to_tables(state: State) -> dict[str, pa.Table]:
-    """Return all tables of a state, by name."""
+def to_tables(state: State, **facts: int) -> dict[str, pa.Table]:
+    """Return all tables of a state, by name; `meta` says the facts as well."""
     samples = _samples(state) if state.views else _no_samples()
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
-    meta = _meta(state)
+    meta = _meta(state) | facts
     meta["digests"] = {"samples": digests.of_columns(samples)}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)

@@ -1,0 +1,203 @@
+"""The states that a file can be returned to: which there are, and what returning to one takes back.
+
+Each is a whole state with a log of its own, which is the beginning of the log of now. Damage in one
+hinders neither the others nor the state of now.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from viewfold.core.log import FINAL, Log, standing, undoable
+from viewfold.errors import DamagedFileError, StateFileError
+from viewfold.store import _file
+from viewfold.store._catalogue import FORMATS, Catalogue, meta_table
+from viewfold.store._database import understood
+from viewfold.store.queries import check
+from viewfold.store.tables import events_of, read_meta
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A state that a file can be returned to.
+
+    Attributes
+    ----------
+    schema : str
+        Where it is in the file.
+    bytes : int
+        What it takes of the file, about.
+    log : tuple of Event or None
+        Its log; None if that is damaged.
+    wrong : str
+        Then, what is wrong with it.
+    """
+
+    schema: str
+    bytes: int
+    log: Log | None = None
+    wrong: str = ""
+
+    @property
+    def entry(self) -> int | None:
+        """The entry after which the file was so; 0 before the first, None if that is not known."""
+        return None if self.log is None else self.log[-1].entry if self.log else 0
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the command line tells about it."""
+        last = self.log[-1] if self.log else None
+        return {
+            "entry": self.entry,
+            "what": last and last.what,
+            "view": last and last.view,
+            "time": last and last.time,
+            "bytes": self.bytes,
+        }
+
+
+def kept(path: StrPath) -> tuple[Kept, ...]:
+    """Return the states that a file can be returned to, the latest first."""
+    with _file.opened(path) as (db, catalogue):
+        return tuple(_kept(db, catalogue, schema, path) for schema in catalogue.kept)
+
+
+def _kept(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Kept:
+    size = _bytes(db, catalogue, schema)
+    try:
+        with understood(Path(path), threading.Event()):
+            return Kept(schema, size, _log_of(db, catalogue, schema, path))
+    except StateFileError as error:
+        return Kept(schema, size, wrong=str(error))
+
+
+def _log(path: StrPath) -> Log:
+    with _file.opened(path) as (db, catalogue):
+        return _log_of(db, catalogue, "main", path)
+
+
+def _log_of(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Log:
+    _file.check_schema(db, catalogue, schema, path)
+    if catalogue.version == 1:
+        return _file.get(db, catalogue, schema).log
+    check(db, read_meta(meta_table(db, schema)), schema, (), ("log",))
+    return events_of(db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table())
+
+
+def _bytes(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str) -> int:
+    """Return what the blocks of the file take that hold a state."""
+    every = " UNION ALL ".join(
+        "SELECT unnest(list_append(additional_block_ids, block_id)) AS block "
+        f"FROM pragma_storage_info('old.{schema}.{table}')"
+        for table in FORMATS[catalogue.version]
+        if (schema, table) in catalogue.columns
+    )
+    if not every:
+        return 0
+    found = db.sql(
+        f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) * block_size "
+        "FROM pragma_database_size() WHERE database_name = 'old'"
+    )
+    return int(found.fetchall()[0][0])
+
+
+def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
+    """Return the log, and the entries that `undo` takes back.
+
+    Raises
+    ------
+    StateFileError
+        If there is nothing to take back, or something else than was asked for.
+    """
+    name = Path(path).name
+    now, states = _log(path), kept(path)
+    in_force = standing(now)
+    last = in_force[-1] if in_force else None
+    after_forget = last is not None and last.what == FINAL
+    if not states:
+        why = f"The last change, {last}, cannot be taken back" if after_forget else ""
+        raise StateFileError(
+            f"There is nothing to undo in {name}. "
+            + (f"{why}." if why else "It keeps no state to return to; --keep N keeps the last N.")
+        )
+    earlier = states[0].log
+    if earlier is None:
+        raise DamagedFileError(
+            f"The state before the last change cannot be read: {states[0].wrong} "
+            f"{_ways(name, states)}"
+        )
+    taken = undoable(now, earlier)
+    said = " and ".join(map(str, taken))
+    how = f"viewfold undo {name} --entry {taken[0].entry}" if taken else ""
+    if entry is None and after_forget:
+        before = f" To take back the change before it, {said}: {how}" if taken else ""
+        raise StateFileError(
+            f"The last change to {name}, {last}, cannot be taken back.{before}"
+            + (f", or viewfold.undo(path, entry={taken[0].entry})." if taken else "")
+        )
+    if entry is not None and (not taken or taken[0].entry != entry):
+        can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
+        raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
+    return now, taken
+
+
+def restoring(path: StrPath, entry: int) -> tuple[Log, Kept]:
+    """Return the log, and the state after an entry of it.
+
+    Raises
+    ------
+    StateFileError
+        If there is no such state.
+    """
+    name = Path(path).name
+    now, states = _log(path), kept(path)
+    for state in states:
+        if state.entry == entry:
+            return now, state
+    if entry == (now[-1].entry if now else 0):
+        raise StateFileError(f"{name} is in the state after entry {entry} already.")
+    raise StateFileError(
+        f"{name} does not hold the state after entry {entry} any more. {_ways(name, states)}"
+    )
+
+
+def _ways(name: str, states: Sequence[Kept]) -> str:
+    """Say which states there are to return to."""
+    known = [state.entry for state in states if state.entry is not None]
+    if not known:
+        return "There is no other state to return to."
+    said = ", ".join(map(str, known))
+    what = f"those after entries {said}" if len(known) > 1 else f"the one after entry {said}"
+    return f"What it can be returned to: {what} (viewfold restore {name} --entry {known[0]})."
+
+
+def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """Return samples of any state of a file, by how their ids are written.
+
+    A state that is damaged is passed over.
+    """
+    found: dict[str, list[Any]] = {}
+    with _file.opened(path) as (db, catalogue):
+        for schema in ("main", *catalogue.kept):
+            try:
+                with understood(Path(path), threading.Event()):
+                    _file.check_schema(db, catalogue, schema, path)
+                    mixed = "id_is_int" in (catalogue.columns[schema, "samples"] or {})
+                    rows = db.execute(
+                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
+                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
+                        [list(ids)],
+                    ).fetchall()
+            except StateFileError:
+                continue
+            for text, is_int, value in rows:
+                found.setdefault(text, []).append(int(text) if is_int else value)
+    return found
