@@ -213,8 +213,8 @@ def test_undo_after_a_forget_takes_nothing_else_back_unasked(path: Path, run: Ru
 
 
 def test_undo_takes_back_the_change_that_was_named_or_none(path: Path, data: Data) -> None:
-    log, taken = _kept.undoing(path)
-    assert [event.entry for event in taken] == [len(log)]
+    held, taken = _kept.undoing(path)
+    assert [event.entry for event in taken] == [len(held.log)]
     extended(path, data, "a")  # by somebody else, in the meantime
     with pytest.raises(StateFileError, match=r"Entry 2 .* cannot be taken back"):
         viewfold.undo(path, entry=2)

@@ -31,7 +31,7 @@ def test_a_file_of_format_1_can_be_changed_and_taken_back(format_1: Path) -> Non
 
 def test_in_a_file_of_format_1_there_is_a_log_and_nothing_to_undo(format_1: Path) -> None:
     assert [event.what for event in queries.log(format_1)] == ["fold", "fold"]
-    assert _kept.kept(format_1) == ()
+    assert _kept.held(format_1).states == ()
     with pytest.raises(StateFileError, match="nothing to undo"):
         viewfold.undo(format_1)
 

@@ -1,15 +1,18 @@
 """Several states to return to: undo walks back, restore goes to one, and each is as safe as one."""
 
 import gc
+import json
 import weakref
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import Data
 from store_models import changed, learned
+from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import StateFileError, ViewFold, store
@@ -45,7 +48,7 @@ def path(made: tuple[bytes, list[Any]], tmp_path: Path) -> Path:
 
 
 def entries(path: Path) -> list[int | None]:
-    return [state.entry for state in _kept.kept(path)]
+    return [state.entry for state in _kept.held(path).states]
 
 
 def count(path: Path, sql: str, schema: str) -> int:
@@ -309,3 +312,29 @@ def test_nothing_of_a_kept_state_is_run_or_unpacked_when_it_is_copied(
         fold(path, data, "text2")
     assert entries(path) == [5, 4]
     assert store.read(path, "undo3") is None
+
+
+# -- on the command line
+
+
+def test_commands_keep_list_and_restore(run: Run, data: Data) -> None:
+    for name, (X, ids) in data.parts().items():
+        pd.DataFrame(X, index=ids).add_prefix("x").to_csv(f"{name}.csv", index_label="id")
+    assert run("init p.vf --clusters 4 --keep 4")[0] == 0
+    for name in data.views:
+        assert run(f"add p.vf {name}.csv --id id")[0] == 0
+    states = json.loads(run("status p.vf --json")[1])["states"]
+    assert [state["entry"] for state in states] == [2, 1, 0]
+    assert [state["view"] for state in states] == ["scan", "labs", None]
+    assert all(state["bytes"] > 0 for state in states)
+    assert sum(state["bytes"] for state in states) < Path("p.vf").stat().st_size
+    assert "returned to: entry 1" in run("status p.vf")[1]
+    code, _, said = run("restore p.vf --entry 1")
+    assert (code, "entry 2" in said, "entry 3" in said, "--yes" in said) == (1, True, True, True)
+    answer = json.loads(run("restore p.vf --entry 1 --yes --json")[1])
+    assert (answer["entry"], answer["views"]) == (1, ["labs"])
+    assert "restore of the state after entry 1" in run("undo p.vf --yes")[2]
+    assert [view.name for view in viewfold.load("p.vf").views_] == list(data.views)
+    assert run("restore p.vf --entry 9 --yes")[0] == 3
+    assert run("extend p.vf text.csv --id id --view text --keep 1 --json")[0] == 1
+    assert len(entries(Path("p.vf"))) == 3

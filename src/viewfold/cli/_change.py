@@ -244,11 +244,9 @@ def restore(
     from viewfold.core.log import undoable
     from viewfold.store._kept import restoring
 
-    log, wanted = restoring(state, entry)
-    said = " and ".join(map(str, undoable(log, wanted.log or ())))
-    _ask(
-        yes, f"return to the state after entry {entry}" + (f" and take back {said}" if said else "")
-    )
+    held, wanted = restoring(state, entry)
+    said = " and ".join(map(str, undoable(held.log, wanted.log or ()))) or "nothing"
+    _ask(yes, f"return to the state after entry {entry}, which takes back {said}")
     from viewfold.store import restore as return_to
 
     model = return_to(state, entry=entry, wait=wait)

@@ -107,9 +107,14 @@ def kept_in(path: str | os.PathLike[str]) -> tuple[int, tuple[str, ...]]:
     if not os.path.exists(path):
         return 1, ()
     with opened(path) as (db, catalogue):
-        keep = read_meta(_catalogue.meta_table(db, "main")).get("keep", 1)
-        _check.check_keep(keep)
-        return keep, catalogue.kept
+        return number_kept(db), catalogue.kept
+
+
+def number_kept(db: duckdb.DuckDBPyConnection) -> int:
+    """Return how many states to return to a file keeps."""
+    keep = read_meta(_catalogue.meta_table(db, "main")).get("keep", 1)
+    _check.check_keep(keep)
+    return int(keep)
 
 
 @contextmanager

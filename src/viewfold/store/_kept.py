@@ -34,8 +34,6 @@ class Kept:
     ----------
     schema : str
         Where it is in the file.
-    bytes : int
-        What it takes of the file, about.
     log : tuple of Event or None
         Its log; None if that is damaged.
     wrong : str
@@ -43,7 +41,6 @@ class Kept:
     """
 
     schema: str
-    bytes: int
     log: Log | None = None
     wrong: str = ""
 
@@ -52,36 +49,54 @@ class Kept:
         """The entry after which the file was so; 0 before the first, None if that is not known."""
         return None if self.log is None else self.log[-1].entry if self.log else 0
 
-    def facts(self) -> dict[str, Any]:
-        """Return what the command line tells about it."""
-        last = self.log[-1] if self.log else None
-        return {
-            "entry": self.entry,
-            "what": last and last.what,
-            "view": last and last.view,
-            "time": last and last.time,
-            "bytes": self.bytes,
-        }
+
+@dataclass(frozen=True)
+class Held:
+    """What a file holds to return to.
+
+    Attributes
+    ----------
+    log : tuple of Event
+        The log of now.
+    keep : int
+        How many states the file keeps.
+    states : tuple of Kept
+        Those that it has, the latest first.
+    """
+
+    log: Log
+    keep: int
+    states: tuple[Kept, ...]
 
 
-def kept(path: StrPath) -> tuple[Kept, ...]:
-    """Return the states that a file can be returned to, the latest first."""
+def held(path: StrPath) -> Held:
+    """Return what a file holds to return to."""
     with _file.opened(path) as (db, catalogue):
-        return tuple(_kept(db, catalogue, schema, path) for schema in catalogue.kept)
+        log = _log_of(db, catalogue, "main", path)
+        return Held(log, _file.number_kept(db), _states(db, catalogue, path))
 
 
-def _kept(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Kept:
-    size = _bytes(db, catalogue, schema)
-    try:
-        with understood(Path(path), threading.Event()):
-            return Kept(schema, size, _log_of(db, catalogue, schema, path))
-    except StateFileError as error:
-        return Kept(schema, size, wrong=str(error))
-
-
-def _log(path: StrPath) -> Log:
+def listed(path: StrPath) -> list[dict[str, Any]]:
+    """Return what there is to say about the states that a file can be returned to."""
     with _file.opened(path) as (db, catalogue):
-        return _log_of(db, catalogue, "main", path)
+        found = []
+        for state in _states(db, catalogue, path):
+            last = state.log[-1] if state.log else None
+            facts: dict[str, Any] = {"entry": state.entry}
+            facts |= {name: getattr(last, name, None) for name in ("what", "view", "time")}
+            found.append({**facts, "bytes": _bytes(db, catalogue, state.schema)})
+        return found
+
+
+def _states(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, path: StrPath) -> tuple[Kept, ...]:
+    found = []
+    for schema in catalogue.kept:
+        try:
+            with understood(Path(path), threading.Event()):
+                found.append(Kept(schema, _log_of(db, catalogue, schema, path)))
+        except StateFileError as error:
+            found.append(Kept(schema, wrong=str(error)))
+    return tuple(found)
 
 
 def _log_of(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Log:
@@ -109,8 +124,8 @@ def _bytes(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str) -> 
     return int(found.fetchall()[0][0])
 
 
-def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
-    """Return the log, and the entries that `undo` takes back.
+def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
+    """Return what a file holds, and the entries of its log that `undo` takes back.
 
     Raises
     ------
@@ -118,7 +133,8 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
         If there is nothing to take back, or something else than was asked for.
     """
     name = Path(path).name
-    now, states = _log(path), kept(path)
+    found = held(path)
+    now, states = found.log, found.states
     in_force = standing(now)
     last = in_force[-1] if in_force else None
     after_forget = last is not None and last.what == FINAL
@@ -146,11 +162,11 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
     if entry is not None and (not taken or taken[0].entry != entry):
         can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
         raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
-    return now, taken
+    return found, taken
 
 
-def restoring(path: StrPath, entry: int) -> tuple[Log, Kept]:
-    """Return the log, and the state after an entry of it.
+def restoring(path: StrPath, entry: int) -> tuple[Held, Kept]:
+    """Return what a file holds, and of this the state after an entry of its log.
 
     Raises
     ------
@@ -158,10 +174,11 @@ def restoring(path: StrPath, entry: int) -> tuple[Log, Kept]:
         If there is no such state.
     """
     name = Path(path).name
-    now, states = _log(path), kept(path)
+    found = held(path)
+    now, states = found.log, found.states
     for state in states:
         if state.entry == entry:
-            return now, state
+            return found, state
     if entry == (now[-1].entry if now else 0):
         raise StateFileError(f"{name} is in the state after entry {entry} already.")
     raise StateFileError(

@@ -164,11 +164,11 @@ def undo(
     [['fold', 'labs', <NA>], ['fold', 'scan', <NA>], ['undo', None, 2]]
     """
     with writing(path, wait):
-        log, taken = undoing(path, entry)
-        keep, (latest, *older) = kept_in(path)
+        held, taken = undoing(path, entry)
+        latest, *older = [state.schema for state in held.states]
         undoes = taken[0].entry if taken else None
-        back = _returned(path, latest, log, "undo", undoes)
-        write(path, back, kept=older, keep=keep)
+        back = _returned(path, latest, held.log, "undo", undoes)
+        write(path, back, kept=older, keep=held.keep)
     return model_of(back)
 
 
@@ -206,10 +206,10 @@ def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> Fo
     ['labs', 'scan', 'text']
     """
     with writing(path, wait):
-        log, wanted = restoring(path, entry)
-        keep, older = kept_in(path)
-        back = _returned(path, wanted.schema, log, "restore", entry + 1)
-        write(path, back, kept=["main", *older], keep=keep)
+        held, wanted = restoring(path, entry)
+        older = [state.schema for state in held.states]
+        back = _returned(path, wanted.schema, held.log, "restore", entry + 1)
+        write(path, back, kept=["main", *older], keep=held.keep)
     return model_of(back)
 
 
