@@ -1,3 +1,4 @@
+# ruff: noqa: F811  (fixtures of other files)
 """Several states to return to: undo walks back, restore goes to one, and each is as safe as one."""
 
 import gc
@@ -67,6 +68,7 @@ def test_undo_again_and_again_takes_back_one_change_after_the_other(
     path: Path, made: tuple[bytes, list[Any]]
 ) -> None:
     for left, undoes in ((4, 5), (3, 4), (2, 3)):
+        assert [event.entry for event in _kept.undoing(path)[1]] == [undoes]
         undone = viewfold.undo(path)
         assert learned(undone) == made[1][left - 1] == learned(viewfold.load(path))
         assert undone.log_["undoes"].tolist()[-1] == undoes

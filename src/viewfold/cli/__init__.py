@@ -14,6 +14,7 @@ import typer
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
+from viewfold.cli._clusters import recluster, suggest
 from viewfold.cli._main import run
 from viewfold.cli._show import (
     datasets,
@@ -46,6 +47,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     status: "patients.vf",
     predict: "patients.vf new.csv --id patient --view labs",
     extend: "patients.vf new.csv --id patient --view labs",
+    suggest: "patients.vf --range 2-30",
+    recluster: "patients.vf --clusters 12",
     forget: "patients.vf p17 p42",
     undo: "patients.vf",
     restore: "patients.vf --entry 3",

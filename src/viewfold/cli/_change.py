@@ -11,8 +11,10 @@ import typer
 
 from viewfold._console import progress, say, tell
 from viewfold._file import File
+from viewfold.cli._clusters import PROVISIONAL, choose, scores
 from viewfold.cli._files import ids_option, known_view, read_views, reading_options
 from viewfold.cli._options import (
+    AUTO,
     Categories,
     Clusters,
     Columns,
@@ -104,23 +106,28 @@ def add(
     if not state.exists():
         if clusters is None:
             raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
-        new = _new_model(clusters, method, seed, private)
+        new = _new_model(clusters or PROVISIONAL, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
         with edit(state, new=new, keep=keep, wait=wait) as model:
-            removed = _set(model, clusters, private, unconnected)
-            folds = []
+            removed = _set(model, clusters or None, private, unconnected)
+            if clusters == AUTO and new is not None:
+                model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
+            folds, chosen = [], None
             for one in views:
                 step(f"folding {one.name}")
                 model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
                 folds.append(_fold_summary(model))
+            if clusters == AUTO:
+                step("choosing a number of clusters")
+                chosen = scores(choose(model))
             step(f"writing {state}")
     for fold in folds:
         say(_fold_line(fold))
     if removed:
         say(f"encoders of {', '.join(removed)} are removed, also from states to return to.")
-    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3))
+    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3), chosen)
 
 
 def _tell_added(
@@ -130,6 +137,7 @@ def _tell_added(
     folds: list[dict[str, Any]],
     removed: list[str],
     seconds: float,
+    chosen: list[dict[str, Any]] | None,
 ) -> None:
     tell(
         as_json,
@@ -139,6 +147,7 @@ def _tell_added(
             "clusters": model.n_clusters,
             "private": not model.keep_encoders,
             "encoders_removed": removed,
+            **({} if chosen is None else {"suggestion": chosen}),
             "seconds": seconds,
         },
         f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "

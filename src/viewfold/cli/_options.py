@@ -31,6 +31,19 @@ class Empty(StrEnum):
     keep = "keep"
 
 
+AUTO = 0
+"""What ``--clusters auto`` becomes."""
+
+
+def _number_of_clusters(text: str) -> int:
+    if text.strip().lower() == "auto":
+        return AUTO
+    number = text.strip()
+    if not number.isdecimal() or int(number) < 1:
+        raise typer.BadParameter(f"{text!r} is neither a number such as 10, nor auto.")
+    return int(number)
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -104,7 +117,16 @@ ViewName = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
-Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
+Clusters = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        "-k",
+        help="How many clusters; with auto, the number that stands out (see viewfold suggest).",
+        metavar="K|auto",
+        parser=_number_of_clusters,
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(

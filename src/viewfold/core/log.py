@@ -33,6 +33,8 @@ class Event:
         Samples that came, that were known before, that changed their cluster, that were forgotten.
     undoes : int or None
         Of an undo or a restore: the entry that it took back, with those after it.
+    n_clusters : int or None
+        Of a recluster: how many clusters there are since.
     """
 
     entry: int
@@ -46,6 +48,7 @@ class Event:
     n_moved: int | None = None
     n_forgotten: int | None = None
     undoes: int | None = None
+    n_clusters: int | None = None
 
     def __str__(self) -> str:
         """Say in a few words what was done."""
@@ -53,6 +56,8 @@ class Event:
         of = self.view if self.what in ("fold", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
         count = counts.get(self.what)
+        if self.n_clusters is not None:
+            said += f" to {self.n_clusters}"
         if self.what == "restore" and self.undoes is not None:
             said += f" of the state after entry {self.undoes - 1}"
         said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"

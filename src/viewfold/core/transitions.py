@@ -192,6 +192,43 @@ def _check_ids(engine: Engine, state: State, view: View) -> None:
     check_kind_of_ids(engine, state, view)
 
 
+def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
+    """Find clusters anew in the present embedding, with an entry in the log.
+
+    Parameters
+    ----------
+    engine, state
+        As for `fold`.
+    method : Method
+        How clusters are found, and how many.
+    seed : int
+        Seed of all draws.
+
+    Returns
+    -------
+    State
+        With the same embedding. Clusters that go on have the numbers that they had.
+    """
+    with engine.session():
+        previous = state.labels(engine)
+        labels, clusters = method.cluster(
+            engine,
+            state.ids,
+            state.embedding,
+            groups=unconnected_groups(engine, state.seen, state.views),
+            previous=previous,
+            seed=seed,
+        )
+    counts = {"n_moved": _moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
+    log = noted(state.log, "recluster", state.n_samples, **counts)
+    history = engine.map(
+        lambda block, own: np.column_stack([block[:, :-1], own.astype(block.dtype)]),
+        state.history,
+        labels,
+    )
+    return replace(state, history=history, clusters=clusters, log=log)
+
+
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     """Remove samples, with an entry in the log; see `keep_samples`."""
     after = keep_samples(engine, state, kept, method)

@@ -71,7 +71,7 @@ FORMATS: dict[int, Tables] = {
 """The tables of each version of the format: columns, and patterns of their types. A column whose
 pattern admits the empty text may be missing."""
 
-FORMATS[3] = FORMATS[2]
+FORMATS[3] = {**FORMATS[2], "log": {**FORMATS[2]["log"], "n_clusters": "BIGINT"}}
 
 OWN_VIEWS = frozenset({"labels_history"})
 """SQL views that files bring along for their users. They are never executed here."""

@@ -329,6 +329,8 @@ def _following(before: State, settings: dict[str, Any], model: FoldingEstimator)
     after = state_of(model)
     if after.views and after.log[: len(before.log)] != before.log:
         after = after.after(before.log)  # `fit` begins a new one
+    if any(event.n_clusters is not None for event in after.log[len(before.log) :]):
+        settings = {**settings, "n_clusters": model.n_clusters}  # `recluster` has its own entry
     if _settings(model) != settings:
         after = replace(after, log=noted(after.log, "params", after.n_samples))
     return after

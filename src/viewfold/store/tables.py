@@ -134,6 +134,7 @@ def _log(log: Log) -> pa.Table:
         "view": pa.string(),
         **{name: pa.int64() for name in counts},
         "undoes": pa.int32(),
+        "n_clusters": pa.int64(),
     }
     return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
 
