@@ -294,8 +294,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
 
-        A file that is there is replaced in one step, if viewfold wrote it. To fold into a file
-        that others write to as well, use `viewfold.edit`.
+        A file that is there is replaced in one step, if viewfold wrote it, with all states that it
+        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
+        may write to the file as well.
 
         Parameters
         ----------
