@@ -257,7 +257,7 @@ def forget(
         model = model_of(before)
         mine = gone[gone.isin(here)]
         after = before if not len(mine) else state_of(model.forget(mine))
-        log = noted(before.log, FINAL, after.n_samples, n_forgotten=len(asked))
+        log = noted(before.log, FINAL, after.n_samples, n_forgotten=len(gone))
         after = replace(after, log=log)
         keep, older = kept_in(path)
         write(path, after, kept=older, change=_revision(before, after, gone), keep=keep)
