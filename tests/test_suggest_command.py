@@ -13,6 +13,12 @@ import viewfold
 from viewfold import FCMVC, ViewFold, report, selection, suggest_n_clusters
 
 
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These clusters are easy to count."""
+    monkeypatch.setattr(selection, "TREES", 8)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> None:
     """Two views of five clusters that are easy to tell apart."""

@@ -18,7 +18,7 @@ import duckdb
 from viewfold.core.log import FINAL, Log, standing, undoable
 from viewfold.errors import DamagedFileError, StateFileError
 from viewfold.store import _file
-from viewfold.store._catalogue import FORMATS, Catalogue, meta_table
+from viewfold.store._catalogue import FORMATS, Catalogue, check_sizes, check_tables, meta_table
 from viewfold.store._database import understood
 from viewfold.store.queries import check
 from viewfold.store.tables import events_of, read_meta
@@ -100,9 +100,11 @@ def _states(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, path: StrPath) 
 
 
 def _log_of(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Log:
-    _file.check_schema(db, catalogue, schema, path)
     if catalogue.version == 1:
+        _file.check_schema(db, catalogue, schema, path)
         return _file.get(db, catalogue, schema).log
+    check_tables(catalogue, schema)
+    check_sizes(db, schema, ("meta", "log"), os.stat(path).st_size)
     check(db, read_meta(meta_table(db, schema)), schema, (), ("log",))
     return events_of(db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table())
 
