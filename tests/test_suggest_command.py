@@ -60,7 +60,8 @@ def test_a_range_that_is_none_and_an_empty_state_are_refused(run: Run, files: No
         assert (code, out, said.count("\n")) == (1, "", 1), between
 
 
-def test_blobs_without_clusters_are_called_so(run: Run) -> None:
+def test_blobs_without_clusters_are_called_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "TREES", 50)
     X = np.random.default_rng(0).normal(size=(200, 6))
     pd.DataFrame(X).add_prefix("x").to_csv("blob.csv", index_label="id")
     said = run("add p.vf blob.csv --id id --clusters auto")[2]
