@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from conftest import Data
@@ -11,6 +12,7 @@ from every_estimator import folded
 
 import viewfold
 from viewfold import FCMVC, ViewFold, metrics
+from viewfold.store import queries
 
 
 def quiet(model: Any, k: int) -> Any:
@@ -109,6 +111,13 @@ def test_in_a_file_it_is_one_change_that_can_be_undone(data: Data, tmp_path: Pat
     assert np.array_equal(again.labels_, model.labels_)
     assert again.log_["what"].tolist()[-1] == "recluster"  # and no entry for the parameter
     assert again.log_["n_clusters"].tolist()[-1] == 6
+    assert list(again.history_)[-2:] == ["text", "recluster (4)"]
+    moved = len(again.movers(entry=4))
+    assert moved == again.log_["n_moved"].tolist()[-1] > 0
+    with duckdb.connect(path, read_only=True) as db:
+        rows = "labels_history WHERE entry = 4 AND what = 'recluster' AND previous <> label"
+        assert db.sql(f"SELECT count(*) FROM {rows}").fetchall() == [(moved,)]
+    assert queries.way(path, str(again.ids_[0]))[-1]["what"] == "recluster"
     assert viewfold.verify(path).whole
     undone = viewfold.undo(path)
     assert undone.n_clusters == 4

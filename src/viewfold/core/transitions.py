@@ -1,4 +1,4 @@
-"""The ways from a state to the next: fold a view, add samples, forget some.
+"""The ways from a state to the next: fold a view, add samples, find other clusters, forget some.
 
 Pure functions: they take a state and return another one. What differs between methods is behind
 `Method`; where rows live is the engine's business.
@@ -77,6 +77,7 @@ def fold(
         seen=seen,
         history=_appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
+        steps=(*state.steps, entry),
         views=(*state.views, replace(record, entry=entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
@@ -154,13 +155,13 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         )
     _check_ids(engine, state, view)
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
-    entry, v = log[-1].entry, len(state.views)
+    entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
 
     def in_one_view(new: Array) -> Array:
         return np.tile(np.arange(v) == which, (len(new), 1))
 
     def now(new: Array) -> Array:
-        return np.where(np.arange(v) == v - 1, new[:, None], -1).astype(np.int32)
+        return np.where(np.arange(last + 1) == last, new[:, None], -1).astype(np.int32)
 
     def old(rows: Array) -> Array:
         return rows
@@ -221,12 +222,13 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": _moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    history = engine.map(
-        lambda block, own: np.column_stack([block[:, :-1], own.astype(block.dtype)]),
-        state.history,
-        labels,
+    return replace(
+        state,
+        history=_appended(engine, state.history, labels),
+        steps=(*state.steps, log[-1].entry),
+        clusters=clusters,
+        log=log,
     )
-    return replace(state, history=history, clusters=clusters, log=log)
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
