@@ -18,10 +18,10 @@ from viewfold import __version__, plot
 from viewfold._output import PAGES, replacing
 from viewfold.plot import counted
 from viewfold.report._svg import marker, svg
-from viewfold.selection import Suggestion, candidates, suggest_n_clusters
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
+    from viewfold.selection import Suggestion
 
 __all__ = ["render", "write"]
 
@@ -111,6 +111,8 @@ def render(model: FoldingEstimator, *, title: str | None = None) -> str:
 
 def _number(model: FoldingEstimator) -> Suggestion | None:
     """Return how much each number of clusters stands out, in time that samples do not change."""
+    from viewfold.selection import candidates, suggest_n_clusters
+
     numbers = candidates(model)
     return suggest_n_clusters(model, numbers) if len(numbers) > 1 else None
 
