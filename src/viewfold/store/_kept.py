@@ -184,7 +184,7 @@ def restoring(path: StrPath, entry: int) -> tuple[Held, Kept]:
     if entry == (now[-1].entry if now else 0):
         raise StateFileError(f"{name} is in the state after entry {entry} already.")
     raise StateFileError(
-        f"{name} does not hold the state after entry {entry} any more. {_ways(name, states)}"
+        f"{name} does not hold the state after entry {entry}. {_ways(name, states)}"
     )
 
 

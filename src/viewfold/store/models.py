@@ -114,10 +114,9 @@ def edit(
         before = begin or read(path)
         assert before is not None
         model = model_of(before)
-        settings = _settings(model)
+        settings, (had, older) = _settings(model), kept_in(path)
         yield model
         after = _following(before, settings, model)
-        had, older = kept_in(path)
         number = had if keep is None else keep
         if after.log == before.log and (begin is not None or number == had):
             return
