@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import batch_methods
 from quality.sets import DataSet
-from viewfold import FCMVC, ViewFold, missing
+from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.baselines import NEMO
 from viewfold.bench.methods import standardised
 from viewfold.metrics import accuracy, nmi
@@ -89,6 +89,28 @@ def folded(kind: Any, data: DataSet, gone: np.ndarray, settings: Settings) -> np
     at = order[np.searchsorted(ids[order], model.ids_)]
     labels = np.full(len(data.y), -1)
     labels[at] = model.labels_
+    return labels
+
+
+def delivered(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
+    """Fold views in parts that arrive alternately: ``parts=2-0`` is a1, b1, …, a2, b2, …, seed 0.
+
+    ``method=FCMVC`` is that method; ``as=new`` folds every part as a view of its own.
+    """
+    rest = dict(settings)
+    count, seed = (int(word) for word in rest.pop("parts").split("-"))
+    kind = {"ViewFold": ViewFold, "FCMVC": FCMVC}[rest.pop("method", "ViewFold")]
+    new, rng = rest.pop("as", "") == "new", np.random.default_rng(1000 + seed)
+    here = [rng.permutation(np.flatnonzero(~gone[:, v])) for v in range(len(data.views))]
+    model = kind(data.k, **parameters(rest))
+    for part in range(count):
+        for v, X in enumerate(data.views):
+            rows = np.sort(np.array_split(here[v], count)[part])
+            name = f"view {v}" + f", part {part}" * new
+            view = as_view(X[rows], ids=rows, name=name, empty_rows="keep")
+            model.partial_fit(view)
+    labels = np.full(len(data.y), -1)
+    labels[model.ids_] = model.labels_
     return labels
 
 
@@ -230,6 +252,7 @@ def agreement(data: DataSet, gone: np.ndarray, settings: Settings) -> dict[str, 
 METHODS: dict[str, Callable[[DataSet, np.ndarray, Settings], Any]] = {
     "ViewFold": viewfold,
     "FCMVC": fcmvc,
+    "deliveries": delivered,
     "NEMO": nemo,
     "NEMO of iMML": nemo_of_imml,
     "k-means": k_means,
