@@ -45,7 +45,5 @@ def show(study: Study) -> None:
         for name, found in zip(study.names, table, strict=True)
         if study.facts[name].n >= LARGE and found[0][0] - found[1][0] > MOST
     }
-    said = ", ".join(f"{name} {number(points)}" for name, points in lost.items())
-    print(
-        f"\nSets of {LARGE} or more samples that lose more than {MOST:g} by halves: {said or 'none'}"
-    )
+    said = ", ".join(f"{name} {number(points)}" for name, points in lost.items()) or "none"
+    print(f"\nSets of {LARGE} or more samples that lose more than {MOST:g} by halves: {said}")
