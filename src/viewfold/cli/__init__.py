@@ -45,7 +45,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",
     status: "patients.vf",
-    predict: "patients.vf new.csv --id patient --view labs",
+    predict: "patients.vf new/labs.csv new/scan.csv --id patient",
     extend: "patients.vf new.csv --id patient --view labs",
     suggest: "patients.vf --range 2-30",
     recluster: "patients.vf --clusters 12",

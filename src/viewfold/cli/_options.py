@@ -115,6 +115,15 @@ ViewName = Annotated[
         metavar="NAME",
     ),
 ]
+ViewNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--view",
+        help="The known view that a file belongs to (the one that is called like the file, or the "
+        "only one, if not given); once for each file, in the same order.",
+        metavar="NAME",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
 Clusters = Annotated[

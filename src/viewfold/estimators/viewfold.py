@@ -128,7 +128,7 @@ class ViewFold(FoldingEstimator):
             n_init=self.n_init,
             unconnected=self.unconnected,
         )
-        return Recipe(self._combine, balanced.basis, self.n_clusters, reading)
+        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, relearns=True)
 
     def _columns(self) -> int:
         return self.n_components or balanced.rank(self.n_clusters)

@@ -71,7 +71,8 @@ FORMATS: dict[int, Tables] = {
     2: _FORMAT_2,
     3: {
         **_FORMAT_2,
-        "log": {**_FORMAT_2["log"], "n_clusters": "BIGINT|"},
+        "samples": {**_FORMAT_2["samples"], "fingerprints": r"INTEGER\[\d+\]"},
+        "log": {**_FORMAT_2["log"], "n_corrected": "BIGINT", "n_clusters": "BIGINT|"},
         "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
     },
 }

@@ -226,3 +226,13 @@ def everything(path: StrPath) -> pa.Table | None:
         columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))
         table = db.sql(f"SELECT {columns} FROM samples").to_arrow_table()
     return table.rename_columns(list(chosen))
+
+
+def embedded(path: StrPath) -> pa.Table | None:
+    """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
+    with opened(path, "id", "label", "confidence", "embedding", small=()) as (db, meta):
+        if "n_samples" not in meta:
+            return None
+        return db.sql(
+            f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples"
+        ).to_arrow_table()
