@@ -72,7 +72,7 @@ FORMATS: dict[int, Tables] = {
     3: {
         **_FORMAT_2,
         "samples": {**_FORMAT_2["samples"], "fingerprints": r"INTEGER\[\d+\]"},
-        "log": {**_FORMAT_2["log"], "n_corrected": "BIGINT", "n_clusters": "BIGINT|"},
+        "log": {**_FORMAT_2["log"], **dict.fromkeys(("n_clusters", "n_corrected"), "BIGINT|")},
         "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
     },
 }
