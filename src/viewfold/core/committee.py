@@ -73,7 +73,7 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     before = encoder if isinstance(encoder, Committee) else Committee(encoder, float(n_rows), None)
     members = [Committee(another, float(n_more), None), *before.members()]
     while len(members) > MOST:
-        members.remove(min(members, key=lambda one: one.n_rows))
+        del members[int(np.argmin([one.n_rows for one in members]))]
     made: Committee | None = None
     for one in reversed(members):
         made = replace(one, others=made)

@@ -25,6 +25,9 @@ from viewfold.core.state import (
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view._view import View
 
+MOST_STEPS = 100
+"""Columns that the history has at most, unless more views than that were folded."""
+
 
 def fold(
     engine: Engine, state: State, view: View, method: Method, *, seed: int, keep_encoders: bool
@@ -251,13 +254,22 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return replace(
-        state,
-        history=appended(engine, state.history, labels),
-        steps=(*state.steps, log[-1].entry),
-        clusters=clusters,
-        log=log,
-    )
+    return stepped(engine, replace(state, clusters=clusters, log=log), labels)
+
+
+def stepped(engine: Engine, state: State, labels: RowSet) -> State:
+    """Return a state with labels as the last column of its history, by the last entry of its log.
+
+    If there are too many columns, that of the oldest step goes which is not the fold of a view.
+    """
+    history, steps = appended(engine, state.history, labels), (*state.steps, state.log[-1].entry)
+    folds = {record.entry for record in state.views}
+    others = [i for i, entry in enumerate(steps) if entry not in folds]
+    if len(steps) > MOST_STEPS and others:
+        kept = [i for i in range(len(steps)) if i != others[0]]
+        history = engine.map(lambda block: block[:, kept], history)
+        steps = tuple(steps[i] for i in kept)
+    return replace(state, history=history, steps=steps)
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:

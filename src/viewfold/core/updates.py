@@ -19,15 +19,12 @@ from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
 from viewfold.core.method import Method
 from viewfold.core.state import State, unconnected_groups
-from viewfold.core.transitions import appended, check_has_ids, moved, with_current_encoders
+from viewfold.core.transitions import check_has_ids, moved, stepped, with_current_encoders
 from viewfold.engine import Engine, RowSet
 from viewfold.view._view import View
 
 MANY = 0.1
 """More is learned from a delivery with so many rows for each that the view had."""
-
-MOST_STEPS = 100
-"""Columns that the history has at most; beyond, those of the oldest updates are dropped."""
 
 
 @dataclass(frozen=True)
@@ -265,22 +262,4 @@ def _recorded(
         n_corrected=count.n_corrected,
         n_moved=n_moved,
     )
-    after = replace(after, history=appended(engine, after.history, labels), log=log)
-    after = _bounded(engine, replace(after, steps=(*state.steps, log[-1].entry)))
-    return after, replace(count, n_moved=n_moved)
-
-
-def _bounded(engine: Engine, state: State) -> State:
-    """Drop the column of the oldest update, if the history has too many."""
-    if len(state.steps) <= MOST_STEPS:
-        return state
-    folds = {record.entry for record in state.views}
-    oldest = next((i for i, entry in enumerate(state.steps) if entry not in folds), None)
-    if oldest is None:
-        return state
-    kept = [i for i in range(len(state.steps)) if i != oldest]
-    return replace(
-        state,
-        history=engine.map(lambda block: block[:, kept], state.history),
-        steps=tuple(state.steps[i] for i in kept),
-    )
+    return stepped(engine, replace(after, log=log), labels), replace(count, n_moved=n_moved)
