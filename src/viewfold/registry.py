@@ -103,6 +103,8 @@ PARTS: Registry[Any] = Registry(
         "columns/1": "viewfold.core.columns:StoredColumns",
         "encoder/1": "viewfold.methods.encoders:encoder_1",
         "encoder/2": "viewfold.methods.encoders:FeatureEncoder",
+        "filled/1": "viewfold.methods.filling:Filled",
+        "filling/1": "viewfold.methods.filling:Filling",
         "landmarks/1": "viewfold.methods.encoders:Landmarks",
         "projection/1": "viewfold.methods.scaling:Projection",
         "scaling/1": "viewfold.methods.scaling:Scaling",

@@ -99,6 +99,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         agreement=combined.agreement,
         features=view.features,
         n_empty=view.n_empty,
+        n_missing=view.n_missing,
         columns=view.columns if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -54,11 +54,15 @@ class Rows:
         Numbers of the rows to read, ascending; all of them if not given.
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
+    fill : callable, optional
+        Returns a block with numbers in the place of NaN; None if there is no NaN, or if it is
+        wanted.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
     double: bool = False
+    fill: Callable[[Matrix], Matrix] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -96,6 +100,10 @@ class Rows:
 
     def read(self, rows: slice) -> Matrix:
         """One block."""
+        block = self._read(rows)
+        return block if self.fill is None else self.fill(block)
+
+    def _read(self, rows: slice) -> Matrix:
         if self.present is None:
             block = self.X[rows]
         else:
@@ -111,7 +119,10 @@ class Rows:
 
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
-        at = which if self.present is None else self.present[which]
+        block = self._take(which if self.present is None else self.present[which])
+        return block if self.fill is None else self.fill(block)
+
+    def _take(self, at: NDArray[np.intp]) -> Matrix:
         if not self.on_disk:
             return self.X[at].astype(self.dtype)
         taken = np.empty((at.size, self.X.shape[1]), self.dtype)

@@ -120,7 +120,11 @@ class LocalEngine:
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
         """Return the first columns."""
-        return replace(rows, X=rows.X[:, :columns]) if isinstance(rows, Rows) else rows[:, :columns]
+        if isinstance(rows, Rows) and rows.fill is None:
+            return replace(rows, X=rows.X[:, :columns])
+        if isinstance(rows, Rows):  # what stands for missing cells is known for whole rows
+            return self.map(lambda block: block[:, :columns], rows)
+        return rows[:, :columns]
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         """Return at most so many rows, of the first block."""

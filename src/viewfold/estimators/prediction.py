@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -20,7 +21,16 @@ from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features
 from viewfold.estimators.results import Results, known_view
 from viewfold.ids import Similar
-from viewfold.view import View, asked_of, named_views, open_view, opened, without_absent
+from viewfold.view import (
+    EmptyRows,
+    MissingCells,
+    View,
+    asked_of,
+    named_views,
+    open_view,
+    opened,
+    without_absent,
+)
 
 
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -196,7 +206,10 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         view = open_view(X, ids=ids, name=record.name, known=record.columns)
         check_features(view, record, type(self).__name__)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
-        view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
+        zeros: EmptyRows = "absent" if record.n_empty else "keep"
+        # Encoders of older files, and of other packages, may not know what stands for a gap.
+        able: MissingCells = "accept" if hasattr(record.encoder, "fill") else "error"
+        view = without_absent(view, zeros, able, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
@@ -211,7 +224,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         encode = self._fitted.encoder(record.name)
         assert encode is not None
         with engine.session():
-            return engine.map(encode, engine.scatter(view.rows))
+            return engine.map(encode, engine.scatter(replace(view.rows, fill=None)))
 
 
 def _added(total: Array, rows: Array) -> Array:

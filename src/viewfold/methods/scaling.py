@@ -210,6 +210,8 @@ class Products:
         ZsᵀZs.
     faint : ndarray of bool, shape (d,)
         Features that count as constant because they are too small to be squared.
+    mean : ndarray of shape (d,)
+        The mean of each feature, before it is standardised.
     """
 
     energy: float
@@ -217,6 +219,7 @@ class Products:
     cross: Array
     shared: Array
     faint: NDArray[np.bool_]
+    mean: Array
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
@@ -262,6 +265,7 @@ def survey(
     *beside: RowSet,
     scale: Standardise,
     text: Text | None = None,
+    weight: Array | None = None,
     full: bool,
 ) -> tuple[Scaling, Products]:
     """Learn the scaling of a view and its products with something else, in one pass.
@@ -281,6 +285,9 @@ def survey(
         How features are standardised.
     text : Text, optional
         How blocks are scaled before.
+    weight : ndarray of shape (n_features,), optional
+        What features that vary are multiplied with for a z-score, if that is known better than
+        from these rows.
     full : bool
         Whether XᵀX is wanted.
     """
@@ -300,7 +307,8 @@ def survey(
     scaling = replace(start, mean=total / n) if scale == "center" else start
     if scale == "zscore":
         scaling = zscore(rows, shift, total, squares)
-        scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
+        known = scaling.weight if weight is None else np.where(scaling.weight > 0, weight, 0)
+        scaling = replace(scaling, weight=np.where(faint > 0, 0, known))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -309,7 +317,8 @@ def survey(
         second *= weight
     cross = weight[:, None] * (cross - np.outer(mean, total_z))
     lost = (faint > 0) & (scale == "zscore" or not energy)
-    return scaling, Products(energy, second if full else None, cross, shared, lost)
+    raw = total / n if shift is None else total / n + shift
+    return scaling, Products(energy, second if full else None, cross, shared, lost, raw)
 
 
 def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:

@@ -55,7 +55,7 @@ FORMATS: dict[int, Tables] = {
     2: {
         "meta": _META,
         "samples": {**_SAMPLES, "added": "INTEGER"},
-        "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|"},
+        "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|", "n_missing": "BIGINT|"},
         "arrays": {**_ARRAYS, "type": "VARCHAR", "version": "INTEGER", "dtype": "VARCHAR"},
         "log": {
             "entry": "INTEGER",

@@ -83,7 +83,7 @@ def check_views(views: pa.Table, *, empty: bool) -> None:
         raise UnreadableError("its views are not numbered 1, 2, …")
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
-    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty")
+    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
     for count in (name for name in counts if name in views.column_names):
         column = views[count]
         if column.null_count or pc.any(pc.less(column, 0)).as_py():

@@ -17,7 +17,7 @@ from viewfold.engine import Rows
 from viewfold.ids import as_ids
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen
-from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
+from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.view._column import Column
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids
 from viewfold.view._parts import is_anndata, is_frame, is_lazy, is_path, of_file, of_object
@@ -56,6 +56,9 @@ def as_view(
         What rows of zeros are. "absent": in a view without negative values they are samples that
         the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
         a warning says how many they are. "keep": they are samples like any other.
+    missing_cells : {"accept", "error"}, default="accept"
+        What a NaN in a row that has other values is: a missing cell (`View.n_missing` counts them),
+        which methods predict from the others or take for the mean of the feature, or an error.
     columns, drop : list of str, optional
         Of a table: the columns to take, or to leave out.
     categories : list of str, or dict, optional
@@ -79,12 +82,12 @@ def as_view(
     View('labs', 2 samples × 2 features, float64)
     """
     X, reading = chosen(X, reading)
-    empty_rows, asked = parted(**reading)
+    rules, asked = parted(**reading)
     view = open_view(X, ids=ids, name=name, asked=asked)
     if ids is None and not view.checked:
         check_no_id_column(view)
-    checked = without_absent(view, empty_rows)
-    return checked if view.checked else tell_of_empty(checked)
+    checked = without_absent(view, *rules)
+    return checked if view.checked else tell_of_rare(tell_of_empty(checked))
 
 
 def open_view(

@@ -9,6 +9,7 @@ from scipy import sparse
 from viewfold._types import Ids
 from viewfold.engine import Rows
 from viewfold.view._column import Column
+from viewfold.view._gaps import Gaps
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class View:
     ids : ndarray of int or object
         The samples, each once.
     rows : Rows
-        A finite row for each id, in the same order.
+        A finite row for each id, in the same order; missing cells are read as `gaps` fills them.
     name : str or None
         The view's name.
     features : tuple of str or None
@@ -38,6 +39,8 @@ class View:
         How many rows of zeros were taken for absent samples; see `as_view`.
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each.
+    gaps : Gaps or None
+        Its missing cells, if it has any.
     """
 
     ids: Ids
@@ -49,6 +52,12 @@ class View:
     checked: bool = False
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
+    gaps: Gaps | None = None
+
+    @property
+    def n_missing(self) -> int:
+        """How many cells are missing in rows that have others."""
+        return 0 if self.gaps is None else self.gaps.n_cells
 
     @property
     def shape(self) -> tuple[int, int]:
