@@ -42,7 +42,7 @@ GRAPH_DIRECTIONS = 100
 
 # -- missing cells
 
-GAP_DIRECTIONS = 30
+GAP_DIRECTIONS = 25
 """Missing cells are predicted from so many principal directions, a tenth of the samples at most."""
 
 GAP_ROUNDS = 2

@@ -31,6 +31,13 @@ class Empty(StrEnum):
     keep = "keep"
 
 
+class Gaps(StrEnum):
+    """What is done with missing cells."""
+
+    accept = "accept"
+    error = "error"
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -62,6 +69,14 @@ EmptyRows = Annotated[
         "--empty-rows",
         help="Rows of zeros, in a view of non-negative features of which other rows have ten or "
         "more: samples that the view lacks (absent), or samples (keep).",
+    ),
+]
+MissingCells = Annotated[
+    Gaps,
+    typer.Option(
+        "--missing-cells",
+        help="Missing cells in rows that have others: predict them from those (accept), or refuse "
+        "the view (error).",
     ),
 ]
 Columns = Annotated[

@@ -167,7 +167,12 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         return rows
 
     old_record = state.views[which]
-    record = replace(old_record, n_samples=old_record.n_samples + n, n_new=old_record.n_new + n)
+    record = replace(
+        old_record,
+        n_samples=old_record.n_samples + n,
+        n_new=old_record.n_new + n,
+        n_missing=old_record.n_missing + view.n_missing,
+    )
     dtype = state.embedding.dtype
     return replace(
         state,

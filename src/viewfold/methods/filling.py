@@ -30,14 +30,15 @@ ROOM = 2**21
 WIDEST = 2048
 """Of a view with more features, the linear prediction is enough: it rests on many cells."""
 
-SAMPLE, CELLS = 2000, 4 * 2**20
-"""What stands for missing cells is learned from so many rows, and from so many cells, at most."""
+SAMPLE, LEARN, CELLS = 2000, 1000, 4 * 2**20
+"""What stands for missing cells is learned from so many rows (the directions from half of them),
+and from so many cells, at most."""
 
 
 @part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
 @dataclass(frozen=True)
 class Filling:
-    """Predicts the missing cells of a row from those that are there; complete rows stay as they are.
+    """Predicts the missing cells of a row from those that are there; complete rows stay.
 
     With z = (x − mean) · weight, missing cells are linear · U (I + U_oᵀU_o)⁻¹ U_oᵀ z_o, where U are
     the loadings and o the cells that are there, plus near · (weighted mean of landmarks).
@@ -92,8 +93,9 @@ class Filling:
         """Predict all cells of standardised rows from those that are there; z is 0 elsewhere."""
         expected = np.zeros_like(z)
         if self.linear and self.loadings.shape[1]:
-            scores, _ = _scores(self.loadings.astype(np.float64), z, there)
-            expected += self.linear * (scores @ self.loadings.T)
+            U = self.loadings.astype(np.float64)
+            scores = np.linalg.solve(_precisions(U, there), (z @ U)[:, :, None])[:, :, 0]
+            expected += self.linear * (scores @ U.T)
         if self.near and self.points is not None:
             expected += self.near * _mean_of_nearest(self.points.astype(np.float64), z, there)
         return expected
@@ -190,13 +192,16 @@ def learn_filling(engine: Engine, view: View, seed: tuple[int, ...]) -> tuple[Fi
     z = np.where(there, (raw - start.mean) * start.weight, 0)
     hidden = there & (np.random.default_rng((*seed, d)).random(z.shape) < constants.HIDDEN)
     seen = (there & ~hidden).astype(np.float64)
-    filling = replace(start, loadings=_learn_loadings(z * seen, seen))
-    rows = z
-    many = min(constants.LANDMARKS, len(z) // 5)
+    filling = replace(start, loadings=_learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN]))
+    expected = linear = filling.predict(z * seen, seen)
+    many, rows = min(constants.LANDMARKS, len(z) // 5), z
     for _ in range(2 if d <= WIDEST and many > 1 else 0):
-        rows = np.where(seen > 0, z, filling.predict(z * seen, seen))
+        rows = np.where(seen > 0, z, expected)
         points = step(rows, rows[:many], nearest(rows, rows[:many]))
-        filling = _blended(replace(filling, points=points), z, seen, hidden)
+        near = _mean_of_nearest(points, z * seen, seen)
+        a, b = _blended(z[hidden], linear[hidden], near[hidden])
+        expected = a * linear + b * near
+        filling = replace(filling, points=points, linear=a, near=b)
     return filling, filling.kept(n, rows)
 
 
@@ -210,20 +215,21 @@ def _standardised(raw: Array, mean: Array, rare: Array) -> Filling:
     return Filling(mean, np.where(rare, 0, weight), np.empty((mean.size, 0)))
 
 
-def _scores(U: Array, z: Array, there: Array) -> tuple[Array, Array]:
-    """Return (I + U_oᵀU_o)⁻¹ U_oᵀ z_o of each row, and the inverse."""
+def _precisions(U: Array, there: Array) -> Array:
+    """Return I + U_oᵀU_o for each row."""
     q = U.shape[1]
     i, j = np.triu_indices(q)
-    inverse = np.linalg.inv(np.eye(q) + _symmetric(there @ (U[:, i] * U[:, j]), q))
-    return np.matmul(inverse, (z @ U)[:, :, None])[:, :, 0], inverse
+    upper = there @ (U[:, i] * U[:, j])
+    upper[:, i == j] += 1
+    return _symmetric(upper, q)
 
 
 def _symmetric(upper: Array, q: int) -> Array:
     """Return symmetric matrices from the entries of their upper triangles, one in each row."""
+    place = np.empty((q, q), np.intp)
     i, j = np.triu_indices(q)
-    full = np.empty((len(upper), q, q))
-    full[:, i, j] = full[:, j, i] = upper
-    return full
+    place[i, j] = place[j, i] = np.arange(i.size)
+    return np.asarray(upper[:, place.ravel()].reshape(-1, q, q))
 
 
 def _loadings(directions: Array, values: Array, noise: float) -> Array:
@@ -250,8 +256,8 @@ def _learn_loadings(z: Array, seen: Array) -> Array:
     i, j = np.triu_indices(q)
     variance = max(noise / (n * seen.mean()), constants.LEAST_NOISE)
     for _ in range(constants.GAP_ROUNDS):
-        scores, inverse = _scores(U, z, seen)  # of W = U √variance these are scores / √variance
-        scores /= np.sqrt(variance)
+        inverse = np.linalg.inv(_precisions(U, seen))
+        scores = np.matmul(inverse, (z @ U)[:, :, None])[:, :, 0] / np.sqrt(variance)
         products = _symmetric(seen.T @ (scores[:, i] * scores[:, j] + inverse[:, i, j]), q)
         products[:, range(q), range(q)] += 1e-3 * variance
         cross = z.T @ scores
@@ -268,15 +274,9 @@ def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
     return np.asarray(weights_of(distance) @ points)
 
 
-def _blended(filling: Filling, z: Array, seen: Array, hidden: Array) -> Filling:
-    """Regress hidden cells on the two predictions, as if ten more said that the linear is right."""
-    rows = np.flatnonzero(hidden.any(axis=1))
-    z, seen, hidden = z[rows], seen[rows], hidden[rows]
-    both = [
-        replace(filling, linear=a, near=b).predict(z * seen, seen)[hidden]
-        for a, b in ((1.0, 0.0), (0.0, 1.0))
-    ]
-    A = np.column_stack(both)
+def _blended(truth: Array, linear: Array, near: Array) -> tuple[float, float]:
+    """Regress cells on their two predictions, as if ten more said that the linear one is right."""
+    A = np.column_stack([linear, near])
     prior = FEWEST * np.eye(2)
-    linear, near = np.linalg.solve(A.T @ A + prior, A.T @ z[hidden] + prior[0])
-    return replace(filling, linear=float(linear), near=float(near))
+    a, b = np.linalg.solve(A.T @ A + prior, A.T @ truth + prior[0])
+    return float(a), float(b)

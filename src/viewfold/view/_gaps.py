@@ -1,11 +1,11 @@
-"""Missing cells of a view: how many there are and where, and what stands for them unless a method
-knows better, which is the mean of the feature.
+"""Missing cells of a view: how many there are, and where.
+
+What stands for them, unless a method knows better, is the mean of the feature.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -63,19 +63,13 @@ class Gaps:
         """How many cells are missing."""
         return int(self.count.sum())
 
-    def told(self, features: tuple[str, ...] | None, most: int = 3) -> dict[str, Any]:
-        """Return counts and shares, and the features that lack most cells, for an answer."""
-        worst = np.argsort(-self.count, kind="stable")[:most]
+    def worst(self, features: tuple[str, ...] | None, most: int = 3) -> dict[str, float]:
+        """Return the features that lack most cells, and the share of samples that lack each."""
+        at = np.argsort(-self.count, kind="stable")[:most].tolist()
         return {
-            "cells": self.n_cells,
-            "share": round(self.n_cells / (self.n_samples * self.count.size), 4),
-            "samples": self.n_rows,
-            "features": int(np.count_nonzero(self.count)),
-            "worst": {
-                str(features[j] if features else j): round(int(self.count[j]) / self.n_samples, 4)
-                for j in worst
-                if self.count[j]
-            },
+            str(features[j] if features else j): round(int(self.count[j]) / self.n_samples, 4)
+            for j in at
+            if self.count[j]
         }
 
 

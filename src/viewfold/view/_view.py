@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from scipy import sparse
 
@@ -63,6 +64,17 @@ class View:
     def shape(self) -> tuple[int, int]:
         """Samples, features."""
         return self.rows.shape
+
+    def missing(self) -> dict[str, Any]:
+        """Tell how many cells are missing, their share, and which features lack most."""
+        gaps, (n, d) = self.gaps, self.shape
+        return {
+            "cells": self.n_missing,
+            "share": round(self.n_missing / (n * d), 4),
+            "samples": 0 if gaps is None else gaps.n_rows,
+            "features": 0 if gaps is None else int((gaps.count > 0).sum()),
+            "worst": {} if gaps is None else gaps.worst(self.features),
+        }
 
     def __repr__(self) -> str:
         n, d = self.shape

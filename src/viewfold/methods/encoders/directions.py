@@ -102,7 +102,7 @@ def are_scores(sample: Matrix) -> bool:
     if not there.all():
         return False
     if there.min() < n:
-        sample = filled(sample, np.nanmean(sample, axis=0, dtype=np.float64))
+        sample = filled(sample, np.asarray(np.nanmean(sample, axis=0, dtype=np.float64)))
     rows = sample.astype(np.float64) - sample.mean(axis=0, dtype=np.float64)
     spread = np.linalg.norm(rows, axis=0) * np.sqrt(n / there)
     if not spread.all() or np.mean(np.diff(spread) < 0) < constants.FALLING:

@@ -21,11 +21,11 @@ from viewfold.constants import FEWEST
 from viewfold.core.parts import part
 from viewfold.core.sampling import draw
 from viewfold.core.state import Encoder
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import Engine, Rows, RowSet
 from viewfold.linalg import damped
 from viewfold.methods.encoders.directions import ScaleRule, chosen_scale, principal_directions
 from viewfold.methods.encoders.landmarks import Landmarks, connect, place
-from viewfold.methods.filling import Filled, Filling, learn_filling, of_directions
+from viewfold.methods.filling import CELLS, Filled, Filling, learn_filling, of_directions
 from viewfold.methods.scaling import Projection, Scaling, says_nothing
 from viewfold.view._view import View
 
@@ -180,8 +180,10 @@ def _completed(
         fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
     else:
         fill, kept = learn_filling(engine, view, seed)
-        return replace(view, rows=replace(view.rows, fill=fill)), kept, fill.weight
-    return replace(view, rows=replace(view.rows, fill=fill)), kept, None
+    rows = replace(view.rows, fill=fill)
+    if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
+        rows = engine.scatter(Rows(engine.map(lambda block: block, rows)))
+    return replace(view, rows=rows), kept, fill.weight if fill.loadings.size else None
 
 
 def _described(
