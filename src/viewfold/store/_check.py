@@ -246,6 +246,9 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
         letters = known.get(field.name)
         if value is None and "None" in str(field.type):
             continue
+        if value is None:
+            yield f"there is no {kind}.{field.name}"
+            continue
         if letters is None and not isinstance(value, np.ndarray | np.generic | int | float):
             yield from _of_part(value, axes)
             continue
