@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quality import questions, stability, table, targets
+from quality import gaps, questions, stability, table, targets
 from quality.study import Study, arguments
 
 PARTS = {
@@ -31,6 +31,7 @@ PARTS = {
     "groups": questions.show_groups,
     "confidence": questions.show_confidence,
     "agreement": questions.show_agreement,
+    "cells": gaps.show,
     "targets": targets.show,
 }
 

@@ -161,7 +161,9 @@ def of_directions(
     )
 
 
-def learn_filling(engine: Engine, view: View, seed: tuple[int, ...]) -> tuple[Filling, Filling]:
+def learn_filling(
+    engine: Engine, view: View, seed: tuple[int, ...]
+) -> tuple[Filling, Filling, Array]:
     """Learn from a sample of rows what stands for missing cells.
 
     A twentieth of the cells is hidden from all that is learned but the factors of the two
@@ -180,6 +182,8 @@ def learn_filling(engine: Engine, view: View, seed: tuple[int, ...]) -> tuple[Fi
     -------
     filling, kept : Filling
         For the fold, and what may be kept of it.
+    weight : ndarray of shape (n_features,)
+        One divided by the spread of each feature, 0 if hardly a row of the sample has it.
     """
     assert view.gaps is not None
     n, d = view.shape
@@ -187,12 +191,14 @@ def learn_filling(engine: Engine, view: View, seed: tuple[int, ...]) -> tuple[Fi
         engine, view.ids, min(SAMPLE, max(CELLS // d, 300)), seed=seed, purpose="missing cells"
     )
     raw = engine.collect(engine.select(replace(view.rows, fill=None), drawn)).astype(np.float64)
-    start = _standardised(raw, view.gaps.mean, view.gaps.rare)
-    there = ~np.isnan(raw) & (start.weight > 0)
-    z = np.where(there, (raw - start.mean) * start.weight, 0)
+    mean, rare = view.gaps.mean, view.gaps.rare
+    weight = _weight(raw, mean) * ~rare
+    there = ~np.isnan(raw) & (weight > 0)
+    z = np.where(there, (raw - mean) * weight, 0)
     hidden = there & (np.random.default_rng((*seed, d)).random(z.shape) < constants.HIDDEN)
     seen = (there & ~hidden).astype(np.float64)
-    filling = replace(start, loadings=_learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN]))
+    loadings = _learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN])
+    filling = Filling(mean, np.where(weight > 0, weight, ~rare), loadings)
     expected = linear = filling.predict(z * seen, seen)
     many, rows = min(constants.LANDMARKS, len(z) // 5), z
     for _ in range(2 if d <= WIDEST and many > 1 else 0):
@@ -202,17 +208,15 @@ def learn_filling(engine: Engine, view: View, seed: tuple[int, ...]) -> tuple[Fi
         a, b = _blended(z[hidden], linear[hidden], near[hidden])
         expected = a * linear + b * near
         filling = replace(filling, points=points, linear=a, near=b)
-    return filling, filling.kept(n, rows)
+    return filling, filling.kept(n, rows), weight
 
 
-def _standardised(raw: Array, mean: Array, rare: Array) -> Filling:
-    """Return means and spreads of features; those that hardly a row of the sample has are left."""
+def _weight(raw: Array, mean: Array) -> Array:
+    """Return 1 / spread of each feature over what is there; 0 if that are too few cells."""
     count = np.count_nonzero(~np.isnan(raw), axis=0)
     squares = np.nansum((raw - mean) ** 2, axis=0)
     enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
-    spread = np.sqrt(np.divide(squares, np.maximum(count - 1, 1)))
-    weight = np.where(enough, 1 / np.where(enough, spread, 1), 1)
-    return Filling(mean, np.where(rare, 0, weight), np.empty((mean.size, 0)))
+    return np.asarray(np.where(enough, np.sqrt((count - 1) / np.where(enough, squares, 1)), 0))
 
 
 def _precisions(U: Array, there: Array) -> Array:

@@ -286,8 +286,8 @@ def survey(
     text : Text, optional
         How blocks are scaled before.
     weight : ndarray of shape (n_features,), optional
-        What features that vary are multiplied with for a z-score, if that is known better than
-        from these rows.
+        What features that vary are multiplied with for a z-score, where that is known better than
+        from these rows (not 0).
     full : bool
         Whether XᵀX is wanted.
     """
@@ -307,7 +307,8 @@ def survey(
     scaling = replace(start, mean=total / n) if scale == "center" else start
     if scale == "zscore":
         scaling = zscore(rows, shift, total, squares)
-        known = scaling.weight if weight is None else np.where(scaling.weight > 0, weight, 0)
+        own = scaling.weight
+        known = own if weight is None else np.where((own > 0) & (weight > 0), weight, own)
         scaling = replace(scaling, weight=np.where(faint > 0, 0, known))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))

@@ -172,18 +172,19 @@ def _completed(
 
     Of text, what is missing is not there; cells of a sparse view are too many to predict them.
     """
+    weight = None
     if view.gaps is None:
-        return view, None, None
+        return view, None, weight
     if rule in ("l2", "tfidf"):
         fill = kept = Filling.by_mean(np.zeros(view.shape[1]), view.gaps.rare)
     elif view.rows.is_sparse:
         fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
     else:
-        fill, kept = learn_filling(engine, view, seed)
+        fill, kept, weight = learn_filling(engine, view, seed)
     rows = replace(view.rows, fill=fill)
     if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
         rows = engine.scatter(Rows(engine.map(lambda block: block, rows)))
-    return replace(view, rows=rows), kept, fill.weight if fill.loadings.size else None
+    return replace(view, rows=rows), kept, weight
 
 
 def _described(
