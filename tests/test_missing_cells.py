@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-
 from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
@@ -315,7 +314,7 @@ def test_commands_tell_them_and_take_error(
     assert "(most: f7 " in told
     (fold,) = json.loads(out)["folds"]
     assert fold["missing"]["cells"] == frame.isna().to_numpy().sum()
-    assert list(fold["missing"]["worst"])[0] == "f7"
+    assert next(iter(fold["missing"]["worst"])) == "f7"
     _, out, _ = run("status", tmp_path / "s.vf", "--json")
     (view,) = json.loads(out)["views"]
     assert (view["empty"], view["missing"]) == (0, fold["missing"]["cells"])
