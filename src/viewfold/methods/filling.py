@@ -24,7 +24,7 @@ from viewfold.methods.aggregates import groups_of_ten, weights_of
 from viewfold.methods.scaling import Scaling
 from viewfold.view._view import View
 
-ROOM = 2**21
+ROOM = 2**20
 """Rows are completed a few at a time, with so many numbers at once."""
 
 WIDEST = 2048
@@ -82,9 +82,9 @@ class Filling:
         q, d = self.loadings.shape[1], block.shape[1]
         step = max(1, ROOM // (q * q + 4 * d + (0 if self.points is None else len(self.points))))
         for some in np.split(at, range(step, at.size, step)):
-            rows, gone = block[some].astype(np.float64), gaps[some]
-            there = np.where(gone | rare, 0.0, 1.0)
-            z = np.where(gone, 0, (rows - self.mean) * self.weight)
+            rows, gone = block[some], gaps[some]
+            there = np.where(gone | rare, 0, 1).astype(block.dtype)
+            z = np.where(gone, 0, (rows - self.mean) * self.weight).astype(block.dtype, copy=False)
             expected = self.mean + self.predict(z, there) / np.where(rare, 1, self.weight)
             out[some] = np.where(gone, expected, rows)
         return filled(out, self.mean, rare)
@@ -93,11 +93,11 @@ class Filling:
         """Predict all cells of standardised rows from those that are there; z is 0 elsewhere."""
         expected = np.zeros_like(z)
         if self.linear and self.loadings.shape[1]:
-            U = self.loadings.astype(np.float64)
+            U = self.loadings.astype(z.dtype)
             scores = np.linalg.solve(_precisions(U, there), (z @ U)[:, :, None])[:, :, 0]
-            expected += self.linear * (scores @ U.T)
+            expected += self.linear * (scores.astype(z.dtype) @ U.T)
         if self.near and self.points is not None:
-            expected += self.near * _mean_of_nearest(self.points.astype(np.float64), z, there)
+            expected += self.near * _mean_of_nearest(self.points.astype(z.dtype), z, there)
         return expected
 
     def kept(self, n: int, rows: Array | None = None) -> Filling:
@@ -225,7 +225,7 @@ def _precisions(U: Array, there: Array) -> Array:
     i, j = np.triu_indices(q)
     upper = there @ (U[:, i] * U[:, j])
     upper[:, i == j] += 1
-    return _symmetric(upper, q)
+    return _symmetric(upper.astype(np.float64, copy=False), q)
 
 
 def _symmetric(upper: Array, q: int) -> Array:
@@ -275,7 +275,7 @@ def _learn_loadings(z: Array, seen: Array) -> Array:
 def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
     """Return the weighted mean of the landmarks that are nearest in the cells that are there."""
     distance = there @ (points * points).T - 2 * (z @ points.T)
-    return np.asarray(weights_of(distance) @ points)
+    return np.asarray(weights_of(distance, points.dtype) @ points)
 
 
 def _blended(truth: Array, linear: Array, near: Array) -> tuple[float, float]:
