@@ -241,10 +241,12 @@ def _has_zeros(rows: RowSet) -> bool:
     return bool(getattr(rows, "is_sparse", False))
 
 
-def zscore(rows: RowSet, shift: Array | None, total: Array, squares: Array) -> Scaling:
+def zscore(
+    rows: RowSet, shift: Array | None, total: Array, squares: Array, known: Array | None = None
+) -> Scaling:
     """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
 
-    A constant feature gets weight 0.
+    A constant feature gets weight 0, another one that which is `known`, if it is not 0.
     """
     n, eps = rows.shape[0], float(np.finfo(rows.dtype).eps)
     mean = total / n
@@ -255,6 +257,8 @@ def zscore(rows: RowSet, shift: Array | None, total: Array, squares: Array) -> S
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
+    if known is not None:
+        weight = np.where((weight > 0) & (known > 0), known, weight)
     return Scaling(shift, mean, weight)
 
 
@@ -286,8 +290,7 @@ def survey(
     text : Text, optional
         How blocks are scaled before.
     weight : ndarray of shape (n_features,), optional
-        What features that vary are multiplied with for a z-score, where that is known better than
-        from these rows (not 0).
+        What to multiply features with for a z-score, where that is known (not 0).
     full : bool
         Whether XᵀX is wanted.
     """
@@ -306,10 +309,8 @@ def survey(
     squares = np.diagonal(second) if full else second
     scaling = replace(start, mean=total / n) if scale == "center" else start
     if scale == "zscore":
-        scaling = zscore(rows, shift, total, squares)
-        own = scaling.weight
-        known = own if weight is None else np.where((own > 0) & (weight > 0), weight, own)
-        scaling = replace(scaling, weight=np.where(faint > 0, 0, known))
+        scaling = zscore(rows, shift, total, squares, weight)
+        scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -318,7 +319,7 @@ def survey(
         second *= weight
     cross = weight[:, None] * (cross - np.outer(mean, total_z))
     lost = (faint > 0) & (scale == "zscore" or not energy)
-    raw = total / n if shift is None else total / n + shift
+    raw = total / n + (0 if shift is None else shift)
     return scaling, Products(energy, second if full else None, cross, shared, lost, raw)
 
 

@@ -41,8 +41,8 @@ def as_view(
         ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
         backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
         `viewfold.io.read`), or an iterator of row batches, each of them one of the above. What is
-        lazy, mapped or backed, and tables in files, may be larger than memory.
-        Rows that are entirely NaN are absent samples.
+        lazy, mapped or backed, and tables in files, may be larger than memory. Rows of NaN are
+        absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
         are known by their row number, unless a column looks as if it held ids, which is an error.
@@ -54,18 +54,16 @@ def as_view(
         Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
     empty_rows : {"absent", "keep"}, default="absent"
         What rows of zeros are. "absent": in a view without negative values they are samples that
-        the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
-        a warning says how many they are. "keep": they are samples like any other.
+        the view lacks, with a warning, if they outnumber the rows that have fewer than ten values
+        other than zero. "keep": they are samples like any other.
     missing_cells : {"accept", "error"}, default="accept"
-        What a NaN in a row that has other values is: a missing cell (`View.n_missing` counts them),
-        which methods predict from the others or take for the mean of the feature, or an error.
+        What a NaN in a row with other values is: a missing cell (see docs/views.md), or an error.
     columns, drop : list of str, optional
         Of a table: the columns to take, or to leave out.
     categories : list of str, or dict, optional
         Of a table: columns that are categories, whatever they look like; a dict has their levels.
         Unasked, text with few levels is one. A category gives an indicator for each level
-        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary;
-        booleans are 0 and 1. Free text is left out, with a warning. See docs/views.md.
+        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary.
     empty_markers : list of str, optional
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
