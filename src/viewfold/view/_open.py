@@ -48,8 +48,7 @@ def as_view(
         are known by their row number, unless a column looks as if it held ids, which is an error.
         False says that none does, and that an index is no ids either.
     name : str, optional
-        What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
-        of several views, the name of the one to take.
+        What to call the view, instead of ``labs`` from ``labs.csv``; of several, the one to take.
     layer, use_rep : str, optional
         Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
     empty_rows : {"absent", "keep"}, default="absent"
@@ -67,7 +66,7 @@ def as_view(
     empty_markers : list of str, optional
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
-        Whether a column that would be left out is an error.
+        Whether a column that would be left out, such as free text, is an error.
 
     Returns
     -------
