@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.selection import Suggestion, suggest_n_clusters
-    from viewfold.store import edit, load, undo, verify
+    from viewfold.store import edit, forget, load, restore, undo, verify
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -26,7 +26,9 @@ _home = {
     "State": "viewfold.core.state",
     "ViewRecord": "viewfold.core.state",
     "edit": "viewfold.store",
+    "forget": "viewfold.store",
     "load": "viewfold.store",
+    "restore": "viewfold.store",
     "undo": "viewfold.store",
     "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
@@ -50,12 +52,14 @@ __all__ = [
     "datasets",
     "edit",
     "errors",
+    "forget",
     "io",
     "load",
     "metrics",
     "missing",
     "plot",
     "report",
+    "restore",
     "suggest_n_clusters",
     "undo",
     "verify",

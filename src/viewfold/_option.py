@@ -39,4 +39,11 @@ def option(name: str, value: object = None) -> str:
     if not _typed.get():
         return f"{name}={'…' if value is None else repr(value)}"
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-    return f"{flag} {'…' if value is None else shlex.quote(str(value))}"
+    if value is True:
+        return flag
+    return f"{flag} {'…' if value is None else _quoted(str(value))}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one types it into a shell."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)

@@ -38,6 +38,19 @@ class Gaps(StrEnum):
     error = "error"
 
 
+AUTO = 0
+"""What ``--clusters auto`` becomes."""
+
+
+def _number_of_clusters(text: str) -> int:
+    if text.strip().lower() == "auto":
+        return AUTO
+    number = text.strip()
+    if not number.isdecimal() or int(number) < 1:
+        raise typer.BadParameter(f"{text!r} is neither a number such as 10, nor auto.")
+    return int(number)
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -117,9 +130,27 @@ ViewName = Annotated[
         metavar="NAME",
     ),
 ]
+ViewNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--view",
+        help="The known view that a file belongs to (the one that is called like the file, or the "
+        "only one, if not given); once for each file, in the same order.",
+        metavar="NAME",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
-Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
+Clusters = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        "-k",
+        help="How many clusters; with auto, the number that stands out (see viewfold suggest).",
+        metavar="K|auto",
+        parser=_number_of_clusters,
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(
@@ -133,6 +164,16 @@ Unconnected = Annotated[
     typer.Option(
         "--unconnected",
         help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
+    ),
+]
+Keep = Annotated[
+    int | None,
+    typer.Option(
+        "--keep",
+        help="How many earlier states the file keeps from now on, for undo and restore; each is as "
+        "large as the state of now. 1 in a new file.",
+        metavar="N",
+        min=0,
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]

@@ -149,7 +149,7 @@ def _known_column(engine: Engine, state: State, view: View) -> str:
     """Name the column that holds known ids, if there is one."""
     if view.features is None or state.ids.dtype == object:
         return ""
-    top = view.rows.X[:100]
+    top = view.rows.read(slice(0, 100))
     for j, name in enumerate(view.features):
         held = np.unique(top[:, j])
         whole = held.astype(np.int64)

@@ -20,6 +20,9 @@ from viewfold._option import option
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
+_DAY = r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./-])\d{1,2}\4\d{1,2})"
+DATE = re.compile(rf"{_DAY}([T ]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?", re.ASCII)
+"""A date, in whatever order day, month and year are."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,14 @@ class Numerals:
         What separates thousands.
     unsure : bool
         Whether a point may be either, as the first rows have none.
+    met : bool
+        Whether a cell with this decimal sign was met.
     """
 
     decimal: str = "."
     thousands: str | None = None
     unsure: bool = False
+    met: bool = False
 
     @property
     def usual(self) -> bool:
@@ -121,7 +127,7 @@ def numerals_of(
         if either and (either[1] == "," or delimiter == ";"):
             unclear = unclear or (i, j, cell)
         elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
-            return Numerals(found[1])
+            return Numerals(found[1], met=True)
     if unclear is not None:
         raise AmbiguousError(*unclear)
     return Numerals(unsure=delimiter == ";")
@@ -156,9 +162,20 @@ def is_ambiguous(cell: str) -> bool:
     return _EITHER.fullmatch(cell.strip()) is not None
 
 
-def hint(cell: str) -> str:
-    """Say which option may help with a cell that is no number."""
+def hint(cell: str, numerals: Numerals | None = None) -> str:
+    """Say what may help with a cell that is no number, where others are, written as `numerals`."""
     bare = cell.strip()
+    if DATE.fullmatch(bare):
+        return ""
+    if numerals is not None and cell != bare and _is_number(bare, numerals):
+        return "There is space around it, or what looks like it. Remove that."
+    if numerals is not None and numerals.met:
+        other = "." if numerals.decimal == "," else ","
+        if _is_number(bare, Numerals(other)):
+            told = f"Other cells have {numerals.decimal!r} as decimal sign"
+            if is_ambiguous(bare):
+                return f"{told}: if it is {bare.replace(other, '')}, {option('thousands', other)}."
+            return f"{told}. Write all in one way."
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
         return ""

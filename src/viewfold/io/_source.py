@@ -46,6 +46,8 @@ class FileView:
         known when all rows were read; see `viewfold.io._columns`.
     dropped : tuple of str
         Columns that were not read because the user said so.
+    layer, use_rep : str, optional
+        Of an AnnData: what was read instead of ``X``.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -55,6 +57,8 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    layer: str | None = None
+    use_rep: str | None = None
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from viewfold.constants import FEWEST
 from viewfold.engine import LocalEngine
 from viewfold.ids import is_called_id, look_like_ids
 from viewfold.linalg import dense
+from viewfold.view._dates import suggest_dates
 from viewfold.view._gaps import Gaps, missing_in
 from viewfold.view._view import View, called
 
@@ -86,6 +87,7 @@ def without_absent(
     found = _look_at(view, ignore_zeros=empty_rows == "keep", refuse=missing_cells == "error")
     if not known:
         _suggest_markers(view, found)
+        suggest_dates(view, found.low, found.high)
     n = view.rows.X.shape[0]
     empty = found.empty if known or found.mean_absent(n) else found.empty[:0]
     absent = np.append(found.absent, empty)
@@ -274,7 +276,7 @@ def _look_at_sparse(view: View, most: float, ignore_zeros: bool, refuse: bool) -
         bad = bad if refuse else bad[~missing]
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
+            raise _unusable(view, row, view.rows.column(int(X.indices[bad[0]])), X.data[bad[0]])
         large = bool((size > LARGEST_SINGLE).any())
     if ignore_zeros or (X.data < 0).any():
         return _Found(large, absent, nothing, True, 0, gaps=gaps)

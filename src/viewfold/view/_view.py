@@ -9,7 +9,7 @@ from scipy import sparse
 
 from viewfold._types import Ids
 from viewfold.engine import Rows
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 from viewfold.view._gaps import Gaps
 
 
@@ -42,6 +42,8 @@ class View:
         Of a table with columns that are not numbers, or not taken: what became of each.
     gaps : Gaps or None
         Its missing cells, if it has any.
+    source : Source or None
+        What was said about how to read it, if anything.
     """
 
     ids: Ids
@@ -53,6 +55,7 @@ class View:
     checked: bool = False
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
+    source: Source | None = None
     gaps: Gaps | None = None
 
     @property
