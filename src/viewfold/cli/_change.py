@@ -128,10 +128,6 @@ def add(
                 step("choosing a number of clusters")
                 chosen = scores(choose(model))
             step(f"writing {state}")
-    for fold in folds:
-        say(_fold_line(fold))
-    if removed:
-        say(f"encoders of {', '.join(removed)} are removed, also from states to return to.")
     _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3), chosen)
 
 
@@ -144,6 +140,10 @@ def _tell_added(
     seconds: float,
     chosen: list[dict[str, Any]] | None,
 ) -> None:
+    for fold in folds:
+        say(_fold_line(fold))
+    if removed:
+        say(f"encoders of {', '.join(removed)} are removed, also from states to return to.")
     tell(
         as_json,
         {
