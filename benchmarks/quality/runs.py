@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
@@ -249,6 +250,51 @@ def agreement(data: DataSet, gone: np.ndarray, settings: Settings) -> dict[str, 
     return {"views": min(known, default=None), "noise": last}
 
 
+# ---- missing cells ------------------------------------------------------------------------------
+
+
+def gaps(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
+    """Cluster with ``cells=30-0``: 30 % of all cells missing at random, seed 0.
+
+    They are filled by an imputer before (``fill=mean``, ``knn``, ``iterative``), or not
+    (``fill=none``). A row without any cell is an absent sample for all of them.
+    """
+    share, seed = settings["cells"].split("-")
+    rng = np.random.default_rng([int(share), int(seed)])
+    views = []
+    for X, absent in zip(data.views, gone.T, strict=True):
+        X = np.where(absent[:, None], np.nan, X.astype(np.float64))
+        X[rng.uniform(size=X.shape) < int(share) / 100] = np.nan
+        there = ~np.isnan(X).all(axis=1)
+        if int(share):
+            X[there] = FILLS[settings["fill"]](X[there])
+        views.append(X)
+    model = ViewFold(data.k, random_state=0).fit(views)
+    labels = np.full(len(data.y), -1)
+    labels[model.ids_] = model.labels_
+    return labels
+
+
+def iterative(X: np.ndarray) -> np.ndarray:
+    """Regress every feature on the twenty that are most correlated with it, five times over."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    few = 20 if X.shape[1] > 21 else None
+    imputer = IterativeImputer(
+        n_nearest_features=few, max_iter=5, random_state=0, keep_empty_features=True
+    )
+    return imputer.fit_transform(X)
+
+
+FILLS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda X: X,
+    "mean": lambda X: SimpleImputer(keep_empty_features=True).fit_transform(X),
+    "knn": lambda X: KNNImputer(keep_empty_features=True).fit_transform(X),
+    "iterative": iterative,
+}
+
+
 METHODS: dict[str, Callable[[DataSet, np.ndarray, Settings], Any]] = {
     "ViewFold": viewfold,
     "FCMVC": fcmvc,
@@ -259,4 +305,5 @@ METHODS: dict[str, Callable[[DataSet, np.ndarray, Settings], Any]] = {
     "suggest": suggest,
     "confidence": confidence,
     "agreement": agreement,
+    "gaps": gaps,
 }

@@ -115,6 +115,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         agreement=combined.agreement,
         features=view.features,
         n_empty=view.n_empty,
+        n_missing=view.n_missing,
         columns=view.columns if n >= FEWEST else None,
         source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
@@ -195,8 +196,7 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     def old(rows: Array) -> Array:
         return rows
 
-    old_record = state.views[which]
-    record = replace(old_record, n_samples=old_record.n_samples + n, n_new=old_record.n_new + n)
+    record = _extended(state.views[which], view)
     dtype = state.embedding.dtype
     return replace(
         state,
@@ -212,6 +212,17 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         ),
         views=(*state.views[:which], record, *state.views[which + 1 :]),
         log=log,
+    )
+
+
+def _extended(record: ViewRecord, view: View) -> ViewRecord:
+    """Return the record of a view that has got more samples, all of them new."""
+    n = view.shape[0]
+    return replace(
+        record,
+        n_samples=record.n_samples + n,
+        n_new=record.n_new + n,
+        n_missing=record.n_missing + view.n_missing,
     )
 
 
