@@ -252,6 +252,25 @@ def test_a_dict_of_rows_with_gaps_gives_the_mean() -> None:
     assert np.allclose(model.transform({n: X[:9] for n, X in views.items()}), np.mean(both, axis=0))
 
 
+@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
+def test_later_deliveries_of_a_view_may_have_gaps(kind, tmp_path: Path) -> None:
+    ids = np.array(PEOPLE)
+    model = kind(K, random_state=0).partial_fit(GAPS[:120], ids=ids[:120], view="x")
+    model.partial_fit(GAPS[60:], ids=ids[60:], view="x")  # many of them, so it is learned anew
+    before = model.embedding_.copy()
+    model.partial_fit(GAPS[200:], ids=ids[200:], view="x")
+    assert np.array_equal(model.embedding_, before), "a row that comes again is known"
+    assert model.views_[0].n_missing == np.isnan(GAPS).sum()
+    model.save(tmp_path / "s.vf")
+    again = viewfold.load(tmp_path / "s.vf")
+    assert np.array_equal(again.transform(GAPS), model.transform(GAPS))
+    few = {"ids": ["new"], "view": "x"}
+    with pytest.raises(ValueError, match="NaN in row 0"):
+        model.partial_fit(GAPS[:1], missing_cells="error", **few)
+    place = model.transform(GAPS[:1])
+    assert np.allclose(model.partial_fit(GAPS[:1], **few).embedding_[-1], place)
+
+
 def test_an_encoder_that_cannot_fill_says_so() -> None:
     model = ViewFold(K, random_state=0).fit(low_rank())
     (record,) = model._state.views

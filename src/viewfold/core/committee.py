@@ -51,6 +51,13 @@ class Committee:
         return [self, *([] if self.others is None else self.others.members())]
 
 
+def fills(encoder: Encoder) -> bool:
+    """Tell whether an encoder knows what stands for missing cells."""
+    if isinstance(encoder, Committee):
+        return all(fills(one.encoder) for one in encoder.members())
+    return hasattr(encoder, "fill")
+
+
 def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Committee:
     """Return an encoder of a view with one more that was learned from other rows of it.
 

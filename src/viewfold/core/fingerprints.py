@@ -8,12 +8,13 @@ tell that they belong together, as with the embedding beside it.
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 import numpy as np
 
 from viewfold._types import Array, Matrix
 from viewfold.engine import Engine, RowSet
-from viewfold.linalg import is_sparse
+from viewfold.linalg import filled, is_sparse
 
 UNKNOWN = 0
 """The fingerprint of a row that is not known, or not there."""
@@ -41,6 +42,8 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     (True, False)
     """
     d = rows.shape[1]
+    if getattr(rows, "fill", None) is not None:  # rows as they came; all that is missing is alike
+        rows = replace(rows, fill=lambda block: filled(block, np.full(d, np.nan)))
     words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint64)
     nothing = words[0] * words[1]
 

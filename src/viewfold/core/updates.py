@@ -21,6 +21,7 @@ from viewfold.core.method import Method
 from viewfold.core.state import State, unconnected_groups
 from viewfold.core.transitions import check_has_ids, moved, stepped, with_current_encoders
 from viewfold.engine import Engine, RowSet
+from viewfold.view._gaps import Gaps
 from viewfold.view._view import View
 
 MANY = 0.1
@@ -89,9 +90,11 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     )
     count = Delivery(name, *(int(number) for number in counts))
     if count.n_same and count.n_changed:
-        view = replace(
-            view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
-        )
+        rows, gaps = engine.keep(view.rows, changed), view.gaps
+        if gaps is not None:
+            gaps = Gaps.of(replace(rows, fill=None))
+            rows = replace(rows, fill=gaps)
+        view = replace(view, ids=engine.keep(view.ids, changed), rows=rows, gaps=gaps)
         prints = engine.keep(prints, changed)
     return _Rows(view, prints, count)
 
@@ -167,6 +170,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         n_samples=record.n_samples + count.n_new + count.n_late,
         n_new=record.n_new + count.n_new,
         n_shared=record.n_shared + count.n_late,
+        n_missing=record.n_missing + rows.view.n_missing,
     )
     return replace(
         state,
@@ -194,7 +198,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     assert encoder is not None
     of_view = (
         mean,
-        engine.map(encoder, rows.view.rows),
+        engine.map(encoder, replace(rows.view.rows, fill=None)),
         alignment.partners(state.embedding),
         alignment.partners(state.seen, False),
     )

@@ -146,7 +146,8 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
                 f"View {name!r} was folded already, and its encoder was not kept (private): more "
                 "rows of it cannot be taken in. Fold them under another name."
             )
-        came = self._view_of(X, record, ids=ids, gaps=True)
+        rule = reading.get("missing_cells", "accept")
+        came = self._view_of(X, record, ids=ids, gaps=True, missing_cells=rule)
         admitted = admit(engine, state, came, similar_ids, min_shared)
         seed = seed_of(self.random_state)
         after, self.delivery_ = update(engine, state, admitted, self._method(), seed=seed)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence
 from viewfold.core.admission import admit
+from viewfold.core.committee import fills
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
@@ -208,7 +209,13 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return clusters
 
     def _view_of(
-        self, X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False
+        self,
+        X: ViewLike,
+        record: ViewRecord,
+        *,
+        ids: IdsLike = None,
+        gaps: bool = False,
+        missing_cells: MissingCells = "accept",
     ) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None and not gaps:
@@ -222,8 +229,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         zeros: EmptyRows = "absent" if record.n_empty else "keep"
         # Encoders of older files, and of other packages, may not know what stands for a gap.
-        able: MissingCells = "accept" if hasattr(record.encoder, "fill") else "error"
-        view = without_absent(view, zeros, able, known=True)
+        if record.encoder is not None and not fills(record.encoder):
+            missing_cells = "error"
+        view = without_absent(view, zeros, missing_cells, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
