@@ -162,8 +162,8 @@ def test_cells_are_predicted_from_those_that_are_there() -> None:
     def error(rows: np.ndarray) -> float:
         return float(((rows - X)[gone] ** 2).mean())
 
-    assert error(found(GAPS)) < 0.25 * error(by_mean(GAPS))
-    assert error(kept(GAPS)) < 0.25 * error(by_mean(GAPS))
+    assert error(found(GAPS)) < 0.05 * error(by_mean(GAPS))
+    assert error(kept(GAPS)) < 0.05 * error(by_mean(GAPS))
     for fill in (found, kept):
         assert np.array_equal(fill(GAPS)[~gone], GAPS[~gone])
         assert fill(X) is X, "complete rows are as they are"
@@ -229,7 +229,7 @@ def test_rows_with_gaps_are_predicted_whether_the_view_had_some_or_not(
 ) -> None:
     X = low_rank()
     model = kind(K, random_state=0).fit({"x": holed(X, share), "y": low_rank(1)})
-    new = holed(X, 0.2, seed=5)
+    new = holed(X, 0.6, seed=5)
     found = model.predict(new, view="x")
     assert np.isfinite(model.transform(new, view="x")).all()
     if kind is ViewFold:
