@@ -55,6 +55,7 @@ def fold(
     State
     """
     check_fits(engine, state, view)
+    raw = with_gaps(engine, view)
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     with engine.session():
@@ -75,7 +76,7 @@ def fold(
     entry = log[-1].entry
     needed = any(old.encoder is not None for old in state.views)
     key = state.key if state.views else new_key()
-    prints = _prints(engine, view, key, keep_encoders)
+    prints = _prints(engine, raw, key, keep_encoders)
     after = replace(
         state,
         ids=alignment.ids,
@@ -95,11 +96,16 @@ def fold(
     return after if keep_encoders else after.without_encoders(engine)
 
 
-def _prints(engine: Engine, view: View, key: int, wanted: bool) -> RowSet:
+def with_gaps(engine: Engine, view: View) -> RowSet:
+    """Return the rows of a view with their missing cells, as NaN."""
+    return engine.scatter(replace(view.rows, fill=None))
+
+
+def _prints(engine: Engine, rows: RowSet, key: int, wanted: bool) -> RowSet:
     """Return fingerprints of the rows of a view, unknown ones if they are not wanted."""
     if wanted:
-        return fingerprints(engine, view.rows, key)
-    return engine.map(lambda ids: np.full(len(ids), UNKNOWN, np.int32), view.ids)
+        return fingerprints(engine, rows, key)
+    return engine.map(lambda block: np.full(block.shape[0], UNKNOWN, np.int32), rows)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -182,7 +188,7 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
     entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
 
-    prints = fingerprints(engine, engine.scatter(view.rows), state.key)
+    prints = fingerprints(engine, with_gaps(engine, view), state.key)
 
     def printed(own: Array) -> Array:
         return np.where(np.arange(v) == which, own[:, None], UNKNOWN).astype(np.int32)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence
 from viewfold.core.admission import admit
+from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
@@ -221,8 +222,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         zeros: EmptyRows = "absent" if record.n_empty else "keep"
-        # Encoders of older files, and of other packages, may not know what stands for a gap.
-        able: MissingCells = "accept" if hasattr(record.encoder, "fill") else "error"
+        able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
         view = without_absent(view, zeros, able, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
