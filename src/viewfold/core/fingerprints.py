@@ -15,6 +15,9 @@ from viewfold._types import Array, Matrix
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import is_sparse
 
+CACHED = 2**14
+"""So many cells at once: what is made of them should fit a cache."""
+
 UNKNOWN = 0
 """The fingerprint of a row that is not known, or not there."""
 
@@ -43,17 +46,19 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     (True, False)
     """
     d = rows.shape[1]
-    words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint64)
-    nothing = words[0] * words[1]
+    words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint32)
+    nothing = np.multiply(words[0], words[1], dtype=np.uint64)
 
     def of_block(block: Matrix) -> Array:
+        total = np.zeros(block.shape[0], np.uint64)
         if is_sparse(block):
             made = _products(block.data, words[:, block.indices]) - nothing[block.indices]
-            row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-            total = np.zeros(block.shape[0], np.uint64)
-            np.add.at(total, row, made)
+            np.add.at(total, np.repeat(np.arange(total.size), np.diff(block.indptr)), made)
         else:
-            total = (_products(block, words[:, None, :]) - nothing).sum(axis=1, dtype=np.uint64)
+            few = max(1, CACHED // d)
+            for i in range(0, total.size, few):
+                total[i : i + few] = _products(block[i : i + few], words[:, None]).sum(axis=1)
+            total -= nothing.sum()
         mixed = (total ^ (total >> np.uint64(32))).astype(np.uint32)
         return np.where(mixed == UNKNOWN, 1, mixed).astype(np.uint32).view(np.int32)
 
@@ -62,9 +67,10 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
 
 def _products(cells: Array, words: Array) -> Array:
     """Return (low + a)(high + b) for the halves of the bits of each cell."""
-    plain = np.where(np.isnan(cells), np.nan, cells.astype(np.float64)) + 0.0  # one NaN, one zero
-    bits = np.ascontiguousarray(plain).view(np.uint64)
-    half = np.uint64(0xFFFFFFFF)
-    low = ((bits & half) + words[0]) & half
-    high = ((bits >> np.uint64(32)) + words[1]) & half
-    return np.asarray(low * high)
+    plain = cells.astype(np.float64) + 0.0  # −0 is 0
+    gone = plain != plain
+    if gone.any():
+        plain[gone] = np.nan  # whatever its bits were
+    halves = np.ascontiguousarray(plain).view(np.uint32).reshape(*plain.shape, 2)
+    low = halves[..., 0] + words[0]
+    return np.asarray(np.multiply(low, halves[..., 1] + words[1], dtype=np.uint64))
