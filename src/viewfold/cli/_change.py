@@ -253,7 +253,7 @@ def _share(text: str) -> float:
 
 def _as_known(model: FoldingEstimator, ids: list[str]) -> list[Any]:
     """Return ids from the command line as the model knows them: as numbers, if it does."""
-    known = set(model.ids_.tolist())
+    known = set(model.ids_.tolist()) if hasattr(model, "labels_") else set()
     found = [i if i in known else int(i) if i.lstrip("-").isdecimal() else i for i in ids]
     unknown = [i for i in found if i not in known]
     if unknown:

@@ -120,7 +120,9 @@ Unconnected = Annotated[
         help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Seed of everything that is random.", min=0, max=2**32 - 1)
+]
 Private = Annotated[
     bool,
     typer.Option(

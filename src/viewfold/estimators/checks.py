@@ -64,7 +64,7 @@ def check_features(view: View, record: ViewRecord, me: str) -> None:
     if d != record.n_features:
         raise ValueError(
             f"View {record.name!r}: X has {d} features, but {me} is expecting "
-            f"{record.n_features} features as input. Pass the columns the view was folded with."
+            f"{record.n_features} features as input. Give the columns the view was folded with."
         )
     if view.features and record.features and view.features != record.features:
         raise ValueError(_other_names(record.name, [], []))

@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._choice import which_view
+from viewfold._option import option
 from viewfold._types import Array, IdsLike, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence
 from viewfold.core.admission import admit
@@ -73,7 +74,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if len(lengths) > 1:
             raise ValueError(
                 f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
-                "same number of rows with NaN for samples that a view lacks."
+                "same number of rows, empty ones (NaN) for samples that a view lacks."
             )
         engine, (length,) = current_engine(), lengths
         ids = engine.scatter(views[0].ids if length is None else np.arange(length))
@@ -190,8 +191,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
             raise ValueError(
-                f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
-                "ten samples): nothing is known about samples that were not in it."
+                f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
+                "had fewer than ten samples): nothing is known about samples that were not in it."
             )
         view = open_view(X, ids=ids, name=record.name, known=record.columns)
         check_features(view, record, type(self).__name__)

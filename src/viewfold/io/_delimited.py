@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from viewfold._file import File
-from viewfold._option import option
+from viewfold._option import helped_by, option
 from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget, Unpacked
 from viewfold.io._columns import Codes, codes_of
@@ -32,6 +32,7 @@ from viewfold.io._numerals import (
     AmbiguousError,
     NotANumberError,
     Numerals,
+    helps,
     hint,
     holds_numbers,
     is_ambiguous,
@@ -149,8 +150,8 @@ def _numerals(
     try:
         return numerals_of(sample, delimiter, skip, asked)
     except AmbiguousError as error:
-        place = f"line {line + error.row}, column {names[error.column]!r}"
-        raise FileError(f"{file}, {place}: {ways_to_read(error.cell)}") from None
+        place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
+        raise _unclear(place, error.cell) from None
 
 
 def _first_line(file: str, text: io.TextIOWrapper) -> tuple[str, int]:
@@ -236,6 +237,11 @@ def _kinds(
     return kinds
 
 
+def _unclear(place: str, cell: str) -> FileError:
+    sign = "," if "," in cell else "."
+    return helped_by(FileError(f"{place}: {ways_to_read(cell)}"), decimal=sign)
+
+
 def _unclosed(file: str) -> FileError:
     return FileError(
         f"{file}: a quote is opened and not closed, or a cell is very long. Look for a single "
@@ -245,15 +251,14 @@ def _unclosed(file: str) -> FileError:
 
 def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
     if is_ambiguous(cell):
-        return FileError(f"{file}, line {line}, column {name!r}: {ways_to_read(cell)}")
+        return _unclear(f"{file}, line {line}, column {name!r}", cell)
     advice = hint(cell[:40]) or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
-        f"stands for a missing cell, name it with empty_markers= (--empty-markers); if {name!r} is "
-        f"a category, pass categories=[{name!r}] (--categories {name})."
+        f"stands for a missing cell, name it with {option('empty_markers')}; if {name!r} is a "
+        f"category, say {option('categories', [name])}."
     )
-    return FileError(
-        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
-    )
+    said = f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
+    return helped_by(FileError(said), **(helps(cell) or {"categories": [name]}))
 
 
 def _batches(

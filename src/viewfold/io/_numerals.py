@@ -158,17 +158,23 @@ def is_ambiguous(cell: str) -> bool:
 
 def hint(cell: str) -> str:
     """Say which option may help with a cell that is no number."""
+    said = [option(name, sign) for name, sign in helps(cell).items()]
+    return f"If it is one, say {' and '.join(said)}." if said else ""
+
+
+def helps(cell: str) -> dict[str, object]:
+    """Return the options with which a cell would be a number, if there are any."""
     bare = cell.strip()
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
-        return ""
-    last = max(signs, key=bare.rindex)
-    said = []
+        return {}
+    last, found = max(signs, key=bare.rindex), dict[str, object]()
     if last in ",." and bare.count(last) == 1:
-        said.append(option("decimal", last))
+        found["decimal"] = last
         signs.remove(last)
-    said += [option("thousands", sign) for sign in signs[:1]]
-    return f"If it is one, say {' and '.join(said)}."
+    if signs:
+        found["thousands"] = signs[0]
+    return found
 
 
 _WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from viewfold._option import worded
 from viewfold.core.log import FINAL, Log, undoable
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _file, digests
@@ -250,13 +251,11 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
         )
     taken = undoable(now, earlier)
     said = " and ".join(map(str, taken))
-    how = f"viewfold undo {name} --entry {taken[0].entry}" if taken else ""
+    n = taken[0].entry if taken else 0
+    how = worded(f"viewfold.undo(path, entry={n})", f"viewfold undo {name} --entry {n}")
     if entry is None and after_forget:
-        before = f" To take back the change before it, {said}: {how}" if taken else ""
-        raise StateFileError(
-            f"The last change to {name}, {last}, cannot be taken back.{before}"
-            + (f", or viewfold.undo(path, entry={taken[0].entry})." if taken else "")
-        )
+        before = f" To take back the change before it, {said}: {how}." if taken else ""
+        raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")
     if entry is not None and (not taken or taken[0].entry != entry):
         can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
         raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
