@@ -98,6 +98,7 @@ add new.vf two.npz --clusters 3 --view three
 add new.vf one.npy --clusters 3 --id patient
 add new.vf one.npy --clusters 3 --drop a
 add new.vf missing.csv --clusters 3
+add new.vf nothing.npy --clusters 3
 add s.vf capitals.csv --id patient
 add s.vf whole.csv --id patient
 add s.vf bare.csv
@@ -160,6 +161,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(made / "two.npz", one=rows, two=rows)
     np.save(made / "one.npy", rows)
     np.save(made / "short.npy", rows[:20])
+    np.save(made / "nothing.npy", rows[:0])
     labs = pd.read_csv(made / "labs.csv")
     model = viewfold.ViewFold(3, random_state=0).fit({"labs": labs}, ids="patient")
     model.save(made / "s.vf")

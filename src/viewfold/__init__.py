@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from viewfold.core.state import State, ViewRecord
     from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold
+    from viewfold.inspection import Inspection, inspect_views
     from viewfold.selection import Suggestion, suggest_n_clusters
     from viewfold.store import edit, load, undo, verify
     from viewfold.view import View, as_view, as_views
@@ -30,6 +31,8 @@ _home = {
     "undo": "viewfold.store",
     "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
+    "Inspection": "viewfold.inspection",
+    "inspect_views": "viewfold.inspection",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
     "View": "viewfold.view",
@@ -39,6 +42,7 @@ _home = {
 
 __all__ = [
     "FCMVC",
+    "Inspection",
     "State",
     "StateFileError",
     "Suggestion",
@@ -50,6 +54,7 @@ __all__ = [
     "datasets",
     "edit",
     "errors",
+    "inspect_views",
     "io",
     "load",
     "metrics",

@@ -14,6 +14,7 @@ import typer
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, undo
+from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
     datasets,
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.add_typer(bench, name="bench", help="The paper's experiments, on your data.")
 
 EXAMPLES: dict[Callable[..., None], str] = {
+    inspect: "labs.csv --state patients.vf",
     init: "patients.vf --clusters 10",
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",

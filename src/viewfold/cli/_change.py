@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +12,13 @@ import typer
 
 from viewfold._console import progress, say, tell
 from viewfold._file import File
-from viewfold.cli._files import ids_option, known_view, read_views, reading_options
+from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
 from viewfold.cli._options import (
     Categories,
     Clusters,
     Columns,
     Drop,
+    DryRun,
     Empty,
     EmptyMarkers,
     EmptyRows,
@@ -82,6 +84,7 @@ def add(
     seed: Seed = 0,
     private: Private = False,
     wait: Wait = 60,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Fold a view into a state file, which is made if it is not there.
@@ -103,7 +106,7 @@ def add(
     with progress(f"reading {file}") as step:
         views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
-        with edit(state, new=new, wait=wait) as model:
+        with _in_memory(state, new) if dry_run else edit(state, new=new, wait=wait) as model:
             removed = _set(model, clusters, private, unconnected)
             folds = []
             for one in views:
@@ -114,8 +117,17 @@ def add(
     for fold in folds:
         say(_fold_line(fold))
     if removed:
-        say(f"encoders of {', '.join(removed)} are removed, also from what undo returns to.")
-    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3))
+        said = "would be" if dry_run else "are"
+        say(f"encoders of {', '.join(removed)} {said} removed, also from what undo returns to.")
+    seconds = round(perf_counter() - started, 3)
+    _tell_added(as_json, state, model, folds, removed, seconds, dry_run)
+
+
+def _in_memory(
+    state: Path, new: FoldingEstimator | None
+) -> AbstractContextManager[FoldingEstimator]:
+    """Return the model that would be changed; nobody has to wait for it."""
+    return nullcontext(load_model(state) if new is None else new)
 
 
 def _tell_added(
@@ -125,7 +137,9 @@ def _tell_added(
     folds: list[dict[str, Any]],
     removed: list[str],
     seconds: float,
+    dry_run: bool,
 ) -> None:
+    end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
         {
@@ -135,9 +149,10 @@ def _tell_added(
             "private": not model.keep_encoders,
             "encoders_removed": removed,
             "seconds": seconds,
+            "dry_run": dry_run,
         },
         f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
-        f"{len(model.views_)} ({seconds:.1f} s).",
+        f"{len(model.views_)} ({seconds:.1f} s).{end}",
     )
 
 

@@ -103,6 +103,10 @@ ViewName = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done, and write nothing."),
+]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
 Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
 Method = Annotated[

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._option import option, worded
+from viewfold._option import helped_by, option, worded
 from viewfold._types import Ids, as_python
 from viewfold.core.state import State
 from viewfold.engine import Engine
@@ -122,10 +122,13 @@ def check_fits(engine: Engine, state: State, view: View) -> None:
             "Give the new one a name of its own."
         )
     if view.length is not None and state.length is None:
-        raise ValueError(
-            f"View {view.name!r} has no ids, but the samples folded so far do. "
-            f"{how_to_give_ids()}" + _known_column(engine, state, view)
-        )
+        column = _known_column(engine, state, view)
+        said = f"View {view.name!r} has no ids, but the samples folded so far do. "
+        said += how_to_give_ids()
+        if column is None:
+            raise ValueError(said)
+        said += f" Column {column!r} holds ids that are known: {option('ids', column)}."
+        raise helped_by(ValueError(said), ids=column)
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
@@ -155,10 +158,10 @@ def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
     check_kind(kind_of_known(engine, state), example, view.ids, f"View {view.name!r}")
 
 
-def _known_column(engine: Engine, state: State, view: View) -> str:
+def _known_column(engine: Engine, state: State, view: View) -> str | None:
     """Name the column that holds known ids, if there is one."""
     if view.features is None or state.ids.dtype == object:
-        return ""
+        return None
     top = view.rows.X[:100]
     for j, name in enumerate(view.features):
         held = np.unique(top[:, j])
@@ -166,5 +169,5 @@ def _known_column(engine: Engine, state: State, view: View) -> str:
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
         if engine.join(state.ids, engine.scatter(whole)).n_shared == held.size:
-            return f" Column {name!r} holds ids that are known: {option('ids', name)}."
-    return ""
+            return name
+    return None

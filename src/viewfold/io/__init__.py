@@ -152,4 +152,12 @@ def _table(
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(Batches(batches), None, first.features, name, whole, first.codes, first.dropped)
+    return FileView(
+        Batches(batches),
+        features=first.features,
+        name=name,
+        file=whole,
+        codes=first.codes,
+        dropped=first.dropped,
+        written=first.written,
+    )

@@ -69,6 +69,14 @@ class _Layout:
     block: int
     empty: frozenset[str]
 
+    @property
+    def written(self) -> dict[str, str]:
+        """What had to be found out, as people are told."""
+        plain = "utf-8" if self.encoding.startswith("utf-8") else self.encoding
+        found = {"encoding": plain, "delimiter": self.delimiter}
+        found["decimal"] = self.numerals.decimal
+        return found | ({"thousands": t} if (t := self.numerals.thousands) else {})
+
 
 def open_table(file: str, ids: str | None, asked: File) -> Table:
     """Look at the first rows of a file."""
@@ -83,7 +91,7 @@ def open_table(file: str, ids: str | None, asked: File) -> Table:
     if codes:
         named = features  # features are called like the columns that they come from
     batches = partial(_batches, file, layout, features, dtype, ids, codes)
-    return Table(named, dtype, lambda _: batches(), codes, dropped)
+    return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
 
 
 def _tell(file: str, layout: _Layout, asked: File) -> None:

@@ -46,6 +46,8 @@ class FileView:
         known when all rows were read; see `viewfold.io._columns`.
     dropped : tuple of str
         Columns that were not read because the user said so.
+    written : dict of str to str
+        How a text is written: encoding, delimiter, decimal sign.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -55,6 +57,7 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager

@@ -44,6 +44,8 @@ class Table:
         What the numbers of columns that hold none stand for, as far as rows were read.
     dropped : tuple of str
         Columns that are not read because the user said so.
+    written : dict of str to str
+        How it is written, where that had to be found out: encoding, delimiter, decimal sign.
     """
 
     features: tuple[str, ...] | None
@@ -51,6 +53,7 @@ class Table:
     batches: Callable[[Spool], Iterator[Batch]]
     codes: dict[str, Codes] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
