@@ -27,6 +27,7 @@ from viewfold.cli._show import (
     status,
     verify,
 )
+from viewfold.cli._voice import Log, Quiet, listen, voiced
 
 __all__ = ["add", "app", "labels", "main", "report"]
 
@@ -60,13 +61,21 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of ``--help``, each with what could follow it."""
 
 for command, line in EXAMPLES.items():
-    app.command(epilog=f"Example: viewfold {command.__name__} {line}")(command)
+    name = command.__name__
+    app.command(name, epilog=f"Example: viewfold {name} {line}")(voiced(command, name))
+for info in bench.registered_commands:
+    if info.callback is not None:
+        info.name = info.name or info.callback.__name__.replace("_", "-")
+        info.callback = voiced(info.callback, f"bench {info.name}")
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    quiet: Quiet = None,
+    log: Log = None,
 ) -> None:
+    listen(quiet, log)
     if version:
         typer.echo(f"viewfold {__version__}")
         raise typer.Exit

@@ -10,7 +10,7 @@ import typer
 
 from viewfold import _output, errors
 from viewfold._choice import which_view
-from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._files import (
     as_table,
@@ -129,7 +129,7 @@ def verify(
         say(f"{file} is whole.")
     else:
         for line in (*found.problems, *found.rescue):
-            say(line)
+            complain(line)
     if not found.whole:
         raise typer.Exit(errors.DamagedFileError.exit_code)
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from viewfold._watch import Tally
 from viewfold.io._budget import free_disk, shown
 from viewfold.io._source import FileError, optional
 
@@ -123,7 +124,7 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     free = free_disk()
     _check_room(called, size or 0, free)
     folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
-    done = 0
+    done, tally = 0, Tally(size)
     piece = stream.read(_PIECE)
     name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
     place = Place(folder, name, called, address)
@@ -132,6 +133,7 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
             done += len(piece)
             _check_room(called, done, free)
             copy.write(piece)
+            tally.reach(done)
             piece = stream.read(_PIECE)
     return place
 
