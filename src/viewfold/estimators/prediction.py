@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._choice import which_view
 from viewfold._option import option
 from viewfold._types import Array, IdsLike, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence
+from viewfold.clustering import assign, confidence, silhouette
 from viewfold.core.admission import admit
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
-from viewfold.estimators.checks import check_features
+from viewfold.estimators.checks import check_features, check_y
 from viewfold.estimators.results import Results, known_view
 from viewfold.ids import Similar
 from viewfold.view import View, asked_of, named_views, open_view, opened, without_absent
@@ -145,6 +145,45 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             },
             index=pd.Index(rows.ids, name="id"),
         )
+
+    def score(self, X: ViewsLike, y: object = None, *, view: str | int | None = None) -> float:
+        """Return how well rows of a known view lie in their clusters; the more the better.
+
+        The mean silhouette of the rows in the embedding, with squared distances: near 1 if they
+        are close to their own cluster and far from the next one. It can be compared across
+        numbers of clusters and encoders, as `GridSearchCV` does, and needs no classes. For a
+        number of clusters alone, `suggest_n_clusters` has more to go by.
+
+        Parameters
+        ----------
+        X : array-like, or dict of array-likes
+            Rows with the features of that view, or of several views; see `transform`.
+        y : Ignored
+            Here for scikit-learn's sake: classes are not looked at. See `viewfold.metrics`.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one and X is not a dict.
+
+        Returns
+        -------
+        float
+            From −1 to 1; 0 if all rows are in one cluster.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from viewfold import ViewFold
+        >>> y = np.arange(120) % 4
+        >>> X = np.random.default_rng(0).normal(size=(120, 6)) + 5 * np.eye(6)[y]
+        >>> search = GridSearchCV(ViewFold(random_state=0), {"n_clusters": [2, 3, 4, 5, 6]})
+        >>> search.fit(X).best_params_
+        {'n_clusters': 4}
+        """
+        check_y(y, "score")
+        embedded = np.asarray(self.transform(X, view=view))
+        engine, clusters = current_engine(), self._clusters
+        rows = engine.scatter(embedded)
+        return silhouette(engine, rows, assign(engine, clusters, rows), clusters.n_clusters)
 
     def extend(
         self,
