@@ -84,6 +84,14 @@ def test_columns_ids_and_missing_cells_are_told(run: Run) -> None:
         assert fact in shown
 
 
+def test_ids_that_repeat_are_told(run: Run) -> None:
+    rows = [f"p{i % 20},{i},{i % 3}" for i in range(40)]
+    write_text(Path("labs.csv"), ["patient,a,b", *rows])
+    assert any(
+        "'patient' is called like ids" in note for note in _views(run, "labs.csv")[0]["notes"]
+    )
+
+
 def _german(folder: Path) -> str:
     write_text(folder / "labs.csv", german(thousands="."), "cp1252")
     return "labs.csv"

@@ -83,7 +83,8 @@ def inspect(
             **reading,
         )
     target = state or Path(f"{_stem(found[0].name)}.vf")
-    commands = [command(one, file, target, new=model is None) for one in found]
+    new = model is None
+    commands = [command(one, file, target, new=new) for one in found]
     if as_json:
         print_json(
             {
@@ -94,6 +95,8 @@ def inspect(
         return
     for one, line in zip(found, commands, strict=True):
         typer.echo("\n".join(described(one, line, str(file))))
+    if new and any(commands):
+        typer.echo("(how many clusters there are is for you to say)")
 
 
 def _stem(name: str) -> str:
@@ -201,7 +204,8 @@ def described(found: Inspection, line: str | None, file: str) -> list[str]:
 
 def _ids(found: Inspection) -> str:
     others = [name for name in found.id_candidates if name != found.id_column]
-    also = f"; {_names(others, count=False)} looks like ids, too" if others else ""
+    too = ", too" if found.has_ids else ""
+    also = f"; {_names(others, count=False)} looks like ids{too}" if others else ""
     if found.id_column is not None:
         proposed = " (proposed)" if "ids" in found.proposed else ""
         return f"column {found.id_column!r}{proposed}{also}"

@@ -108,6 +108,17 @@ def _of_sparse(X: Matrix) -> Cells:
     )
 
 
+def repeated_ids(parts: Parts) -> list[str]:
+    """Return the text columns that are called like ids, but hold some texts more than once."""
+    if parts.ids is not None or parts.names is None:
+        return []
+    return [
+        name
+        for j, name in enumerate(parts.names)
+        if name in parts.codes and parts.codes[name].repeats and is_called_id(name, first=j == 0)
+    ]
+
+
 def id_candidates(parts: Parts) -> list[str]:
     """Return the columns that look as if they held ids, the likeliest first.
 

@@ -23,7 +23,7 @@ from viewfold.core.sampling import draw, seed_of
 from viewfold.core.state import State
 from viewfold.engine import current_engine
 from viewfold.ids import Similar
-from viewfold.inspection._cells import Cells, id_candidates, look_at
+from viewfold.inspection._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.inspection._facts import ColumnFacts, Inspection
 from viewfold.inspection._known import compare
 from viewfold.io._asked import asking
@@ -211,6 +211,12 @@ class _Look:
             self._note(parts, name, ids, cells, learn_of(parts, asked), written)
             label = called(name, file)
             if ids is None and parts.ids is None:
+                for column in repeated_ids(parts):
+                    warnings.warn(
+                        f"{label}: column {column!r} is called like ids, but some of its texts "
+                        "stand in several rows. Keep one row per sample if they are ids.",
+                        stacklevel=1,
+                    )
                 self._propose_ids(parts, label)
             view = assembled(parts, None if ids is False else parts.ids, name, file, asked)
         if ids is None:
