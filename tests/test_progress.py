@@ -224,3 +224,17 @@ def test_every_command_takes_both(run: Run) -> None:
         told = run(f"{name} --help")[1]
         assert "--quiet" in told
         assert "--log" in told
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
+def test_a_log_that_cannot_be_written_does_not_stop_the_work(run: Run) -> None:
+    code, _, said = run("add s.vf labs.csv --id patient --clusters 2 --log /dev/full")
+    assert code == 0
+    assert said.count("Nothing more is logged to /dev/full") == 1
+
+
+def test_passwords_of_addresses_are_not_logged(run: Run) -> None:
+    assert run("inspect https://me:secret@localhost:1/labs.csv?key=hidden --log jobs.jsonl")[0] != 0
+    assert "localhost" in Path("jobs.jsonl").read_text()
+    assert "secret" not in Path("jobs.jsonl").read_text()
+    assert "hidden" not in Path("jobs.jsonl").read_text()

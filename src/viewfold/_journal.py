@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -52,11 +53,15 @@ class Journal:
         seconds = round(perf_counter() - self.started, 3)
         line = {"time": when, "event": event, "command": self.command, **facts}
         text = json.dumps({**line, "seconds": seconds}, ensure_ascii=False, default=str)
-        handle = os.open(self.path, _OPEN_FLAGS, 0o600)
         try:
-            os.write(handle, f"{text}\n".encode())
-        finally:
-            os.close(handle)
+            handle = os.open(self.path, _OPEN_FLAGS, 0o600)
+            try:
+                os.write(handle, f"{text}\n".encode())
+            finally:
+                os.close(handle)
+        except OSError as error:  # the work goes on without it
+            path, self.path = self.path, None
+            warnings.warn(f"Nothing more is logged to {path}: {error.strerror}.", stacklevel=2)
 
 
 def _is_log(path: Path) -> bool:
