@@ -264,3 +264,27 @@ def test_python_gets_what_to_pass(tmp_path: Path) -> None:
     )
     assert known.samples is not None
     assert (known.samples.n_known, known.samples.n_new) == (0, 12)
+
+
+def test_objects_in_memory_are_looked_at_too(data: Data) -> None:
+    labs, scan = viewfold.inspect_views({"labs": data.views["labs"], "scan": data.views["scan"]})
+    assert [(one.name, one.n_rows, len(one.columns)) for one in (labs, scan)] == [
+        ("labs", 160, 12),
+        ("scan", 160, 30),
+    ]
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(data.views["labs"], layers={"twice": 2 * data.views["labs"]})
+    cells.obs_names = [f"c{i}" for i in range(160)]
+    (found,) = viewfold.inspect_views(cells, layer="twice")
+    assert found.has_ids
+    assert found.options == {"layer": "twice"}
+    with pytest.raises(TypeError, match="gives its batches once"):
+        viewfold.inspect_views(iter([data.views["labs"]]))
+
+
+def test_standard_input_is_read_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    _table().to_csv("labs.csv", index=False)
+    with open("labs.csv") as piped:
+        monkeypatch.setattr(sys, "stdin", piped)
+        (found,) = _views(run, "- --view labs")
+    assert found["command"] == "viewfold add labs.vf - --id patient --view labs --clusters 8"

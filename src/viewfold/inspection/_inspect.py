@@ -7,7 +7,7 @@ rules here: what is proposed is what the message of the error says.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -30,6 +30,7 @@ from viewfold.io._asked import asking
 from viewfold.io._fetch import STDIN, standard_input
 from viewfold.methods.encoders.directions import scale_of
 from viewfold.view import Reading, View, named_views, opened, own_name, without_absent
+from viewfold.view._anndata import chosen
 from viewfold.view._cells import check_no_id_column
 from viewfold.view._columns import check_no_text_ids, learn
 from viewfold.view._open import assembled
@@ -62,7 +63,8 @@ def inspect_views(
     Parameters
     ----------
     X : view, dict of views or path
-        Anything `as_view` takes, or several views by name, such as a file of several.
+        Anything `as_view` takes but an iterator, or several views by name, such as a file of
+        several.
     ids : array-like, str or False, optional
         As for `partial_fit`; if not given, a column that looks like ids is proposed.
     view : str, optional
@@ -95,6 +97,8 @@ def inspect_views(
     """
     if is_path(X) and str(as_file(X)) == STDIN:  # type: ignore[arg-type]
         X = replace(as_file(X), path=standard_input())  # type: ignore[arg-type]
+    if isinstance(X, Iterator):
+        raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
     given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
     given = {name: value for name, value in given.items() if not _is_default(name, value)}
     names = [view] if view is not None else _names_of(X, given)
@@ -192,10 +196,13 @@ class _Look:
 
     def _parted(self) -> tuple[Any, dict[str, Any]]:
         """Return what to fold, with options of the file, and the other options."""
-        options = {name: value for name, value in self.options.items() if name not in OF_FILE}
+        path = is_path(self.X)
+        options = {
+            name: value for name, value in self.options.items() if not (path and name in OF_FILE)
+        }
         if self.view is not None:
             options["view"] = self.view
-        if not is_path(self.X):
+        if not path:
             return self.X, options
         own = {name: value for name, value in self.options.items() if name in OF_FILE}
         return replace(as_file(self.X), **own), options
@@ -204,7 +211,8 @@ class _Look:
         source, options = self._parted()
         options.pop("view", None)
         ids, rule = options.pop("ids", None), options.pop("similar_ids", "refuse")
-        empty_rows, asked = parted(**options)
+        source, reading = chosen(source, options)  # type: ignore[arg-type]
+        empty_rows, asked = parted(**reading)
         with asking(asked):
             parts, name, file, written = self._take_apart(source, ids)
             cells = look_at(parts.rows)
