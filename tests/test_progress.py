@@ -61,17 +61,18 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])
 def test_reading_tells_how_much_of_the_file_is_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"labs{suffix}"
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60_000, 12))).add_prefix("x")
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(45_000, 12))).add_prefix("x")
     if suffix == ".parquet":
         frame.to_parquet(path, row_group_size=5_000)
     elif suffix == ".jsonl":
         frame[:9000].to_json(path, orient="records", lines=True)
     else:
-        frame.round(6).to_csv(path, index=False)
+        packed = {"method": "gzip", "compresslevel": 1} if suffix.endswith("gz") else None
+        frame.round(6).to_csv(path, index=False, compression=packed)
     with _watch.watching(seen := Seen()):
         viewfold.as_view(path, ids=False)
     total, parts = seen.of("bytes")[-1]
-    assert total == (60_000 * 12 if suffix == ".parquet" else path.stat().st_size)
+    assert total == (45_000 * 12 if suffix == ".parquet" else path.stat().st_size)
     assert parts == sorted(parts)
     assert parts[-1] == total
     assert len(set(parts)) > 1
