@@ -29,9 +29,8 @@ from viewfold.inspection._known import compare
 from viewfold.io._asked import asking
 from viewfold.io._fetch import STDIN, standard_input
 from viewfold.methods.encoders.directions import scale_of
-from viewfold.view import Reading, View, named_views, opened, own_name, without_absent
+from viewfold.view import Reading, View, as_view, named_views, opened, own_name
 from viewfold.view._anndata import chosen
-from viewfold.view._cells import check_no_id_column
 from viewfold.view._columns import check_no_text_ids, learn
 from viewfold.view._open import assembled
 from viewfold.view._parts import Parts, is_path, of_file, of_object
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 MOST_PROPOSALS = 50
 """A file that needs more options than this is not understood."""
 
+OF_COLUMNS = ("columns", "drop", "categories", "empty_markers", "strict")
 OF_FILE = frozenset(field.name for field in fields(File)) - {"path"}
 
 
@@ -212,7 +212,7 @@ class _Look:
         options.pop("view", None)
         ids, rule = options.pop("ids", None), options.pop("similar_ids", "refuse")
         source, reading = chosen(source, options)  # type: ignore[arg-type]
-        empty_rows, asked = parted(**reading)
+        asked = parted(**reading)[-1]
         with asking(asked):
             parts, name, file, written = self._take_apart(source, ids)
             cells = look_at(parts.rows)
@@ -227,10 +227,9 @@ class _Look:
                     )
                 self._propose_ids(parts, label)
             view = assembled(parts, None if ids is False else parts.ids, name, file, asked)
-        if ids is None:
-            check_no_id_column(view)
         self.facts["samples"] = compare(self._state, view)
-        view = without_absent(view, empty_rows)
+        rules = {name: value for name, value in reading.items() if name not in OF_COLUMNS}
+        view = as_view(view, ids=ids if ids is False else None, **rules)  # type: ignore[arg-type]
         self.facts["n_empty"] = view.n_empty
         self.facts["scale"] = self._scale(view)
         engine = current_engine()
