@@ -121,7 +121,8 @@ def verify(
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
-    found = look_over(file)
+    with progress(f"reading {file}"):
+        found = look_over(file)
     if as_json:
         facts = {"file": str(file), "whole": found.whole}
         print_json({**facts, "problems": found.problems, "rescue": found.rescue})
@@ -167,8 +168,10 @@ def export(
     from viewfold.store import queries
 
     check_output(output, state)
-    table = folded_table(state, queries.everything(state))
-    _output.write_table(table, output, [state], private=state)
+    with progress(f"reading {state}") as step:
+        table = folded_table(state, queries.everything(state))
+        step(f"writing {output}")
+        _output.write_table(table, output, [state], private=state)
     columns = _output.names(table)[1:]
     tell(
         as_json,
