@@ -32,7 +32,7 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
     names = names or [f"view {v}" for v in range(n_views)]
     counts = seen.sum(axis=0).tolist()
     records = [
-        ViewRecord(name, m, 9, m, 0, 1, agreement=None if v == 0 else v / n_views)
+        ViewRecord(name, m, 9, m, 0, 1, agreement=None if v == 0 else v / n_views, entry=v + 1)
         for v, (name, m) in enumerate(zip(names, counts, strict=True))
     ]
     state = State(
@@ -41,6 +41,7 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         seen=seen,
         history=history.astype(np.int32),
         added=np.ones(n, np.int32),
+        steps=tuple(range(1, n_views + 1)),
         views=tuple(records),
         clusters=Clusters(np.eye(8), centers[None]),
     )

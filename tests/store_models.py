@@ -51,7 +51,7 @@ def learned(model: Any) -> Any:
     """The bits of a model, but for its log and the numbers of entries."""
     state = model._state
     views = tuple(replace(view, entry=0) for view in state.views)
-    plain = replace(state, views=views, added=None, log=(), method="", params={})
+    plain = replace(state, views=views, added=None, steps=(), log=(), method="", params={})
     return bits(plain), bits(model.get_params())
 
 

@@ -19,6 +19,7 @@ import viewfold
 from viewfold import StateFileError, ViewFold
 from viewfold.methods.encoders import Landmarks
 from viewfold.store import queries
+from viewfold.store.tables import FORMAT
 
 HERE = Path(__file__).parent
 
@@ -298,7 +299,7 @@ def test_a_file_of_format_1_has_the_log_that_it_tells_of(tmp_path: Path, data: D
     with viewfold.edit(path) as model:
         model.forget(["p5"])
     assert what(path) == ["fold", "fold", "forget"]
-    assert rows(path, "SELECT value FROM meta WHERE key = 'version'") == [("2",)]
+    assert rows(path, "SELECT value FROM meta WHERE key = 'version'") == [(str(FORMAT),)]
 
 
 def test_a_class_may_be_renamed(path: Path) -> None:

@@ -280,7 +280,7 @@ def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
     """Return who came, who was there before, and who moved."""
     i = which % len(model.views_)
     record = model.views_[i]
-    known, seen = model.history_.iloc[:, i] >= 0, model.seen_.iloc[:, i]
+    known, seen = model.history_[record.name] >= 0, model.seen_.iloc[:, i]
     return {
         "view": record.name,
         "samples": record.n_samples,

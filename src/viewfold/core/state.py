@@ -110,12 +110,14 @@ class State:
         The consensus, a row per sample.
     seen : RowSet of bool, shape (n_samples, n_views)
         Who was in which view.
-    history : RowSet of int, shape (n_samples, n_views)
-        The cluster of every sample after each fold, −1 before it was seen; a sample that came by
-        `extend` has its first cluster in the column of the fold before. The last column holds the
+    history : RowSet of int, shape (n_samples, n_steps)
+        The cluster of every sample after each step, −1 before it was seen; a sample that came by
+        `extend` has its first cluster in the column of the step before. The last column holds the
         labels of now, which are nowhere else.
     added : RowSet of int, shape (n_samples,)
         The log entry by which each sample came.
+    steps : tuple of int
+        For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
         The views folded so far, in their order; empty before the first.
     maps : tuple of ndarray or None
@@ -139,6 +141,7 @@ class State:
     seen: RowSet
     history: RowSet
     added: RowSet
+    steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None
@@ -170,6 +173,16 @@ class State:
         """The names of the views."""
         return [record.name for record in self.views]
 
+    @property
+    def step_names(self) -> list[str]:
+        """What the columns of the history are called: the view of a fold, else with its entry."""
+        folds = {record.entry: record.name for record in self.views}
+        events = {event.entry: event for event in self.log}
+        return [
+            folds.get(entry) or f"{events[entry].view or events[entry].what} ({entry})"
+            for entry in self.steps
+        ]
+
     def labels(self, engine: Engine) -> RowSet:
         """Return the cluster of every sample: the last column of the history."""
         return engine.map(lambda history: history[:, -1].astype(np.intp), self.history)
@@ -193,7 +206,9 @@ class State:
             for e in self.log
         ]
         views = tuple(replace(view, entry=view.entry + shift) for view in self.views)
-        return replace(self, views=views, added=self.added + shift, log=(*log, *moved))
+        steps = tuple(entry + shift for entry in self.steps)
+        added = self.added + shift
+        return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
     def without_encoders(self) -> State:
         """Return the state without what `predict`, `transform` and `extend` need."""

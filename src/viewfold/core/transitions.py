@@ -77,6 +77,7 @@ def fold(
         seen=seen,
         history=_appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
+        steps=(*state.steps, entry),
         views=(*state.views, replace(record, entry=entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
@@ -154,13 +155,13 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         )
     _check_ids(engine, state, view)
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
-    entry, v = log[-1].entry, len(state.views)
+    entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
 
     def in_one_view(new: Array) -> Array:
         return np.tile(np.arange(v) == which, (len(new), 1))
 
     def now(new: Array) -> Array:
-        return np.where(np.arange(v) == v - 1, new[:, None], -1).astype(np.int32)
+        return np.where(np.arange(last + 1) == last, new[:, None], -1).astype(np.int32)
 
     def old(rows: Array) -> Array:
         return rows

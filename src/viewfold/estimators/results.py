@@ -99,8 +99,14 @@ class Results:
 
     @property
     def history_(self) -> pd.DataFrame:
-        """The cluster of every sample after each fold: a column per view, −1 before it was seen."""
-        return self._frame(self._fitted.history)
+        """The cluster of every sample after each step, −1 before it was seen.
+
+        A column for the fold of each view, and for every later step (more rows of a view, another
+        number of clusters) one that is called after what was done and its entry in the log.
+        """
+        state = self._fitted
+        history = current_engine().collect(state.history)
+        return pd.DataFrame(history, pd.Index(self.ids_, name="id"), state.step_names)
 
     @property
     def log_(self) -> pd.DataFrame:
@@ -121,13 +127,16 @@ class Results:
         counts = [name for name in names if name.startswith("n_")]
         return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
 
-    def movers(self, view: str | int = -1) -> pd.DataFrame:
-        """Return the samples that changed their cluster when a view was folded.
+    def movers(self, view: str | int = -1, *, entry: int | None = None) -> pd.DataFrame:
+        """Return the samples that changed their cluster when a view was folded, or at another step.
 
         Parameters
         ----------
         view : str or int, default=-1
             Name or number of the view; the last one if not given.
+        entry : int, optional
+            The log entry of a step, instead: a fold, more rows of a view, another number of
+            clusters.
 
         Returns
         -------
@@ -135,8 +144,11 @@ class Results:
             Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
         """
         check_is_fitted(self)
-        names = [record.name for record in self.views_]
-        i = names.index(known_view(self.views_, view).name)
+        steps = self._fitted.steps
+        entry = known_view(self.views_, view).entry if entry is None else entry
+        if entry not in steps:
+            raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
+        i = steps.index(entry)
         history = current_engine().collect(self._fitted.history)
         after = history[:, i]
         before = history[:, i - 1] if i else after

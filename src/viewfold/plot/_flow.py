@@ -63,9 +63,9 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
             _ribbon(ax, fold, ends, float(flow[a, b]), (names[a], names[b]))
     ax.set(xlim=(-0.35, n_folds - 0.65), ylim=(n + gap * len(names), -gap), yticks=[])
     rotated: dict[str, Any] = {"rotation": 30, "ha": "right"} if n_folds > 7 else {}
-    called = [shorten(record.name, 16) for record in model.views_]
+    called = [shorten(name, 16) for name in model.history_]
     ax.set_xticks(range(n_folds), called, parse_math=False, **rotated)
-    ax.set_xlabel("clusters after each view was folded")
+    ax.set_xlabel("clusters after each step")
     ax.tick_params(bottom=False)
     ax.spines[:].set_visible(False)
     return ax

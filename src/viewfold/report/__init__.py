@@ -177,11 +177,13 @@ def _clusters(model: FoldingEstimator, frame: pd.DataFrame) -> list[dict[str, An
 
 
 def _moved(model: FoldingEstimator) -> dict[str, Any] | None:
-    """Count the samples that changed their cluster at the last fold, of those known before."""
-    if len(model.views_) == 1:
+    """Count the samples that changed their cluster at the last step, of those known before."""
+    history = model.history_.to_numpy()
+    if history.shape[1] == 1:
         return None
-    known = int(np.count_nonzero(model.history_.iloc[:, -2] >= 0))
-    moved = len(model.movers())
+    before, now = history[:, -2], history[:, -1]
+    known = int(np.count_nonzero(before >= 0))
+    moved = int(np.count_nonzero((before >= 0) & (before != now)))
     return {"count": moved, "share": moved / known if known else 0.0}
 
 

@@ -45,6 +45,22 @@ _VIEWS = {
 _ARRAYS = {"name": "VARCHAR", "shape": r"BIGINT\[\]", "by_column": "BOOLEAN", "data": "BLOB"}
 _COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten")
 
+_FORMAT_2 = {
+    "meta": _META,
+    "samples": {**_SAMPLES, "added": "INTEGER"},
+    "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|"},
+    "arrays": {**_ARRAYS, "type": "VARCHAR", "version": "INTEGER", "dtype": "VARCHAR"},
+    "log": {
+        "entry": "INTEGER",
+        "what": "VARCHAR",
+        "time": "TIMESTAMP WITH TIME ZONE",
+        "version": "VARCHAR",
+        "view": "VARCHAR",
+        **dict.fromkeys(_COUNTS, "BIGINT"),
+        "undoes": "INTEGER",
+    },
+}
+
 FORMATS: dict[int, Tables] = {
     1: {
         "meta": _META,
@@ -52,21 +68,8 @@ FORMATS: dict[int, Tables] = {
         "views": {**_VIEWS, "folded": "TIMESTAMP"},
         "arrays": {**_ARRAYS, "kind": "VARCHAR"},
     },
-    2: {
-        "meta": _META,
-        "samples": {**_SAMPLES, "added": "INTEGER"},
-        "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|"},
-        "arrays": {**_ARRAYS, "type": "VARCHAR", "version": "INTEGER", "dtype": "VARCHAR"},
-        "log": {
-            "entry": "INTEGER",
-            "what": "VARCHAR",
-            "time": "TIMESTAMP WITH TIME ZONE",
-            "version": "VARCHAR",
-            "view": "VARCHAR",
-            **dict.fromkeys(_COUNTS, "BIGINT"),
-            "undoes": "INTEGER",
-        },
-    },
+    2: _FORMAT_2,
+    3: {**_FORMAT_2, "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"}},
 }
 """The tables of each version of the format: columns, and patterns of their types. A column whose
 pattern admits the empty text may be missing."""

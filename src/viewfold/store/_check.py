@@ -52,22 +52,25 @@ def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, st
         raise UnreadableError("it does not say which method and parameters it is of")
 
 
-def checked(batches: Iterable[pa.RecordBatch], n_views: int) -> Iterator[pa.RecordBatch]:
+def checked(
+    batches: Iterable[pa.RecordBatch], n_views: int, n_steps: int
+) -> Iterator[pa.RecordBatch]:
     """Pass the rows of ``samples`` on, if each is complete and its label the last of its history.
 
     Raises
     ------
     UnreadableError
     """
+    widths = {"views_seen": n_views, "history": n_steps}
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             lists = pa.types.is_fixed_size_list(column.type)
             if column.null_count or (lists and column.flatten().null_count):
                 raise UnreadableError(f"samples have no {name!r}")
-            if lists and name != "embedding" and column.type.list_size != n_views:
+            if lists and column.type.list_size != widths.get(name, column.type.list_size):
                 raise UnreadableError(f"{name!r} does not have an entry for each of the views")
         label, history = batch.column("label"), batch.column("history")
-        last = history.flatten().to_numpy()[n_views - 1 :: n_views]
+        last = history.flatten().to_numpy()[n_steps - 1 :: n_steps]
         if not np.array_equal(label.to_numpy(), last):
             raise UnreadableError("labels are not the last of their history")
         confidence = batch.column("confidence").to_numpy()
@@ -94,6 +97,16 @@ def check_views(views: pa.Table, *, empty: bool) -> None:
         named = row["features"]
         if named is not None and (len(named) != row["n_features"] or None in named):
             raise UnreadableError(f"view {row['name']!r} has not a name for each of its features")
+
+
+def check_steps(steps: pa.Table) -> int:
+    """Refuse steps that are not numbered 1, 2, … in the order of the log; return their number."""
+    entries = steps["entry"].to_pylist()
+    if steps["step"].to_pylist() != list(range(1, len(entries) + 1)) or None in entries:
+        raise UnreadableError("its steps are not numbered 1, 2, …")
+    if entries != sorted(set(entries)):
+        raise UnreadableError("its steps are not in the order of the log")
+    return len(entries)
 
 
 def check_claims(arrays: pa.Table) -> None:
@@ -153,6 +166,8 @@ def problems(state: State) -> Iterator[str]:
         yield "samples came by entries that its log does not have"
     if not {view.entry for view in state.views} <= set(came):
         yield "views were folded by entries that its log does not have"
+    if not {view.entry for view in state.views} <= set(state.steps) <= set(entries):
+        yield "its steps are not entries of its log, or lack the fold of a view"
     yield from _of_samples(state, clusters)
     if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
         yield "the centres of its clusters do not fit their directions"
@@ -191,7 +206,7 @@ def _of_samples(state: State, clusters: Clusters) -> Iterator[str]:
         yield "two samples have one id"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
-    if state.seen.shape != (n, v) or history.shape != (n, v):
+    if state.seen.shape != (n, v) or history.shape != (n, len(state.steps)):
         yield "views seen and history have not an entry for each view"
         return
     if state.embedding.ndim != 2 or len(state.embedding) != n:

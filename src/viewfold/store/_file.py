@@ -119,14 +119,14 @@ def check_schema(
 
 HISTORY = """
 SELECT id, entry, what, view, time,
-       CASE WHEN entry > added THEN history[fold - 1] END AS previous, history[fold] AS label
-FROM (SELECT l.*, v.fold, v.entry AS folded
-      FROM {0}.log l ASOF JOIN {0}.views v ON l.entry >= v.entry)
+       CASE WHEN entry > added THEN history[step - 1] END AS previous, history[step] AS label
+FROM (SELECT l.*, s.step, s.entry AS written
+      FROM {0}.log l ASOF JOIN {0}.steps s ON l.entry >= s.entry)
 JOIN {0}.samples ON entry >= added
-WHERE entry = added OR (entry = folded AND history[fold] <> history[fold - 1])
+WHERE entry = added OR (entry = written AND history[step] <> history[step - 1])
 """
 """Who came by which entry of the log, and who moved; a sample that came by an extend is in the
-column of the fold before."""
+column of the step before."""
 
 
 def _layout(state: State) -> str:
@@ -181,7 +181,10 @@ def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema:
     log = table("log").to_arrow_table() if meta["version"] > 1 else None
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
     _check.check_meta(meta, n_samples, catalogue.columns[schema, "samples"] or {})
-    samples = _check.checked(pa.RecordBatchReader.from_stream(table("samples")), len(views))
-    state = from_tables(meta, views, arrays, samples, log)
+    steps = table("steps").to_arrow_table() if meta["version"] > 2 else None
+    n_steps = len(views) if steps is None else _check.check_steps(steps)
+    rows = pa.RecordBatchReader.from_stream(table("samples"))
+    samples = _check.checked(rows, len(views), n_steps)
+    state = from_tables(meta, views, arrays, samples, log, steps)
     _check.check_state(state)
     return state

@@ -20,17 +20,18 @@ from viewfold.core.log import FINAL, Log, undoable
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _file, digests
 from viewfold.store._catalogue import meta_table
-from viewfold.store.tables import CHANGED, events_of, read_meta, to_tables
+from viewfold.store.tables import CHANGED, FORMAT, events_of, read_meta, to_tables
 
 StrPath = str | os.PathLike[str]
 
-SMALL = ("views", "log")
+SMALL = ("views", "log", "steps")
 
 MOST_CLUSTERS = 10**6
 """A file that says it has more is not believed."""
 
-FOLDS = """
-SELECT l.*, v.fold, v.entry AS folded FROM log l ASOF JOIN views v ON l.entry >= v.entry
+STEPS = """
+SELECT l.*, s.step, s.entry AS written, v.fold
+FROM log l ASOF JOIN steps s ON l.entry >= s.entry LEFT JOIN views v ON v.name = l.view
 """
 """The log with, for every entry, the column of `history` that holds the labels of then."""
 
@@ -58,7 +59,7 @@ def opened(
     with _file.opened(path) as (db, catalogue):
         _file.check_schema(db, catalogue, "main", path)
         meta = read_meta(meta_table(db, "main"))
-        if meta["version"] > 1:
+        if meta["version"] == FORMAT:
             check(db, meta, "main", _present(meta, columns), small)
             db.execute("USE old.main")
             yield db, meta
@@ -129,17 +130,17 @@ def labels(path: StrPath) -> pa.Table | None:
 
 def status(path: StrPath) -> dict[str, Any]:
     """Return what a file holds: method, sizes of clusters, and what each view brought."""
-    with opened(path, "label", "views_seen", "history", small=("views",)) as (db, meta):
+    with opened(path, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
         rows = db.sql(
             """
-            SELECT fold, name, v.n_samples, n_features, n_new, n_shared,
-                   count(*) FILTER (history[fold] >= 0 AND NOT views_seen[fold]),
-                   count(*) FILTER (fold > 1 AND history[fold - 1] >= 0
-                                    AND history[fold - 1] <> history[fold]),
+            SELECT fold, v.name, v.n_samples, n_features, n_new, n_shared,
+                   count(*) FILTER (history[step] >= 0 AND NOT views_seen[fold]),
+                   count(*) FILTER (step > 1 AND history[step - 1] >= 0
+                                    AND history[step - 1] <> history[step]),
                    round(agreement, 3)
-            FROM views v, samples GROUP BY ALL ORDER BY fold
+            FROM views v JOIN steps USING (entry), samples GROUP BY ALL ORDER BY fold
             """
         ).fetchall()
         kept = {name for (name,) in db.sql("SELECT name FROM arrays").fetchall()}
@@ -167,16 +168,16 @@ def log(path: StrPath) -> Log:
 
 
 def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
-    """Return the clusters of one sample after every fold since it came; none if it is unknown."""
+    """Return the clusters of one sample after every step since it came; none if it is unknown."""
     with opened(path, "id", "added", "views_seen", "history") as (db, meta):
         # A number and a text that look the same are two samples: the text is meant.
         which = "ORDER BY id_is_int LIMIT 1" if _mixed(meta) else ""
         found = db.execute(
             f"""
             SELECT entry, what, view, epoch_us(time), what = 'extend' OR views_seen[fold],
-                   history[fold]
-            FROM ({FOLDS}), (FROM samples WHERE id::VARCHAR = ? {which})
-            WHERE entry = added OR (entry > added AND entry = folded) ORDER BY entry
+                   history[step]
+            FROM ({STEPS}), (FROM samples WHERE id::VARCHAR = ? {which})
+            WHERE entry = added OR (entry > added AND entry = written) ORDER BY entry
             """,
             [_as_known(meta, sample)],
         ).fetchall()
@@ -199,11 +200,11 @@ def names(path: StrPath) -> list[str]:
 
 def movers(path: StrPath, view: str) -> pa.Table:
     """Return who changed cluster when a view was folded: id, before, after."""
-    with opened(path, "id", "history", small=("views",)) as (db, meta):
+    with opened(path, "id", "history", small=("views", "steps")) as (db, meta):
         return db.sql(
-            f"SELECT id{_mixed(meta)}, history[fold - 1] AS before, history[fold] AS after "
-            "FROM samples, (FROM views WHERE name = $1) "
-            "WHERE fold > 1 AND history[fold - 1] >= 0 AND history[fold - 1] <> history[fold]",
+            f"SELECT id{_mixed(meta)}, history[step - 1] AS before, history[step] AS after "
+            "FROM samples, (FROM views v JOIN steps USING (entry) WHERE v.name = $1) "
+            "WHERE step > 1 AND history[step - 1] >= 0 AND history[step - 1] <> history[step]",
             params=[view],
         ).to_arrow_table()
 
@@ -211,16 +212,17 @@ def movers(path: StrPath, view: str) -> pa.Table:
 def everything(path: StrPath) -> pa.Table | None:
     """Return all there is of every sample, a column for every number; None of an empty file."""
     all_columns = "id", "label", "confidence", "added", "views_seen", "history", "embedding"
-    with opened(path, *all_columns, small=("views",)) as (db, meta):
+    with opened(path, *all_columns, small=("views", "steps")) as (db, meta):
         if "n_samples" not in meta:
             return None
+        steps = [name for (name,) in db.sql("SELECT name FROM steps ORDER BY step").fetchall()]
         views = [name for (name,) in db.sql("SELECT name FROM views ORDER BY fold").fetchall()]
         (width,) = db.sql("SELECT len(embedding::DOUBLE[]) FROM samples LIMIT 1").fetchall()[0]
         chosen = {"id": "id"} | ({"id_is_int": "id_is_int"} if _mixed(meta) else {})
         chosen |= {"cluster": "label", "confidence": "confidence"}
         chosen["views_seen"] = "list_sum(views_seen::INTEGER[])::INTEGER"
         chosen |= {f"in_{name}": f"views_seen[{i}]" for i, name in enumerate(views, 1)}
-        chosen |= {f"cluster_after_{name}": f"history[{i}]" for i, name in enumerate(views, 1)}
+        chosen |= {f"cluster_after_{name}": f"history[{i}]" for i, name in enumerate(steps, 1)}
         chosen |= {f"z{i}": f"embedding[{i + 1}]" for i in range(width)}
         # DuckDB takes names that differ in case only for one: they are put on afterwards.
         columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))

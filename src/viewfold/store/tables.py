@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from viewfold.core.parts import Part
     from viewfold.core.state import State
 
-FORMAT = 2
+FORMAT = 3
 """Version of the format. Files of every version up to this one can be read."""
 
 NUMBERS = ("float64", "float32", "int64", "int32", "bool")
@@ -48,6 +48,7 @@ def to_tables(state: State) -> dict[str, pa.Table]:
     """Return all tables of a state, by name."""
     samples = _samples(state) if state.views else _no_samples()
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
+    small["steps"] = _steps(state)
     meta = _meta(state)
     meta["digests"] = {"samples": digests.of_columns(samples)}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
@@ -122,6 +123,13 @@ def _views(state: State) -> pa.Table:
         for i, record in enumerate(state.views)
     ]
     return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+
+
+def _steps(state: State) -> pa.Table:
+    entries = pa.array(state.steps, pa.int32())
+    number = pa.array(range(1, len(entries) + 1), pa.int32())
+    names = pa.array(state.step_names, pa.string())
+    return pa.table({"step": number, "entry": entries, "name": names})
 
 
 def _log(log: Log) -> pa.Table:
@@ -244,6 +252,7 @@ def from_tables(
     arrays: pa.Table,
     samples: Iterable[pa.RecordBatch],
     log: pa.Table | None = None,
+    steps: pa.Table | None = None,
 ) -> State:
     """Return the state that tables hold.
 
@@ -257,6 +266,8 @@ def from_tables(
         The table ``samples``, in batches of any size.
     log : pyarrow.Table, optional
         The table of this name; files of format 1 have none.
+    steps : pyarrow.Table, optional
+        The table of this name; before format 3, every step was the fold of a view.
 
     Returns
     -------
@@ -277,11 +288,13 @@ def from_tables(
         events = _from_format_1(digests.plain(views).to_pylist(), rows, parts, columns)
     else:
         small = {"views": views, "arrays": arrays, "log": log}
+        small |= {} if steps is None else {"steps": steps}
         found = {name: digests.of_table(table) for name, table in small.items()}
         if {"samples": digest.found(), **found} != meta["digests"]:
             raise UnreadableError(CHANGED)
         events = events_of(log)
-    return _state(meta, rows, parts, columns, events)
+    entries = [row["entry"] for row in rows] if steps is None else steps["entry"].to_pylist()
+    return replace(_state(meta, rows, parts, columns, events), steps=tuple(entries))
 
 
 def events_of(log: pa.Table) -> Log:
