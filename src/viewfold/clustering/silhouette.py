@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from viewfold._types import Array
@@ -41,33 +43,33 @@ def silhouette(engine: Engine, embedding: RowSet, labels: RowSet, n_clusters: in
     >>> silhouette(LocalEngine(), rows, np.array([0, 0, 1, 1]), 2)
     1.0
     """
-
-    def sums(block: Array, label: Array) -> tuple[Array, Array, Array]:
-        rows = unit_rows(block.astype(np.float64))
-        total = np.zeros((n_clusters, rows.shape[1]))
-        np.add.at(total, label, rows)
-        squares = np.bincount(label, (rows**2).sum(axis=1), n_clusters)
-        return np.bincount(label, minlength=n_clusters), total, squares
-
-    counts, total, squares = engine.reduce(sums, embedding, labels)
-    there = counts > 0
-    if there.sum() < 2:
+    counts, total, squares = engine.reduce(partial(_sums, n_clusters), embedding, labels)
+    if np.count_nonzero(counts) < 2:
         return 0.0
     size = np.maximum(counts, 1)
-    mean = total / size[:, None]
-
-    def widths(block: Array, label: Array) -> Array:
-        rows = unit_rows(block.astype(np.float64))
-        # ‖x − m‖² plus the variance is ‖x‖² − 2 xᵀm plus the mean of squares.
-        apart = (rows**2).sum(axis=1)[:, None] - 2 * rows @ mean.T + squares / size
-        apart[:, ~there] = np.inf
-        own = np.arange(len(rows)), label
-        others = np.maximum(counts[label] - 1, 1)
-        within = np.maximum(apart[own], 0) * counts[label] / others
-        apart[own] = np.inf
-        between = np.maximum(apart.min(axis=1, initial=np.inf), 0)
-        most = np.maximum(within, between)
-        width = np.divide(between - within, most, out=np.zeros_like(most), where=most > 0)
-        return np.asarray(width[counts[label] > 1].sum())
-
+    widths = partial(_widths, counts, total / size[:, None], squares / size)
     return float(engine.reduce(widths, embedding, labels) / counts.sum())
+
+
+def _sums(n_clusters: int, block: Array, label: Array) -> tuple[Array, Array, Array]:
+    """Return, for each cluster, how many rows it has, their sum, and the sum of their squares."""
+    rows = unit_rows(block.astype(np.float64))
+    total = np.zeros((n_clusters, rows.shape[1]))
+    np.add.at(total, label, rows)
+    squares = np.bincount(label, (rows**2).sum(axis=1), n_clusters)
+    return np.bincount(label, minlength=n_clusters), total, squares
+
+
+def _widths(counts: Array, mean: Array, squares: Array, block: Array, label: Array) -> Array:
+    """Return the sum of the silhouettes of rows, given the means of clusters and of squares."""
+    rows = unit_rows(block.astype(np.float64))
+    # ‖x − m‖² plus the variance is ‖x‖² − 2 xᵀm plus the mean of squares.
+    apart = (rows**2).sum(axis=1)[:, None] - 2 * rows @ mean.T + squares
+    apart[:, counts == 0] = np.inf
+    own = np.arange(len(rows)), label
+    within = np.maximum(apart[own], 0) * counts[label] / np.maximum(counts[label] - 1, 1)
+    apart[own] = np.inf
+    between = np.maximum(apart.min(axis=1, initial=np.inf), 0)
+    most = np.maximum(within, between)
+    width = np.divide(between - within, most, out=np.zeros_like(most), where=most > 0)
+    return np.asarray(width[counts[label] > 1].sum())

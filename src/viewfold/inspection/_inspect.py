@@ -95,20 +95,24 @@ def inspect_views(
     >>> labs.options
     {'ids': 'patient'}
     """
-    if is_path(X) and str(as_file(X)) == STDIN:  # type: ignore[arg-type]
-        X = replace(as_file(X), path=standard_input())  # type: ignore[arg-type]
-    if isinstance(X, Iterator):
-        raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
     given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
     given = {name: value for name, value in given.items() if not _is_default(name, value)}
+    return [_Look(one, name, given, model).found() for one, name in _each(X, view, given)]
+
+
+def _each(X: Any, view: str | None, given: Mapping[str, Any]) -> list[tuple[Any, str | None]]:
+    """Return what to look at, one view after the other, and what each is called."""
+    if isinstance(X, Iterator):
+        raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
+    if is_path(X) and str(as_file(X)) == STDIN:
+        X = replace(as_file(X), path=standard_input())
     names = [view] if view is not None else _names_of(X, given)
-    held: list[tuple[Any, str | None]] = [(X, name) for name in names]
     if len(names) == 1:
-        held = [(X, view)]
-    elif is_path(X) and str(as_file(X)).lower().endswith(".xlsx"):  # type: ignore[arg-type]
+        return [(X, view)]
+    if is_path(X) and str(as_file(X)).lower().endswith(".xlsx"):
         # Sheets are chosen before they are opened: another one may lack the column of ids.
-        held = [(replace(as_file(X), sheet=name), None) for name in names]  # type: ignore[arg-type]
-    return [_Look(one, name, given, model).found() for one, name in held]
+        return [(replace(as_file(X), sheet=name), None) for name in names]
+    return [(X, name) for name in names]
 
 
 def _names_of(X: Any, given: Mapping[str, Any]) -> list[str]:
