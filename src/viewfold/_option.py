@@ -26,7 +26,6 @@ _FLAGS = {
 _SWITCHES = {
     ("ids", False): "--no-id",
     ("keep_encoders", False): "--private",
-    ("strict", True): "--strict",
 }
 """Options that have no value on the command line."""
 
@@ -61,7 +60,14 @@ def option(name: str, value: object = None) -> str:
     if isinstance(value, bool) and (name, value) in _SWITCHES:
         return _SWITCHES[name, value]
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
-    return f"{flag} {'…' if value is None else shlex.quote(_written(value))}"
+    if value is True:
+        return flag
+    return f"{flag} {'…' if value is None else _quoted(_written(value))}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one types it into a shell."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
 
 
 def worded(python: str, typed: str) -> str:

@@ -349,7 +349,12 @@ def _filled(rows: Array) -> Array:
 
 
 def _is_default(name: str, value: Any) -> bool:
-    defaults = {"similar_ids": "refuse", "empty_rows": "absent", "strict": False}
+    defaults = {
+        "similar_ids": "refuse",
+        "empty_rows": "absent",
+        "missing_cells": "accept",
+        "strict": False,
+    }
     if name in defaults:
         return bool(value == defaults[name])
     return value is None or (isinstance(value, list | tuple) and not value)
