@@ -48,10 +48,20 @@ def bits(thing: Any) -> Any:
 
 
 def learned(model: Any) -> Any:
-    """The bits of a model, but for its log and the numbers of entries."""
+    """The bits of a model, but for its log, the numbers of entries, and what has a drawn key."""
     state = model._state
     views = tuple(replace(view, entry=0) for view in state.views)
-    plain = replace(state, views=views, added=None, steps=(), log=(), method="", params={})
+    plain = replace(
+        state,
+        views=views,
+        added=None,
+        steps=(),
+        key=0,
+        fingerprints=None,
+        log=(),
+        method="",
+        params={},
+    )
     return bits(plain), bits(model.get_params())
 
 

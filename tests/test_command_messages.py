@@ -118,7 +118,7 @@ predict s.vf labs.csv
 predict s.vf other.csv --id patient --view labs
 predict s.vf narrow.csv --id patient --view labs
 predict s.vf labs.csv --view nothing
-predict two.vf labs.csv --id patient
+predict two.vf other.csv --id patient
 predict private.vf labs.csv --id patient
 predict s.vf gone.csv --id patient --view labs
 extend s.vf labs.csv --id patient --view labs

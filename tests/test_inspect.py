@@ -231,6 +231,13 @@ def test_a_view_that_is_known_is_recognised_by_its_columns(run: Run) -> None:
     assert found["command"].endswith("--id patient --view labs")
     (again,) = _views(run, "week2.csv --state s.vf --view labs")
     assert again["samples"]["in_view"] == 5
+    assert again["command"] == found["command"]
+    code, _, said = run(found["command"].removeprefix("viewfold "))
+    assert code == 0, said
+    assert viewfold.load("s.vf").ids_.size == 75
+    _table().drop(columns="iron").to_csv("labs.csv", index=False)
+    (other,) = _views(run, "labs.csv --state s.vf --id patient")
+    assert "it has no 'iron'" in other["refused"]
 
 
 def test_zeros_suspects_and_scaling_are_told(run: Run, data: Data) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +26,7 @@ MISSING = frozenset(
 )
 """What programs write where there is no value; compare in lower case, without space around."""
 
+_TOTALS = frozenset(["total", "totals", "grand total", "sum", "mean", "average", "median"])
 _LONGEST_MISSING = 12
 _INVISIBLE = "\ufeff\u200b\u200c\u200d"
 _NUMBER = r"^\+?(-?)0*([0-9]+?)(?:\.0+)?$"
@@ -60,6 +62,16 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
             f"{label} has duplicate ids: {twice!r} stands in rows {shown}. Keep one row per sample."
         )
     return known
+
+
+def tell_of_totals(ids: Ids, label: str) -> None:
+    """Say that the last row may hold sums, if its id says so."""
+    last = ids.tolist()[-1]
+    if len(ids) > 1 and isinstance(last, str) and last.strip().lower() in _TOTALS:
+        warnings.warn(
+            f"{label}: the last row is called {last!r}. If it is none of the samples, remove it.",
+            stacklevel=4,
+        )
 
 
 def _python_id(value: Any) -> Any:

@@ -101,6 +101,7 @@ PARTS: Registry[Any] = Registry(
     {
         "affine/1": "viewfold.methods.scaling:Affine",
         "columns/1": "viewfold.core.columns:StoredColumns",
+        "committee/1": "viewfold.core.committee:Committee",
         "encoder/1": "viewfold.methods.encoders:encoder_1",
         "encoder/2": "viewfold.methods.encoders:FeatureEncoder",
         "landmarks/1": "viewfold.methods.encoders:Landmarks",

@@ -157,6 +157,7 @@ class Unclustered:
 
     def __init__(self, method: Any) -> None:
         self.combine, self.basis, self.settle = method.combine, method.basis, method.settle
+        self.assign, self.relearns = method.assign, False
 
     def cluster(
         self, engine: Engine, ids: Array, embedding: Array, **_: Any

@@ -47,7 +47,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",
     status: "patients.vf",
-    predict: "patients.vf new.csv --id patient --view labs",
+    predict: "patients.vf new/labs.csv new/scan.csv --id patient",
     extend: "patients.vf new.csv --id patient --view labs",
     forget: "patients.vf p17 p42",
     undo: "patients.vf",

@@ -170,7 +170,7 @@ def extend(
     from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, wait=wait) as model:
-        name, before = known_view(model, view), model.ids_.size
+        name, before = known_view(model, view, file), model.ids_.size
         model.extend(file, ids=id_column, view=name, similar_ids=similar_ids.value)
     samples = int(model.ids_.size)
     new = samples - before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,11 +64,34 @@ def read_views(
     return [as_view(file, ids=id_column, name=name, **reading)]
 
 
-def known_view(model: FoldingEstimator, view: str | None) -> str:
-    """Return the name of the view that rows belong to."""
+def files_of_views(
+    files: Sequence[File], names: Sequence[str]
+) -> tuple[File | list[File] | dict[str, File], str | None]:
+    """Return rows of known views as `predict_frame` takes them, and which view one file holds."""
+    if len(files) == 1 and len(names) < 2:
+        return files[0], names[0] if names else None
+    if not names:
+        return list(files), None
+    if len(set(names)) < len(names):
+        raise ValueError("--view names a view twice. Give each view once.")
+    if len(files) == 1:
+        return dict.fromkeys(names, files[0]), None
+    if len(files) != len(names):
+        raise ValueError(
+            f"There are {len(files)} files and {len(names)} times --view. Give it once for each "
+            "file, in the same order, or call files like their views."
+        )
+    return dict(zip(names, files, strict=True)), None
+
+
+def known_view(model: FoldingEstimator, view: str | None, file: File) -> str:
+    """Return the name of the view that rows belong to: the one that is called like their file."""
     if not hasattr(model, "labels_"):
         raise ValueError("No view was folded yet: nothing is known about any.")
+    from viewfold.io import name_of
+
     names = [record.name for record in model.views_]
+    view = name_of(file) if view is None and name_of(file) in names else view
     return names[which_view(names, view, "the state holds")]
 
 

@@ -102,6 +102,15 @@ ViewName = Annotated[
         metavar="NAME",
     ),
 ]
+ViewNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--view",
+        help="The known view that a file belongs to (the one that is called like the file, or the "
+        "only one, if not given); once for each file, in the same order.",
+        metavar="NAME",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 DryRun = Annotated[
     bool,

@@ -43,12 +43,18 @@ def file_argument(says: str) -> Any:
 
 
 def reads(command: Command) -> Command:
-    """Let a command that has an argument `file` take the options that say how to read it."""
+    """Let a command that has an argument `file` or `files` take the options that say how to read.
+
+    Of several files, an option goes to those about whose format it says something.
+    """
     own = inspect.signature(command)
 
     def run(said: dict[str, Any], *args: Any, **given: Any) -> None:
         call = own.bind(*args, **given)
-        call.arguments["file"] = File(call.arguments["file"].path, **said)
+        if "file" in call.arguments:
+            call.arguments["file"] = File(call.arguments["file"].path, **said)
+        else:
+            call.arguments["files"] = _each_with(call.arguments["files"], said)
         command(*call.args, **call.kwargs)
 
     return with_options(command, OPTIONS, run)
@@ -72,3 +78,18 @@ def with_options(command: Command, options: Mapping[str, Any], run: Callable[...
     extended.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
     extended.__annotations__ = {**hints, **options}
     return extended  # type: ignore[return-value]
+
+
+def _each_with(files: list[File], said: dict[str, Any]) -> list[File]:
+    """Return files with the options that say something about them; with all, if none of them do."""
+    given = {name: value for name, value in said.items() if value is not None}
+    if not given:
+        return files
+    from viewfold.io import options_of
+
+    fit = [tuple(given) if (known := options_of(file)) is None else known for file in files]
+    fits_none = {name for name in given if not any(name in names for names in fit)}
+    return [
+        File(file.path, **{n: v for n, v in given.items() if n in names or n in fits_none})
+        for file, names in zip(files, fit, strict=True)
+    ]

@@ -12,16 +12,17 @@ from viewfold import _output, errors
 from viewfold._choice import which_view
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
+from viewfold.cli._annotate import export_copy
 from viewfold.cli._files import (
     as_table,
     check_output,
     deliver,
+    files_of_views,
     folded_table,
     ids_option,
-    known_view,
     load_model,
 )
-from viewfold.cli._options import Id, Json, NoId, Output, State, ViewName
+from viewfold.cli._options import Id, Json, NoId, Output, State, ViewNames
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
@@ -61,20 +62,25 @@ def status(state: State, as_json: Json = False) -> None:
 @reads
 def predict(
     state: State,
-    file: Annotated[File, file_argument("Rows with a known view's columns.")],
+    files: Annotated[
+        list[File], file_argument("Rows with the columns of known views, in one file or several.")
+    ],
     id_column: Id = None,
     no_id: NoId = False,
-    view: ViewName = None,
+    view: ViewNames = None,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Print the cluster of samples that were never folded; the file stays as it is."""
-    check_output(output, state, file)
-    model = load_model(state)
-    with progress(f"reading {file}"):
-        ids, name = ids_option(id_column, no_id), known_view(model, view)
-        frame = model.predict_frame(file, ids=ids, view=name)
-    deliver(as_table(frame), output, as_json, state, file)
+    """Print the cluster of samples that were never folded; the file stays as it is.
+
+    Of several views, samples are matched by id, and get what their views tell together.
+    """
+    check_output(output, state, *files)
+    rows, which = files_of_views(files, view or [])
+    model = _folded(state, load_model(state))
+    with progress(f"reading {', '.join(map(str, files))}"):
+        frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
+    deliver(as_table(frame), output, as_json, state, *files)
 
 
 def history(
@@ -156,15 +162,46 @@ def report(
 
 def export(
     state: State,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="A .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file."
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="An AnnData or MuData file, of which a copy gets the clusters."
         ),
-    ],
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where to write: a .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file; with FILE "
+            "the copy (FILE-viewfold.h5ad if not given).",
+        ),
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of obs that holds the sample ids.", metavar="COLUMN"),
+    ] = None,
+    key: Annotated[
+        str, typer.Option("--key", help="What the new columns of obs are called.", metavar="NAME")
+    ] = "viewfold",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace columns of obs that are called so.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Write everything known of every sample: cluster, confidence, views, history, embedding."""
+    """Write everything known of every sample, or clusters into a copy of an AnnData or MuData.
+
+    A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
+    confidence in its obs, and the embedding in its obsm; FILE stays as it is.
+    """
+    if file is not None:
+        export_copy(state, file, output, (key, id_column, overwrite), as_json)
+        return
+    if output is None:
+        raise ValueError(
+            "Where to? Name a table with -o, or an AnnData or MuData file of which a copy gets the "
+            "clusters."
+        )
     from viewfold.store import queries
 
     check_output(output, state)

@@ -162,7 +162,7 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
     """Name the column that holds known ids, if there is one."""
     if view.features is None or state.ids.dtype == object:
         return None
-    top = view.rows.X[:100]
+    top = view.rows.read(slice(0, 100))
     for j, name in enumerate(view.features):
         held = np.unique(top[:, j])
         whole = held.astype(np.int64)

@@ -1,7 +1,11 @@
-"""What became of the columns of tables, as plain arrays: this is how state files hold it."""
+"""How views were read, as plain arrays: this is how state files hold it.
+
+What became of the columns of tables, the empty markers that were named, the layer of an AnnData.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import get_args
@@ -10,7 +14,8 @@ import numpy as np
 
 from viewfold._types import Array, Kind
 from viewfold.core.parts import part
-from viewfold.view._column import Column
+from viewfold.errors import UnreadableError
+from viewfold.view._column import Column, Source
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Kinds of columns by their number in files: the order stays, and new ones come last."""
@@ -58,8 +63,7 @@ class StoredColumns:
             np.array([KINDS.index(column.kind) for column in columns], np.int32),
             np.array([len(column.levels) for column in columns], np.int32),
             np.array([column.first for column in columns], np.float64),
-            np.array([len(text) for text in texts], np.int32),
-            np.array([ord(letter) for letter in "".join(texts)], np.int32),
+            *_stored(texts),
         )
 
     def columns(self) -> tuple[Column, ...]:
@@ -67,18 +71,15 @@ class StoredColumns:
 
         Raises
         ------
-        ValueError
+        UnreadableError
             If the arrays do not fit each other.
         """
-        n = len(self.kinds)
-        sizes = {len(self.widths), len(self.first), n}
-        if len(sizes) > 1 or min(*self.widths, *self.lengths, 0) < 0 or self.kinds.min() < 0:
-            raise ValueError("columns do not fit each other")
-        if (len(self.lengths), len(self.letters)) != (n + self.widths.sum(), self.lengths.sum()):
-            raise ValueError("texts of columns do not fit their lengths")
-        whole = "".join(map(chr, self.letters.tolist()))
-        ends = accumulate(self.lengths.tolist(), initial=0)
-        texts = [whole[start:end] for start, end in pairwise(ends)]
+        n = len(_numbers(self.kinds, most=len(KINDS) - 1))
+        if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
+            raise UnreadableError("the columns of a view do not fit each other")
+        texts = _texts(self.lengths, self.letters)
+        if len(texts) != n + self.widths.sum():
+            raise UnreadableError("the columns of a view have not as many names as they should")
         places = pairwise(accumulate(self.widths.tolist(), initial=n))
         return tuple(
             Column(texts[i], KINDS[int(kind)], tuple(texts[slice(*place)]), float(first))
@@ -86,3 +87,78 @@ class StoredColumns:
                 zip(self.kinds, places, self.first, strict=True)
             )
         )
+
+
+@part("source")
+@dataclass(frozen=True)
+class StoredSource:
+    """A `Source` as arrays.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (4,)
+        Whether empty markers were named, how many; how many layers, and representations (0 or 1).
+    lengths, letters : ndarray of int
+        The texts, as `StoredColumns` has them: markers, layer, representation.
+
+    Examples
+    --------
+    >>> from viewfold.core.columns import StoredSource
+    >>> from viewfold.view import Source
+    >>> said = Source(empty_markers=("", "x"), layer="counts")
+    >>> StoredSource.of(said).source() == said
+    True
+    """
+
+    counts: Array
+    lengths: Array
+    letters: Array
+
+    @classmethod
+    def of(cls, source: Source) -> StoredSource:
+        """Return a source as arrays."""
+        markers = source.empty_markers
+        others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
+        counts = [markers is not None, len(markers or ()), *map(len, others)]
+        texts = [*(markers or ()), *others[0], *others[1]]
+        return cls(np.array(counts, np.int32), *_stored(texts))
+
+    def source(self) -> Source:
+        """Return the source.
+
+        Raises
+        ------
+        UnreadableError
+            If the arrays do not fit each other.
+        """
+        texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
+        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], *counts[2:]) > 1:
+            raise UnreadableError("what a file says about how a view was read does not fit")
+        named, n_markers, has_layer, has_rep = counts
+        return Source(
+            tuple(texts[:n_markers]) if named else None,
+            texts[n_markers] if has_layer else None,
+            texts[-1] if has_rep else None,
+        )
+
+
+def _stored(texts: list[str]) -> tuple[Array, Array]:
+    """Return the lengths and the letters of texts."""
+    lengths = np.array([len(text) for text in texts], np.int32)
+    return lengths, np.array([ord(letter) for letter in "".join(texts)], np.int32)
+
+
+def _texts(lengths: Array, letters: Array) -> list[str]:
+    """Return texts from their lengths and letters."""
+    if _numbers(lengths).sum() != len(_numbers(letters, most=sys.maxunicode)):
+        raise UnreadableError("the texts of a view do not fit their lengths")
+    whole = "".join(map(chr, letters.tolist()))
+    return [whole[a:b] for a, b in pairwise(accumulate(lengths.tolist(), initial=0))]
+
+
+def _numbers(array: Array, most: int = 2**31 - 1) -> Array:
+    """Return an array that is to hold whole numbers from 0 on, if it does."""
+    fine = isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind == "i"
+    if not fine or (array.size and not 0 <= array.min() <= array.max() <= most):
+        raise UnreadableError("what became of the columns of a view is not in whole numbers")
+    return array

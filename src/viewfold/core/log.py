@@ -19,18 +19,22 @@ class Event:
     ----------
     entry : int
         Its number: 1, 2, …; a number is never used again, not even after an undo.
-    what : {"fold", "extend", "forget", "undo", "params"}
-        What was done; "params" is a change of the model's parameters in a file.
+    what : {"fold", "update", "extend", "forget", "undo", "params"}
+        What was done; "update" brought more rows of a known view, "params" is a change of the
+        model's parameters in a file.
     time : datetime
         When (UTC).
     version : str or None
         The viewfold that did it; None if not known.
     view : str or None
-        The view that was folded or extended.
+        The view that was folded, updated or extended.
     n_samples : int
         Samples in the state afterwards.
     n_new, n_shared, n_moved, n_forgotten : int or None
         Samples that came, that were known before, that changed their cluster, that were forgotten.
+        Of an update, those that were known before have the view since then.
+    n_corrected : int or None
+        Of an update: samples that had the view already, and have another row of it now.
     undoes : int or None
         Of an undo: the entry that it took back, with those after it.
     """
@@ -45,12 +49,13 @@ class Event:
     n_shared: int | None = None
     n_moved: int | None = None
     n_forgotten: int | None = None
+    n_corrected: int | None = None
     undoes: int | None = None
 
     def __str__(self) -> str:
         """Say in a few words what was done."""
         counts = {"extend": self.n_new, "forget": self.n_forgotten}
-        of = self.view if self.what in ("fold", "extend") else None
+        of = self.view if self.what in ("fold", "update", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
         count = counts.get(self.what)
         said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"

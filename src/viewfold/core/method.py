@@ -42,7 +42,17 @@ class Combined:
 
 
 class Method(Protocol):
-    """What makes one method differ from another; see docs/extending.md."""
+    """What makes one method differ from another; see docs/extending.md.
+
+    Attributes
+    ----------
+    relearns : bool
+        Whether more rows of a known view are combined with the consensus as a view is, after they
+        were placed by its encoder. If not, that is all that happens to them.
+    """
+
+    @property
+    def relearns(self) -> bool: ...  # noqa: D102
 
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
@@ -72,6 +82,9 @@ class Method(Protocol):
         if there is one group; `previous` holds the labels before this fold, −1 for new samples,
         None for the first view.
         """
+
+    def assign(self, engine: Engine, clusters: Clusters, rows: RowSet) -> RowSet:
+        """Return the cluster of rows of the embedding: the nearest of those that were found."""
 
     def settle(
         self,

@@ -14,7 +14,7 @@ from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import gram
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 
 
 class Encoder(Protocol):
@@ -55,6 +55,9 @@ class ViewRecord:
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each, so that
         rows that come later get the same features.
+    source : Source or None
+        What was said about how to read it (empty markers, the layer of an AnnData), if anything:
+        rows that come later are read likewise.
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
@@ -72,6 +75,7 @@ class ViewRecord:
     entry: int = 0
     n_empty: int = 0
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
+    source: Source | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
 
 
@@ -116,6 +120,9 @@ class State:
         labels of now, which are nowhere else.
     added : RowSet of int, shape (n_samples,)
         The log entry by which each sample came.
+    fingerprints : RowSet of int, shape (n_samples, n_views)
+        Of the row of each sample in each view, 0 if there is none or it is not known; see
+        `viewfold.core.fingerprints`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -128,6 +135,8 @@ class State:
         The centres of the clusters; None before the first view.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
+    key : int
+        The key of the fingerprints.
     log : tuple of Event
         What was done, from the first view on.
     method : str
@@ -141,11 +150,13 @@ class State:
     seen: RowSet
     history: RowSet
     added: RowSet
+    fingerprints: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None
     length: int | None = None
+    key: int = 0
     log: Log = ()
     method: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -159,6 +170,7 @@ class State:
             seen=np.empty((0, 0), bool),
             history=np.empty((0, 0), np.int32),
             added=np.empty(0, np.int32),
+            fingerprints=np.empty((0, 0), np.int32),
             method=method,
             params=params or {},
         )
@@ -210,12 +222,15 @@ class State:
         added = self.added + shift
         return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
-    def without_encoders(self) -> State:
-        """Return the state without what `predict`, `transform` and `extend` need."""
-        if not any(record.encoder or record.columns for record in self.views):
+    def without_encoders(self, engine: Engine) -> State:
+        """Return the state without what `predict`, `transform`, `extend` and updates need."""
+        if not any(record.encoder or record.columns or record.source for record in self.views):
             return self
-        views = tuple(replace(record, encoder=None, columns=None) for record in self.views)
-        return replace(self, views=views, maps=(None,) * len(views))
+        views = tuple(
+            replace(record, encoder=None, columns=None, source=None) for record in self.views
+        )
+        blank = engine.map(np.zeros_like, self.fingerprints)
+        return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
 
 
 def unconnected_groups(

@@ -13,6 +13,7 @@ import numpy as np
 from viewfold._types import Array
 from viewfold.constants import FEWEST
 from viewfold.core.admission import check_fits, check_kind_of_ids, how_to_give_ids
+from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
 from viewfold.core.state import (
@@ -66,25 +67,36 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    n_moved = 0 if previous is None else _moved(engine, previous, labels)
+    n_moved = 0 if previous is None else moved(engine, previous, labels)
     log = _noted(state, record, alignment.n_samples, n_moved)
     entry = log[-1].entry
     needed = any(old.encoder is not None for old in state.views)
+    key = state.key if state.views else new_key()
+    prints = _prints(engine, view, key, keep_encoders)
     after = replace(
         state,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
-        history=_appended(engine, alignment.carry(state.history, -1), labels),
+        history=appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, entry),
+        fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
         steps=(*state.steps, entry),
         views=(*state.views, replace(record, entry=entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
         length=state.length if state.views else view.length,
+        key=key,
         log=log,
     )
-    return after if keep_encoders else after.without_encoders()
+    return after if keep_encoders else after.without_encoders(engine)
+
+
+def _prints(engine: Engine, view: View, key: int, wanted: bool) -> RowSet:
+    """Return fingerprints of the rows of a view, unknown ones if they are not wanted."""
+    if wanted:
+        return fingerprints(engine, view.rows, key)
+    return engine.map(lambda ids: np.full(len(ids), UNKNOWN, np.int32), view.ids)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -101,6 +113,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         features=view.features,
         n_empty=view.n_empty,
         columns=view.columns if n >= FEWEST else None,
+        source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
 
@@ -113,14 +126,22 @@ def _noted(state: State, record: ViewRecord, n_samples: int, n_moved: int) -> Lo
 
 def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
     """Return who was in which view, with a column for this one."""
-    here = alignment.merge(
-        (lambda known: np.ones(len(known), bool), alignment.known),
-        (lambda added: np.zeros(len(added), bool), alignment.absent(state.added)),
+    here = engine.map(lambda known: np.ones(len(known), bool), alignment.known)
+    return _with_column(engine, state.seen, alignment, here, False)
+
+
+def _with_column(
+    engine: Engine, rows: RowSet, alignment: Alignment, of_view: RowSet, fill: int
+) -> RowSet:
+    """Return rows of the union with one more column: of the view's samples, `fill` elsewhere."""
+    column = alignment.merge(
+        (lambda block: block, of_view),
+        (lambda block: np.full(len(block), fill, of_view.dtype), alignment.absent(rows)),
     )
-    return _appended(engine, alignment.carry(state.seen, False), here)
+    return appended(engine, alignment.carry(rows, fill), column)
 
 
-def _moved(engine: Engine, before: RowSet, now: RowSet) -> int:
+def moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     """Return how many samples have another cluster than before."""
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
@@ -153,9 +174,14 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
             f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
             "samples can be added to a view that was folded."
         )
-    _check_ids(engine, state, view)
+    check_has_ids(engine, state, view)
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
     entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
+
+    prints = fingerprints(engine, engine.scatter(view.rows), state.key)
+
+    def printed(own: Array) -> Array:
+        return np.where(np.arange(v) == which, own[:, None], UNKNOWN).astype(np.int32)
 
     def in_one_view(new: Array) -> Array:
         return np.tile(np.arange(v) == which, (len(new), 1))
@@ -178,12 +204,15 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         seen=alignment.merge((in_one_view, labels), (old, alignment.absent(state.seen))),
         history=alignment.merge((now, labels), (old, alignment.absent(state.history))),
         added=alignment.carry(state.added, entry),
+        fingerprints=alignment.merge(
+            (printed, prints), (old, alignment.absent(state.fingerprints))
+        ),
         views=(*state.views[:which], record, *state.views[which + 1 :]),
         log=log,
     )
 
 
-def _check_ids(engine: Engine, state: State, view: View) -> None:
+def check_has_ids(engine: Engine, state: State, view: View) -> None:
     """Refuse new samples without ids, or with ids of another kind."""
     if view.length is not None:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
@@ -224,7 +253,8 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        views=_with_current_encoders(state, basis),
+        fingerprints=engine.keep(state.fingerprints, kept),
+        views=with_current_encoders(state, basis),
         maps=(None,) * len(state.views),
     )
     assert state.clusters is not None
@@ -239,7 +269,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
     return replace(after, clusters=clusters)
 
 
-def _with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
+def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
     """Return the records with encoders into the present consensus, followed by `basis`."""
     records, total = [], basis
     for record, before in zip(reversed(state.views), reversed(state.maps), strict=True):
@@ -275,7 +305,7 @@ def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
     return engine.map(scaled, rows)
 
 
-def _appended(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
+def appended(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
     """Return rows with one more column, of their kind."""
 
     def append(block: Array, last: Array) -> Array:

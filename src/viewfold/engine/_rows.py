@@ -52,19 +52,23 @@ class Rows:
         The matrix. It is never copied as a whole.
     present : ndarray of int, optional
         Numbers of the rows to read, ascending; all of them if not given.
+    columns : ndarray of int, optional
+        Numbers of the columns to read, in the order in which blocks have them; all of them, as they
+        are, if not given.
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
+    columns: NDArray[np.intp] | None = None
     double: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows that are there, features."""
         n = self.X.shape[0] if self.present is None else self.present.size
-        return n, self.X.shape[1]
+        return n, self.X.shape[1] if self.columns is None else self.columns.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -88,6 +92,12 @@ class Rows:
         n, d = self.shape
         return int(self.X.nnz) if self.is_sparse else n * d
 
+    def column(self, of_matrix: int) -> int:
+        """Return which column of blocks a column of the matrix is."""
+        if self.columns is None:
+            return of_matrix
+        return int(np.flatnonzero(self.columns == of_matrix)[0])
+
     def block_rows(self) -> int:
         """Return how many rows a block has."""
         n, d = self.shape
@@ -101,25 +111,28 @@ class Rows:
         else:
             keep = self.present[rows]
             if not keep.size:
-                return self.X[:0].astype(self.dtype)
+                return self._in_order(self.X[:0].astype(self.dtype))
             block = self.X[keep[0] : keep[-1] + 1][keep - keep[0]]
         if isinstance(self.X, np.memmap):
             block = np.array(block, dtype=self.dtype)
             self._release()
-            return block
-        return block.astype(self.dtype, copy=False)
+            return self._in_order(block)
+        return self._in_order(block.astype(self.dtype, copy=False))
+
+    def _in_order(self, block: Matrix) -> Matrix:
+        return block if self.columns is None else block[:, self.columns]
 
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
         at = which if self.present is None else self.present[which]
         if not self.on_disk:
-            return self.X[at].astype(self.dtype)
+            return self._in_order(self.X[at].astype(self.dtype))
         taken = np.empty((at.size, self.X.shape[1]), self.dtype)
         for start in range(0, at.size, 32):  # for one row, the system maps a megabyte or two
             some = slice(start, start + 32)
             taken[some] = self.X[at[some]]
             self._release()
-        return taken
+        return self._in_order(taken)
 
     def _release(self) -> None:
         """Give the pages of a file back, so that a pass needs the memory of a few blocks."""

@@ -115,13 +115,20 @@ class LocalEngine:
         assert not isinstance(source, Picked)
         return Picked(source, numbers)
 
-    def keep(self, rows: Array, kept: NDArray[np.bool_]) -> Array:
+    def keep(self, rows: RowSet, kept: NDArray[np.bool_]) -> RowSet:
         """Return the rows for which `kept` is true."""
+        if isinstance(rows, Rows):
+            at = np.flatnonzero(kept)
+            return replace(rows, present=at if rows.present is None else rows.present[at])
         return np.asarray(rows[kept])
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
         """Return the first columns."""
-        return replace(rows, X=rows.X[:, :columns]) if isinstance(rows, Rows) else rows[:, :columns]
+        if not isinstance(rows, Rows):
+            return rows[:, :columns]
+        if rows.columns is not None:
+            return replace(rows, columns=rows.columns[:columns])
+        return replace(rows, X=rows.X[:, :columns])
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         """Return at most so many rows, of the first block."""

@@ -18,11 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._compat import Interval, validate
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
+from viewfold.constants import FEWEST
 from viewfold.core.admission import admit
 from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget
+from viewfold.core.updates import update
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.prediction import Prediction
@@ -129,13 +131,25 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         """
         self._check_parameters()
         check_y(y, "partial_fit")
-        state = self._now
+        engine, state = current_engine(), self._now
         name = own_name(X) if view is None else view
         if name in (None, ""):
             name = f"view{len(state.views)}"
-        came = as_view(X, ids=ids, name=name, **reading)
-        admitted = admit(current_engine(), state, came, similar_ids, min_shared)
-        return self._keep(self._next(state, admitted))
+        if name not in state.names:
+            came = as_view(X, ids=ids, name=name, **reading)
+            admitted = admit(engine, state, came, similar_ids, min_shared)
+            return self._keep(self._next(state, admitted))
+        record = state.views[state.names.index(name)]
+        if not self.keep_encoders or (record.encoder is None and record.n_samples >= FEWEST):
+            raise ValueError(
+                f"View {name!r} was folded already, and its encoder was not kept (private): more "
+                "rows of it cannot be taken in. Fold them under another name."
+            )
+        came = self._view_of(X, record, ids=ids, gaps=True)
+        admitted = admit(engine, state, came, similar_ids, min_shared)
+        seed = seed_of(self.random_state)
+        after, self.delivery_ = update(engine, state, admitted, self._method(), seed=seed)
+        return self._keep(after)
 
     def fit_predict(
         self,

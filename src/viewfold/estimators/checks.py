@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -43,12 +44,15 @@ def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:
             lines += [title, *(f"- {column}" for column in names[:5])]
             lines += ["- ..."] if len(names) > 5 else []
     if not unseen and not missing:
-        lines += ["Feature names must be in the same order as they were in fit."]
+        lines += [
+            "Feature names must be in the same order as they were in fit: some occur twice, and "
+            "columns cannot be put in order by name."
+        ]
     return "\n".join([*lines, f"(View {name!r}: pass the columns it was folded with.)"])
 
 
 def check_features(view: View, record: ViewRecord, me: str) -> None:
-    """Refuse rows whose features are not those that a view was folded with."""
+    """Refuse rows whose features are not those that a view was folded with, in any order."""
     d = view.shape[1]
     if (view.features is None) != (record.features is None):
         has, had = ("has", "without") if view.features else ("does not have valid", "with")
@@ -66,5 +70,19 @@ def check_features(view: View, record: ViewRecord, me: str) -> None:
             f"View {record.name!r}: X has {d} features, but {me} is expecting "
             f"{record.n_features} features as input. Give the columns the view was folded with."
         )
-    if view.features and record.features and view.features != record.features:
+    twice = view.features is not None and len(set(view.features)) < d
+    if record.features and twice and view.features != record.features:
         raise ValueError(_other_names(record.name, [], []))
+
+
+def in_order(view: View, record: ViewRecord) -> View:
+    """Return rows with their columns in the order of the view that they belong to.
+
+    Columns are put in order by name, block by block as they are read.
+    """
+    if not view.features or not record.features or view.features == record.features:
+        return view
+    place = {name: j for j, name in enumerate(view.features)}
+    columns = np.array([place[name] for name in record.features], np.intp)
+    rows = replace(view.rows, columns=columns)
+    return replace(view, rows=rows, features=record.features)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from viewfold._option import option, worded
 from viewfold._types import Array
-from viewfold.clustering import Reading, cluster, sample_size, settle
+from viewfold.clustering import Reading, assign, cluster, sample_size, settle
 from viewfold.core.method import Combined
 from viewfold.core.sampling import draw
 from viewfold.core.state import Clusters, State
@@ -30,12 +30,15 @@ class Recipe:
         How many clusters.
     reading : Reading
         How clusters are read from the consensus.
+    relearns : bool
+        Whether more rows of a known view are combined with the consensus as a view is.
     """
 
     combiner: Callable[[Engine, State, View, Alignment, int], Combined]
     make_basis: Callable[[Engine, RowSet], Array]
     n_clusters: int
     reading: Reading
+    relearns: bool = False
 
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
@@ -77,6 +80,10 @@ class Recipe:
             reading=self.reading,
             seed=seed,
         )
+
+    def assign(self, engine: Engine, clusters: Clusters, rows: RowSet) -> RowSet:
+        """Return the nearest cluster of each row."""
+        return assign(engine, clusters, rows)
 
     def settle(
         self,

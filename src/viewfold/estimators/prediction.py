@@ -10,71 +10,78 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._choice import which_view
 from viewfold._option import option
-from viewfold._types import Array, IdsLike, ViewLike, ViewsLike
+from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, silhouette
 from viewfold.core.admission import admit
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
-from viewfold.estimators.checks import check_features, check_y
-from viewfold.estimators.results import Results, known_view
-from viewfold.ids import Similar
-from viewfold.view import View, asked_of, named_views, open_view, opened, without_absent
+from viewfold.estimators.checks import check_features, check_y, in_order
+from viewfold.estimators.given import given
+from viewfold.estimators.results import Results
+from viewfold.ids import Similar, kind_of
+from viewfold.view import View, open_view, without_absent
 
 
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
-    def transform(self, X: ViewsLike, *, view: str | int | None = None) -> Array:
-        """Embed rows of a known view, as if their samples had been in that view alone.
+    def transform(
+        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+    ) -> Array:
+        """Embed rows of known views, as if their samples had been in these views alone.
 
         Parameters
         ----------
-        X : array-like, or dict of array-likes
-            Rows with the features of that view. A dict (or a MuData) of several known views gives
-            the mean over the views that a sample is in; samples are matched by id, or by row
-            number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
-            if they were taken for absent samples when the view was folded.
+        X : view, list of views, dict of views or MuData
+            Rows with the features of a known view; columns that have names may be in any order. Of
+            several views, samples get the mean over the views that they are in: they are matched by
+            id, or by row number, with rows of NaN for the views that they lack. Rows of zeros are
+            such rows, too, if they were taken for absent samples when the view was folded. In a
+            list, files and `View` belong to the known view of their name, everything else by its
+            place in the list. An AnnData is read as it was when the view was folded (``layer=``,
+            ``use_rep=``), and so are empty markers.
+        ids : array-like, str, False, list or dict, optional
+            The ids of the view, or those of each view; see `as_views`.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one and X is not a dict. Of a
-            dict, or a file of several views, the one to take.
+            Name or number of the view; needed for one view without a name if there is more than
+            one. Of several, the one to take.
 
         Returns
         -------
         ndarray of shape (n_rows, n_components)
+            In the order of the rows; of several views with ids, in the order of the samples of the
+            first, then those that are new in the second, and so on (see `predict_frame`).
         """
-        check_is_fitted(self)
-        if view is not None or len(self.views_) == 1:
-            columns = known_view(self.views_, view).columns
-            X = opened(X, asked=None if columns is None else asked_of(columns))
-        else:
-            X = opened(X)
-        several = named_views(X)
-        if several is not None and view is not None:
-            names = list(several)
-            X = several[names[which_view(names, known_view(self.views_, view).name, "X holds")]]
-            several = None
-        if several is None:
-            record = known_view(self.views_, view)
-            return current_engine().collect(self._embed(self._view_of(X, record), record))
-        records = [known_view(self.views_, name) for name in several]
-        views = [
-            self._view_of(rows, record, gaps=True)
-            for rows, record in zip(several.values(), records, strict=True)
-        ]
-        return self._mean_of(
-            views, [self._embed(*pair) for pair in zip(views, records, strict=True)]
-        )
+        return current_engine().collect(self._placed(X, ids, view)[1])
 
-    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> Array:
+    def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> tuple[Ids, RowSet]:
+        """Return who the samples of new rows are, and their rows of the embedding."""
+        check_is_fitted(self)
+        parts, several = given(self.views_, X, ids, view)
+        views = [
+            self._view_of(part.rows, part.record, ids=part.ids, gaps=several) for part in parts
+        ]
+        embedded = [
+            self._embed(*pair) for pair in zip(views, (p.record for p in parts), strict=True)
+        ]
+        return self._mean_of(views, embedded) if several else (views[0].ids, embedded[0])
+
+    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, RowSet]:
         """Return, for every sample, the mean of its rows in the views that it is in."""
         lengths = {part.length for part in views}
         if len(lengths) > 1:
             raise ValueError(
                 f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
                 "same number of rows, empty ones (NaN) for samples that a view lacks."
+            )
+        kinds = [kind_of(part.ids) for part in views]
+        if len(set(kinds)) > 1 and "both" not in kinds:
+            other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+            raise ValueError(
+                f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
+                f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
             )
         engine, (length,) = current_engine(), lengths
         ids = engine.scatter(views[0].ids if length is None else np.arange(length))
@@ -93,57 +100,69 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             row = int(np.flatnonzero(count == 0)[0])
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return np.asarray(sums[:, :-1] / count)
+        return engine.collect(ids), engine.scatter(np.asarray(sums[:, :-1] / count))
 
-    def predict(self, X: ViewsLike, *, view: str | int | None = None) -> NDArray[np.intp]:
-        """Return the cluster of each row of a known view; the model stays as it is.
+    def predict(
+        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+    ) -> NDArray[np.intp]:
+        """Return the cluster of each row of known views; the model stays as it is.
 
         Parameters
         ----------
-        X : array-like, or dict of array-likes
-            Rows with the features of that view, or of several views; see `transform`.
+        X : view, list of views, dict of views or MuData
+            Rows with the features of a known view, or of several; see `transform`.
+        ids : array-like, str, False, list or dict, optional
+            The ids of the view, or those of each view; see `as_views`.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one and X is not a dict.
+            Name or number of the view; see `transform`.
 
         Returns
         -------
         ndarray of int, shape (n_rows,)
         """
-        check_is_fitted(self)
-        # set_output may turn what `transform` returns into a DataFrame.
-        embedded = np.asarray(self.transform(X, view=view))
-        engine = current_engine()
-        return engine.collect(assign(engine, self._clusters, engine.scatter(embedded)))
+        engine, (_, embedded) = current_engine(), self._placed(X, ids, view)
+        return engine.collect(assign(engine, self._clusters, embedded))
 
     def predict_frame(
-        self, X: ViewLike, *, ids: IdsLike = None, view: str | int | None = None
+        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
     ) -> pd.DataFrame:
-        """Return the cluster of each row of a known view, with its confidence, by id.
+        """Return the cluster of each sample of new rows, with its confidence, by id.
 
         Parameters
         ----------
-        X : array-like
-            Rows with the features of that view.
-        ids : array-like or str, optional
-            Their ids, or the name of the column that holds them; row numbers if there are none.
+        X : view, list of views, dict of views or MuData
+            Rows with the features of a known view, or of several; see `transform`.
+        ids : array-like, str, False, list or dict, optional
+            The ids of the view, or those of each view, or the name of the column that holds them;
+            row numbers if there are none. See `as_views`.
         view : str or int, optional
-            Name or number of the view; needed if there is more than one.
+            Name or number of the view; see `transform`.
 
         Returns
         -------
         DataFrame
             With the columns ``cluster`` and ``confidence``.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from viewfold import ViewFold
+        >>> rng = np.random.default_rng(0)
+        >>> labs = pd.DataFrame(rng.normal(size=(20, 2)), columns=["iron", "zinc"])
+        >>> scan = rng.normal(size=(20, 3))
+        >>> model = ViewFold(2, random_state=0).fit({"labs": labs, "scan": scan})
+        >>> new = {"labs": labs[["zinc", "iron"]][:2], "scan": scan[1:4]}
+        >>> ids = {"labs": ["ann", "bob"], "scan": ["bob", "cleo", "dan"]}
+        >>> model.predict_frame(new, ids=ids).index.tolist()
+        ['ann', 'bob', 'cleo', 'dan']
         """
-        check_is_fitted(self)
-        record = known_view(self.views_, view)
-        rows = self._view_of(X, record, ids=ids)
-        engine, embedded = current_engine(), self._embed(rows, record)
+        engine, (known, embedded) = current_engine(), self._placed(X, ids, view)
         return pd.DataFrame(
             {
                 "cluster": engine.collect(assign(engine, self._clusters, embedded)),
                 "confidence": engine.collect(confidence(engine, self._clusters, embedded)),
             },
-            index=pd.Index(rows.ids, name="id"),
+            index=pd.Index(known, name="id"),
         )
 
     def score(self, X: ViewsLike, y: object = None, *, view: str | int | None = None) -> float:
@@ -211,9 +230,12 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self
         """
         check_is_fitted(self)
-        record = known_view(self.views_, view)
+        (part, *others), _ = given(self.views_, X, ids, view)
+        if others:
+            raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
+        record = part.record
         engine, state = current_engine(), self._fitted
-        new = admit(engine, state, self._view_of(X, record, ids=ids), similar_ids)
+        new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
         rows = self._embed(new, record)
         labels = assign(engine, self._clusters, rows)
         return self._keep(extend(engine, state, new, rows, labels))
@@ -228,13 +250,14 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self, X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False
     ) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""
-        if record.encoder is None:
+        if record.encoder is None and not gaps:
             raise ValueError(
                 f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
                 "had fewer than ten samples): nothing is known about samples that were not in it."
             )
-        view = open_view(X, ids=ids, name=record.name, known=record.columns)
+        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
         check_features(view, record, type(self).__name__)
+        view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
         if view.rows.present is not None and not gaps:

@@ -60,6 +60,48 @@ class Results:
         columns = {name: frame[name].to_numpy() for name in frame}
         return polars.DataFrame({"id": known, **columns})
 
+    def annotate(
+        self,
+        data: Any,
+        *,
+        key: str = "viewfold",
+        ids: str | None = None,
+        overwrite: bool = False,
+        copy: bool = False,
+    ) -> Any:
+        """Write clusters, confidence and embedding into an AnnData or MuData.
+
+        Samples are matched by their names (whole numbers as they are written); those that are not
+        known get no category, and NaN. ``viewfold export s.vf cells.h5ad`` does the same with a
+        file of any size.
+
+        Parameters
+        ----------
+        data : AnnData or MuData
+            What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
+            them; ``obs[f"{key}_confidence"]``; ``obsm[f"X_{key}"]``, the embedding.
+        key : str, default="viewfold"
+            What they are called.
+        ids : str, optional
+            The column of ``obs`` that holds the ids, instead of ``obs_names``.
+        overwrite : bool, default=False
+            Whether to replace what is called so already.
+        copy : bool, default=False
+            Whether to annotate a copy, and return that.
+
+        Returns
+        -------
+        AnnData, MuData or None
+            The copy, if one was asked for.
+        """
+        from viewfold.io._annotate import Annotation
+
+        check_is_fitted(self)
+        known = Annotation(self.ids_, self.labels_, self._confidence(), self.embedding_, key)
+        data = data.copy() if copy else data
+        known.into_object(data, ids, overwrite)
+        return data if copy else None
+
     def _to_pandas(self) -> pd.DataFrame:
         check_is_fitted(self)
         return pd.DataFrame(

@@ -128,7 +128,7 @@ class ViewFold(FoldingEstimator):
             n_init=self.n_init,
             unconnected=self.unconnected,
         )
-        return Recipe(self._combine, balanced.basis, self.n_clusters, reading)
+        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, relearns=True)
 
     def _combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int

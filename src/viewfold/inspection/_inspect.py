@@ -220,8 +220,8 @@ class _Look:
         with asking(asked):
             parts, name, file, written = self._take_apart(source, ids)
             cells = look_at(parts.rows)
-            self._note(parts, name, ids, cells, learn_of(parts, asked), written)
             label = called(name, file)
+            self._note(parts, name, ids, cells, learn_of(parts, asked, label), written)
             if ids is None and parts.ids is None:
                 for column in repeated_ids(parts):
                     warnings.warn(
@@ -237,8 +237,12 @@ class _Look:
         self.facts["n_empty"] = view.n_empty
         self.facts["scale"] = self._scale(view)
         engine = current_engine()
+        if self.model is not None and name in self._state.names:
+            record = self._state.views[self._state.names.index(name)]
+            view = self.model._view_of(source, record, ids=ids, gaps=True)
         view = admit(engine, self._state, view, rule)
-        check_fits(engine, self._state, view)
+        if name not in self._state.names:
+            check_fits(engine, self._state, view)
 
     def _propose_ids(self, parts: Parts, label: str) -> None:
         """Take the likeliest column for the ids, if a fold would ask for them."""
@@ -321,11 +325,11 @@ class _Look:
         return str(scale_of(_filled(some) if isinstance(some, np.ndarray) else some))
 
 
-def learn_of(parts: Parts, asked: Any) -> tuple[list[str], dict[str, ColumnFacts]]:
+def learn_of(parts: Parts, asked: Any, label: str) -> tuple[list[str], dict[str, ColumnFacts]]:
     """Return the names of the columns that were read, and what would become of some."""
     if parts.names is None:
         return [str(j) for j in range(parts.rows.shape[1])], {}
-    known, why = learn(parts.names, parts.codes, asked, parts.dropped)
+    known, why = learn(parts.names, parts.codes, asked, parts.dropped, label)
     facts = {
         column.name: ColumnFacts(
             column.name, _kind(column.kind), column.levels, why.get(column.name, "")

@@ -16,7 +16,7 @@ from viewfold._types import Array, Matrix, PathLike
 from viewfold.io._asked import asked_now, asking
 from viewfold.io._fetch import fetched
 from viewfold.io._locate import locate, name_of
-from viewfold.io._registry import Format, formats, register, suffix_of
+from viewfold.io._registry import Format, find, formats, register, suffix_of
 from viewfold.io._source import Batch, FileError, FileView
 from viewfold.io._spool import Batches, Spool
 
@@ -118,6 +118,19 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
+
+
+def options_of(path: PathLike) -> tuple[str, ...] | None:
+    """Return the options of `File` that say something about a file; None if its name does not tell.
+
+    Examples
+    --------
+    >>> from viewfold.io import options_of
+    >>> options_of("labs.csv"), options_of("cells.h5ad")
+    (('encoding', 'decimal', 'thousands'), ('layer', 'use_rep'))
+    """
+    form = find(suffix_of(os.fspath(path))[0])
+    return None if form is None else form.options
 
 
 def _table(

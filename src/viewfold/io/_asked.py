@@ -40,6 +40,10 @@ class Asked:
         Whether a column that would be left out is an error.
     kinds : dict
         What the columns of a known view are; empty if the view is not known.
+    layer, use_rep : str or None
+        What a known view has instead of the ``X`` of an AnnData.
+    of_views : dict of str to Asked
+        What is said about each of several views, where a file holds them.
     """
 
     columns: tuple[str, ...] | None = None
@@ -48,6 +52,13 @@ class Asked:
     empty_markers: frozenset[str] = EMPTY_MARKERS
     strict: bool = False
     kinds: Mapping[str, Kind] = field(default_factory=dict)
+    layer: str | None = None
+    use_rep: str | None = None
+    of_views: Mapping[str, Asked] = field(default_factory=dict)
+
+    def of_view(self, name: str) -> Asked:
+        """Return what is said about one of the views of a file."""
+        return self.of_views.get(name, self)
 
     @classmethod
     def of(

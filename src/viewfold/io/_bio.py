@@ -6,6 +6,7 @@ stays where it is.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse
 from viewfold._file import File
 from viewfold._types import Array
 from viewfold.io import _hdf5
+from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget
 from viewfold.io._source import (
     FileError,
@@ -33,13 +35,22 @@ def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
     budget = Budget(file)
     with reading(file, "AnnData or MuData"), _hdf5.opened(file, "bio") as opened:
         if not file.lower().endswith(".h5mu"):
-            return {"": _view(budget, opened, read, ids, asked)}
+            return {"": _view(budget, opened, read, ids, _as_known(asked, ""))}
         modalities = opened["mod"]
         order = [str(name) for name in modalities.attrs.get("mod-order", modalities)]
-        have = [name for name in order if _where(modalities[name], asked)] or order
-        lack = {name: f"no {_called(asked)}" for name in order if name not in have}
+        said = {name: _as_known(asked, name) for name in order}
+        have = [name for name in order if _where(modalities[name], said[name])] or order
+        lack = {name: f"no {_called(said[name])}" for name in order if name not in have}
         leave_out(file, lack, have)
-        return {name: _view(budget, modalities[name], read, ids, asked) for name in have}
+        return {name: _view(budget, modalities[name], read, ids, said[name]) for name in have}
+
+
+def _as_known(asked: File, name: str) -> File:
+    """Return what is asked of a file; if nothing is, what a known view had instead of X."""
+    known = asked_now().of_view(name)
+    if asked.layer is not None or asked.use_rep is not None:
+        return asked
+    return replace(asked, layer=known.layer, use_rep=known.use_rep)
 
 
 def _where(group: Any, asked: File) -> Any:
@@ -75,7 +86,8 @@ def _view(budget: Budget, group: Any, read: Any, ids: str | None, asked: File) -
             f"{file}: {_called(asked)} of shape {rows.shape} has {len(obs)} obs and {len(names)} "
             "var."
         )
-    return FileView(rows, _ids(file, obs, ids), names)
+    known = _ids(file, obs, ids)
+    return FileView(rows, known, names, layer=asked.layer, use_rep=asked.use_rep)
 
 
 def representation(held: Any, name: str) -> tuple[Any, tuple[str, ...]]:

@@ -60,6 +60,8 @@ class Codes:
         Whether any text was met twice.
     too_many : bool
         Whether there are so many texts, or so long ones, that they were not remembered.
+    declared : bool
+        Whether the table says that it is a category, or the user does.
     days : set of int
         Of dates: those that occur, in days since 1970.
 
@@ -80,6 +82,7 @@ class Codes:
         self.levels: dict[str, int] = {}
         self.n_cells, self.n_missing, self.repeats, self.too_many = 0, 0, False, False
         self.days: set[int] = set()
+        self.declared = kind == "category"
         self._markers = pa.array(sorted(markers), pa.string())
 
     def __call__(self, column: Any) -> Array:
@@ -87,6 +90,7 @@ class Codes:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if pa.types.is_dictionary(column.type):
+            self.declared |= self.kind is None
             self.kind = self.kind or "category"
             column = column.dictionary_decode()
         if self.kind != "category" and _is_date(column.type):

@@ -101,6 +101,9 @@ def _tell(file: str, layout: _Layout, asked: File) -> None:
         told.append(f"text in {layout.encoding} ({option('encoding')} if it is in another one)")
     if asked.decimal is None and layout.numerals.decimal == ",":
         told.append("commas are decimal signs")
+    numbers = [name for name in layout.names if layout.named and holds_numbers([name])]
+    if numbers and numbers != [str(i) for i in range(len(numbers))]:
+        told.append(f"the first line holds the names of columns, such as {numbers[0]!r}")
     if told:
         warnings.warn(f"{file}: {', and '.join(told)}.", stacklevel=2)
 
@@ -241,7 +244,7 @@ def _kinds(
             kinds[name] = pa.string()
         else:
             i, cell = cells[found.index("text")]
-            raise _not_a_number(file, line + i, name, cell)
+            raise _not_a_number(file, line + i, name, cell, numerals)
     return kinds
 
 
@@ -257,16 +260,23 @@ def _unclosed(file: str) -> FileError:
     )
 
 
-def _not_a_number(file: str, line: int | str, name: str, cell: str) -> FileError:
-    if is_ambiguous(cell):
+def _not_a_number(
+    file: str, line: int | str, name: str, cell: str, numerals: Numerals
+) -> FileError:
+    if is_ambiguous(cell) and not numerals.met:
         return _unclear(f"{file}, line {line}, column {name!r}", cell)
-    advice = hint(cell[:40]) or (
+    if "\n" in cell:
+        return _unclosed(f"{file}, line {line}, column {name!r}")
+    hinted = hint(cell[:40], numerals)
+    advice = hinted or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
         f"stands for a missing cell, name it with {option('empty_markers')}; if {name!r} is a "
         f"category, say {option('categories', [name])}."
     )
     said = f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
-    return helped_by(FileError(said), **(helps(cell) or {"categories": [name]}))
+    return helped_by(
+        FileError(said), **(helps(cell, numerals) if hinted else {"categories": [name]})
+    )
 
 
 def _batches(
@@ -309,7 +319,7 @@ def _with_numbers(file: str, layout: _Layout, batch: Any, row: int) -> Any:
                 column = layout.numerals.numbers(column)
             except NotANumberError as error:
                 line = _line_of(file, layout, row + error.row).removeprefix("line ")
-                raise _not_a_number(file, line, name, error.cell) from None
+                raise _not_a_number(file, line, name, error.cell, layout.numerals) from None
         columns.append(column)
     return pa.record_batch(columns, names=list(layout.kinds))
 
@@ -370,7 +380,8 @@ def _explained(file: str, layout: _Layout, said: str) -> FileError:
     """Say what pyarrow says in the words of the file's owner."""
     cell = re.search(r"column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", said, re.DOTALL)
     if cell:
-        return _not_a_number(file, cell[2] or "?", layout.names[int(cell[1])], cell[3])
+        name, numerals = layout.names[int(cell[1])], layout.numerals
+        return _not_a_number(file, cell[2] or "?", name, cell[3], numerals)
     row = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", said)
     if row:
         return FileError(

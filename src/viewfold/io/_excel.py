@@ -24,7 +24,7 @@ from viewfold._file import File
 from viewfold._option import option
 from viewfold._types import Array
 from viewfold.ids import MISSING
-from viewfold.io._asked import asked_now
+from viewfold.io._asked import asked_now, asking
 from viewfold.io._budget import Budget
 from viewfold.io._columns import Codes, codes_of, texts_of
 from viewfold.io._source import Batch, FileError, FileView, optional, reading, some
@@ -112,7 +112,8 @@ def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
 def _view(sheet: _Sheet, ids: str | None, many: bool) -> FileView:
     """Look at the first rows of a sheet."""
     try:
-        table = _columns(sheet, ids)
+        with asking(asked_now().of_view(sheet.name) if many else asked_now()):
+            table = _columns(sheet, ids)
     except FileError as error:
         if not many:
             raise

@@ -62,7 +62,11 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_pairs_hook=_once)
+            except _TwiceError as error:
+                raise FileError(
+                    f"{file}, line {number}: the key {str(error)!r} stands there twice. Keep one."
+                ) from None
             except (ValueError, RecursionError) as error:
                 raise FileError(
                     f"{file}, line {number}: not JSON ({str(error)[:100]}). Write one object per "
@@ -74,6 +78,19 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
                     '{"column": value, …} on each line.'
                 )
             yield number, record
+
+
+class _TwiceError(Exception):
+    """A key that an object has twice."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are all different: Python would keep the last of two."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _TwiceError(next(key for key in keys if keys.count(key) > 1))
+    return found
 
 
 def _batches(

@@ -20,6 +20,9 @@ from viewfold._option import option
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
+_DAY = r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./-])\d{1,2}\4\d{1,2})"
+DATE = re.compile(rf"{_DAY}([T ]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?", re.ASCII)
+"""A date, in whatever order day, month and year are."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,14 @@ class Numerals:
         What separates thousands.
     unsure : bool
         Whether a point may be either, as the first rows have none.
+    met : bool
+        Whether a cell with this decimal sign was met.
     """
 
     decimal: str = "."
     thousands: str | None = None
     unsure: bool = False
+    met: bool = False
 
     @property
     def usual(self) -> bool:
@@ -121,7 +127,7 @@ def numerals_of(
         if either and (either[1] == "," or delimiter == ";"):
             unclear = unclear or (i, j, cell)
         elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
-            return Numerals(found[1])
+            return Numerals(found[1], met=True)
     if unclear is not None:
         raise AmbiguousError(*unclear)
     return Numerals(unsure=delimiter == ";")
@@ -156,15 +162,30 @@ def is_ambiguous(cell: str) -> bool:
     return _EITHER.fullmatch(cell.strip()) is not None
 
 
-def hint(cell: str) -> str:
-    """Say which option may help with a cell that is no number."""
-    said = [option(name, sign) for name, sign in helps(cell).items()]
-    return f"If it is one, say {' and '.join(said)}." if said else ""
+def hint(cell: str, numerals: Numerals | None = None) -> str:
+    """Say what may help with a cell that is no number, where others are, written as `numerals`."""
+    bare = cell.strip()
+    if numerals is not None and cell != bare and _is_number(bare, numerals):
+        return "There is space around it, or what looks like it. Remove that."
+    found = helps(cell, numerals)
+    said = " and ".join(option(name, sign) for name, sign in found.items())
+    other = _other_sign(bare, numerals)
+    if numerals is not None and other:
+        told = f"Other cells have {numerals.decimal!r} as decimal sign"
+        if found:
+            return f"{told}: if it is {bare.replace(other, '')}, {said}."
+        return f"{told}. Write all in one way."
+    return f"If it is one, say {said}." if said else ""
 
 
-def helps(cell: str) -> dict[str, object]:
+def helps(cell: str, numerals: Numerals | None = None) -> dict[str, object]:
     """Return the options with which a cell would be a number, if there are any."""
     bare = cell.strip()
+    if DATE.fullmatch(bare):
+        return {}
+    other = _other_sign(bare, numerals)
+    if other:
+        return {"thousands": other} if is_ambiguous(bare) else {}
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
         return {}
@@ -175,6 +196,14 @@ def helps(cell: str) -> dict[str, object]:
     if signs:
         found["thousands"] = signs[0]
     return found
+
+
+def _other_sign(bare: str, numerals: Numerals | None) -> str:
+    """Return the decimal sign of a cell, if it is not the one that other cells have."""
+    if numerals is None or not numerals.met:
+        return ""
+    other = "." if numerals.decimal == "," else ","
+    return other if _is_number(bare, Numerals(other)) else ""
 
 
 _WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])

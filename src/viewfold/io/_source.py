@@ -48,6 +48,8 @@ class FileView:
         Columns that were not read because the user said so.
     written : dict of str to str
         How a text is written: encoding, delimiter, decimal sign.
+    layer, use_rep : str, optional
+        Of an AnnData: what was read instead of ``X``.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -57,6 +59,8 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    layer: str | None = None
+    use_rep: str | None = None
     written: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -59,14 +59,20 @@ class Table:
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     """Refuse columns that cannot be told apart, and an id column that is not there."""
     name, times = Counter(names).most_common(1)[0]
+    if times > 1 and not name:
+        raise FileError(
+            f"{file}: {times} columns have no name. Name them, or remove what stands above the "
+            "names."
+        )
     if times > 1:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
     if ids is not None and ids not in names:
         raise FileError(f"{file}: there is no column {ids!r}. Its columns: {some(names)}.")
     if "" in names and ids != "":
         where = names.index("")
+        why = " (pandas writes its index so)" if where == 0 else ""
         said = (
-            f"{file}: column {where} has no name (pandas writes its index so). Name it, or say "
+            f"{file}: column {where} has no name{why}. Name it, remove it, or say "
             f"{option('ids', '')} if it holds the ids."
         )
         raise helped_by(FileError(said), ids="")
@@ -221,6 +227,13 @@ def check_present(
     at = pc.index(gone, True).as_py()
     if at >= 0:
         raise no_id(file, place(row + at), column[at].as_py())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        at = pc.index(pc.match_substring(column, "\ufeff"), True).as_py()
+        if at >= 0:
+            raise FileError(
+                f"{file}, {place(row + at)}: the id {column[at].as_py()!r} holds an invisible "
+                "mark, which stands between files that were put together. Remove it."
+            )
 
 
 def no_id(file: str, place: str, written: Any) -> FileError:

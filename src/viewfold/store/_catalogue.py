@@ -69,7 +69,12 @@ FORMATS: dict[int, Tables] = {
         "arrays": {**_ARRAYS, "kind": "VARCHAR"},
     },
     2: _FORMAT_2,
-    3: {**_FORMAT_2, "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"}},
+    3: {
+        **_FORMAT_2,
+        "samples": {**_FORMAT_2["samples"], "fingerprints": r"INTEGER\[\d+\]"},
+        "log": {**_FORMAT_2["log"], "n_corrected": "BIGINT"},
+        "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
+    },
 }
 """The tables of each version of the format: columns, and patterns of their types. A column whose
 pattern admits the empty text may be missing."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
 
+CAME = ("fold", "update", "extend")
+"""Changes by which samples come."""
+
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
 """Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
 
@@ -61,7 +64,7 @@ def checked(
     ------
     UnreadableError
     """
-    widths = {"views_seen": n_views, "history": n_steps}
+    widths = {"views_seen": n_views, "history": n_steps, "fingerprints": n_views}
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             lists = pa.types.is_fixed_size_list(column.type)
@@ -161,7 +164,7 @@ def problems(state: State) -> Iterator[str]:
     clusters = state.clusters
     if clusters is None:
         return
-    came = [event.entry for event in state.log if event.what in ("fold", "extend")]
+    came = [event.entry for event in state.log if event.what in CAME]
     if not np.isin(state.added, came).all():
         yield "samples came by entries that its log does not have"
     if not {view.entry for view in state.views} <= set(came):
@@ -204,6 +207,8 @@ def _of_samples(state: State, clusters: Clusters) -> Iterator[str]:
         return
     if not _differ(ids):
         yield "two samples have one id"
+    if not isinstance(state.key, int) or not 0 <= state.key < 2**63:
+        yield f"the key of its fingerprints is {state.key!r}"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
     if state.seen.shape != (n, v) or history.shape != (n, len(state.steps)):
@@ -256,6 +261,12 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
         yield f"there is a {type(part).__name__}"
         return
     known, kind = axes_of(part), tag.type
+    if kind == "committee":  # each encoder has directions and landmarks of its own
+        if not part.n_rows >= 1:
+            yield "an encoder was learned from no rows"
+        for one in (part.encoder, part.others):
+            yield from _of_part(one, {axis: axes[axis] for axis in "dr"})
+        return
     for field in fields(part):
         value = getattr(part, field.name)
         letters = known.get(field.name)

@@ -223,7 +223,7 @@ def _gone(old: State, new: State) -> pd.Index:
 def _private(state: State) -> State:
     """Return a state without encoders, and with keep_encoders=False for later folds."""
     state = replace(state, params={**state.params, "keep_encoders": False})
-    return state.without_encoders()
+    return state.without_encoders(current_engine())
 
 
 def _without(state: State, gone: pd.Index) -> State | None:

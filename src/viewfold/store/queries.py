@@ -230,6 +230,16 @@ def everything(path: StrPath) -> pa.Table | None:
     return table.rename_columns(list(chosen))
 
 
+def embedded(path: StrPath) -> pa.Table | None:
+    """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
+    with opened(path, "id", "label", "confidence", "embedding", small=()) as (db, meta):
+        if "n_samples" not in meta:
+            return None
+        return db.sql(
+            f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples"
+        ).to_arrow_table()
+
+
 # -- what undo would do
 
 

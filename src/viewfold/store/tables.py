@@ -70,6 +70,7 @@ def _samples(state: State) -> pa.Table:
         "label": np.ascontiguousarray(state.history[:, -1]),
         "confidence": sure.astype(np.float32),
         "added": state.added,
+        "fingerprints": _as_lists(state.fingerprints),
         "views_seen": _as_lists(state.seen),
         "history": _as_lists(state.history),
         "embedding": _as_lists(state.embedding),
@@ -83,6 +84,7 @@ def _no_samples() -> pa.Table:
     columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
     columns["added"] = pa.int32()
     rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
+    rows["fingerprints"] = pa.int32()
     lists = {name: pa.list_(kind, 1) for name, kind in rows.items()}
     return pa.schema({**columns, **lists}).empty_table()
 
@@ -133,7 +135,7 @@ def _steps(state: State) -> pa.Table:
 
 
 def _log(log: Log) -> pa.Table:
-    counts = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten")
+    counts = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
     columns = {
         "entry": pa.int32(),
         "what": pa.string(),
@@ -147,7 +149,7 @@ def _log(log: Log) -> pa.Table:
 
 
 def _arrays(state: State) -> pa.Table:
-    from viewfold.core.columns import StoredColumns
+    from viewfold.core.columns import StoredColumns, StoredSource
     from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
@@ -157,6 +159,8 @@ def _arrays(state: State) -> pa.Table:
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
+        if record.source is not None:
+            parts |= take_apart(StoredSource.of(record.source), f"source/{i + 1}")
     for i, linear_map in enumerate(state.maps):
         parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
     columns = {
@@ -201,6 +205,7 @@ def _meta(state: State) -> dict[str, Any]:
             "n_samples": state.n_samples,
             "ids": _kind_of_ids(state.ids),
             "length": state.length,
+            "key": state.key,
         }
     return meta
 
@@ -367,6 +372,7 @@ def _state(
     samples: dict[str, Array],
     log: Log,
 ) -> State:
+    from viewfold.core.fingerprints import new_key
     from viewfold.core.parts import put_together
     from viewfold.core.state import Clusters, State, ViewRecord
 
@@ -383,11 +389,12 @@ def _state(
         fold = row.pop("fold")
         row["objective"] = tuple(row["objective"])
         row["features"] = None if row["features"] is None else tuple(row["features"])
-        stored = put_together(parts, f"columns/{fold}")
+        stored, said = (put_together(parts, f"{what}/{fold}") for what in ("columns", "source"))
         records.append(
             ViewRecord(
                 **row,
                 columns=None if stored is None else stored.columns(),
+                source=None if said is None else said.source(),
                 encoder=put_together(parts, f"encoder/{fold}"),
             )
         )
@@ -398,6 +405,7 @@ def _state(
         seen=samples["views_seen"],
         history=samples["history"],
         added=samples["added"],
+        fingerprints=samples.get("fingerprints", np.zeros(samples["views_seen"].shape, np.int32)),
         views=tuple(records),
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
@@ -405,6 +413,7 @@ def _state(
             cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),
         length=meta["length"],
+        key=meta.get("key") or new_key(),  # before format 3 there are no fingerprints
         log=log,
         method=meta["method"],
         params=params,

@@ -5,12 +5,14 @@ wrong and what to do. Later code sees no file, DataFrame, NaN or duplicate id.
 """
 
 from viewfold.view._cells import LARGEST, LARGEST_SINGLE, EmptyRows, without_absent
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 from viewfold.view._columns import asked_of
 from viewfold.view._open import (
     as_view,
     as_views,
+    ids_of_each,
     is_view_like,
+    listed_views,
     named_views,
     open_view,
     opened,
@@ -25,11 +27,14 @@ __all__ = [
     "Column",
     "EmptyRows",
     "Reading",
+    "Source",
     "View",
     "as_view",
     "as_views",
     "asked_of",
+    "ids_of_each",
     "is_view_like",
+    "listed_views",
     "named_views",
     "open_view",
     "opened",

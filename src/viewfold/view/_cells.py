@@ -17,6 +17,7 @@ from viewfold._option import helped_by, option, worded
 from viewfold._types import Array, Matrix, as_python
 from viewfold.engine import LocalEngine
 from viewfold.ids import is_called_id, look_like_ids
+from viewfold.view._dates import suggest_dates
 from viewfold.view._view import View, called
 
 LARGEST, LARGEST_SINGLE = 1e140, 1e15
@@ -68,6 +69,7 @@ def without_absent(view: View, empty_rows: EmptyRows = "absent", *, known: bool 
     found = _look_at(view, ignore_zeros=empty_rows == "keep")
     if not known:
         _suggest_markers(view, found)
+        suggest_dates(view, found.low, found.high)
     n = view.rows.X.shape[0]
     empty = found.empty if known or found.mean_absent(n) else found.empty[:0]
     absent = np.append(found.absent, empty)
@@ -209,7 +211,7 @@ def _look_at_sparse(view: View, most: float, ignore_zeros: bool) -> _Found:
         bad = np.flatnonzero(~(size <= most))
         if bad.size:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-            raise _unusable(view, row, int(X.indices[bad[0]]), X.data[bad[0]])
+            raise _unusable(view, row, view.rows.column(int(X.indices[bad[0]])), X.data[bad[0]])
         large = bool((size > LARGEST_SINGLE).any())
     if ignore_zeros or (X.data < 0).any():
         return _Found(large, nothing, nothing, True, 0)

@@ -16,10 +16,11 @@ from viewfold._option import helped_by, option
 from viewfold._types import Array, Matrix
 from viewfold.engine import Rows
 from viewfold.ids import is_called_id
-from viewfold.io._asked import Asked
+from viewfold.io._asked import EMPTY_MARKERS, Asked
 from viewfold.io._source import some
 from viewfold.io._spool import Spool
-from viewfold.view._column import Column, features_of
+from viewfold.view._column import Column, Source, features_of
+from viewfold.view._disguised import refuse_disguised
 
 if TYPE_CHECKING:
     from viewfold.io._columns import Codes
@@ -31,11 +32,17 @@ FEW_LEVELS = 50
 
 
 def learn(
-    names: Sequence[str], codes: Mapping[str, Codes], asked: Asked, dropped: Sequence[str]
+    names: Sequence[str],
+    codes: Mapping[str, Codes],
+    asked: Asked,
+    dropped: Sequence[str],
+    label: str,
 ) -> tuple[tuple[Column, ...], dict[str, str]]:
     """Return what becomes of each column, and why some are left out unasked."""
     columns, why = [Column(name, "out") for name in dropped], {}
     for name in names:
+        if name in codes and codes[name].kind == "category" and not codes[name].declared:
+            refuse_disguised(name, codes[name].levels, label)
         column, reason = _column(name, codes[name], asked) if name in codes else (None, "")
         columns.append(column or Column(name, "number"))
         if reason:
@@ -120,9 +127,16 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
             raise helped_by(ValueError(said), ids=name)
 
 
-def asked_of(known: Sequence[Column]) -> Asked:
+def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
     """Return how to read rows of a known view."""
-    return Asked(kinds={column.name: column.kind for column in known})
+    said = source or Source()
+    markers = said.empty_markers
+    return Asked(
+        empty_markers=EMPTY_MARKERS if markers is None else frozenset(markers),
+        kinds={column.name: column.kind for column in known or ()},
+        layer=said.layer,
+        use_rep=said.use_rep,
+    )
 
 
 def as_features(
@@ -145,7 +159,7 @@ def as_features(
     if known is None:
         if not parts.codes and not parts.dropped:
             return parts.rows, names, None
-        known, why = learn(names, parts.codes, asked, parts.dropped)
+        known, why = learn(names, parts.codes, asked, parts.dropped, label)
         tell_left_out(why, label, asked.strict)
         if not any(column.features for column in known):
             raise ValueError(f"{label}: no column is a feature. Leave the view out.")

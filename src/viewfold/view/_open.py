@@ -15,11 +15,11 @@ from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
-from viewfold.ids import as_ids
+from viewfold.ids import as_ids, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
-from viewfold.view._anndata import chosen
+from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids
 from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
 from viewfold.view._reading import Reading, of_view, of_whole, parted
@@ -95,13 +95,15 @@ def open_view(
     name: str | None = None,
     asked: Asked = NOTHING,
     known: tuple[Column, ...] | None = None,
+    source: Source | None = None,
 ) -> View:
     """Do what `as_view` does, without the check of the cells.
 
-    `known` says what the columns of a known view are: rows get the features that it has.
+    `known` says what the columns of a known view are, and `source` how it was read: rows get the
+    features that it has.
     """
-    if known is not None:
-        asked = asked_of(known)
+    if known is not None or source is not None:
+        asked = asked_of(known, source)
     with asking(asked):
         return _open(X, ids, name, asked, known)
 
@@ -122,6 +124,8 @@ def _open(
         path, X = os.fspath(X), opened(X, ids)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
+    elif is_anndata(X):
+        X = with_part(X, asked.layer, asked.use_rep)
     name = name or own_name(X)
     file = X.file if isinstance(X, io.FileView) else None
     label = called(name, file)
@@ -130,7 +134,8 @@ def _open(
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
     given = None if ids is False else parts.ids
-    return assembled(parts, given, name, file, asked, known)
+    view = assembled(parts, given, name, file, asked, known)
+    return replace(view, source=source_of(X, asked))
 
 
 def assembled(
@@ -153,6 +158,8 @@ def assembled(
         )
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
+    if known is None and length is None:
+        tell_of_totals(ids, label)
     return View(ids, Rows(matrix), name, features, length, file, columns=columns)
 
 
@@ -193,13 +200,14 @@ def as_views(
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
-    elif isinstance(X, list | tuple) and X and _is_one_view(X[0]):
-        names, held = [own_name(view) or f"view{i}" for i, view in enumerate(X)], list(X)
+    elif (of_list := listed_views(X)) is not None:
+        names = [own_name(view) or f"view{i}" for i, view in enumerate(of_list)]
+        held = of_list
     else:
         return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
-    ids_of = _ids_of_each(ids, names)
+    ids_of = ids_of_each(ids, names)
     return [
         as_view(view, ids=ids_of[i], name=name, **of_view(reading, name, names))
         for i, (name, view) in enumerate(zip(names, held, strict=True))
@@ -225,7 +233,8 @@ def own_name(X: Any) -> str | None:
     return X.name if isinstance(X, View | io.FileView) else None
 
 
-def _ids_of_each(ids: Any, names: list[str]) -> list[Any]:
+def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
+    """Return what is said of the ids of each of several views."""
     if isinstance(ids, Mapping):
         given = {str(name): of_view for name, of_view in ids.items()}
         unknown = sorted(set(given) - set(names))
@@ -248,6 +257,11 @@ def named_views(X: Any) -> dict[str, Any] | None:
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
         return {str(name): view for name, view in X.items()}
     return None
+
+
+def listed_views(X: Any) -> list[Any] | None:
+    """Return the views of a list or tuple of views, None for one view."""
+    return list(X) if isinstance(X, list | tuple) and X and _is_one_view(X[0]) else None
 
 
 def _is_one_view(X: Any) -> bool:

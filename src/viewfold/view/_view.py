@@ -8,7 +8,7 @@ from scipy import sparse
 
 from viewfold._types import Ids
 from viewfold.engine import Rows
-from viewfold.view._column import Column
+from viewfold.view._column import Column, Source
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class View:
         How many rows of zeros were taken for absent samples; see `as_view`.
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each.
+    source : Source or None
+        What was said about how to read it, if anything.
     """
 
     ids: Ids
@@ -49,6 +51,7 @@ class View:
     checked: bool = False
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
+    source: Source | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

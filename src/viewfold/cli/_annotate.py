@@ -1,0 +1,67 @@
+"""`viewfold export STATE.vf cells.h5ad`: a copy of an AnnData or MuData file gets the clusters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from viewfold import _output
+from viewfold._console import progress, tell
+from viewfold.cli._files import folded_table
+
+
+def export_copy(
+    state: Path,
+    file: Path,
+    output: Path | None,
+    how: tuple[str, str | None, bool],
+    as_json: bool,
+) -> None:
+    """Write an annotated copy of a file; `how` is key, column of ids, and whether to overwrite."""
+    from viewfold.io._annotate import ENDINGS, copy_name
+    from viewfold.io._source import optional
+
+    key, id_column, overwrite = how
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(
+            f"{file} is no AnnData (.h5ad) or MuData (.h5mu). To write a table, name it with -o."
+        )
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file}: there is no such file. Name the AnnData or MuData of which a copy gets the "
+            "clusters."
+        )
+    target = Path(copy_name(file, key)) if output is None else output
+    _output.check(target, (ending,), [state, file])
+    optional("anndata", "bio", str(file))  # before a large file is copied
+    known = _annotation(state, key)
+    with (
+        progress(f"copying {file}") as step,
+        _output.replacing(target, (ending,), [state, file], private=state) as draft,
+    ):
+        shutil.copyfile(file, draft)
+        step(f"writing {target}")
+        counts = known.into_file(str(draft), id_column, overwrite, str(file))
+    tell(
+        as_json,
+        {"file": str(target), "key": key, **counts._asdict()},
+        f"{target} is written: {counts.known:,} samples have a cluster, {counts.unknown:,} are not "
+        f"known, {counts.elsewhere:,} known ones are not in {file.name}.",
+    )
+
+
+def _annotation(state: Path, key: str) -> Any:
+    from viewfold.io._annotate import Annotation
+    from viewfold.store import queries
+
+    table = folded_table(state, queries.embedded(state)).combine_chunks()
+    ids = table["id"].to_numpy()
+    if "id_is_int" in table.column_names:
+        mixed = zip(ids.tolist(), table["id_is_int"].to_pylist(), strict=True)
+        ids[:] = [int(i) if number else i for i, number in mixed]
+    rows = table["embedding"].combine_chunks()
+    embedding = rows.flatten().to_numpy().reshape(len(rows), -1)
+    clusters, confidence = (table[name].to_numpy() for name in ("cluster", "confidence"))
+    return Annotation(ids, clusters, confidence, embedding, key)

@@ -1,0 +1,286 @@
+"""More rows of a known view: new samples, known ones that lacked it, and corrections.
+
+The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
+gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
+many of them, they are also combined with the consensus as a view of their own would be, so that
+consensus and encoder learn from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from viewfold._types import Array
+from viewfold.constants import FEWEST
+from viewfold.core.committee import joined
+from viewfold.core.fingerprints import UNKNOWN, fingerprints
+from viewfold.core.log import noted
+from viewfold.core.method import Method
+from viewfold.core.state import State, unconnected_groups
+from viewfold.core.transitions import appended, check_has_ids, moved, with_current_encoders
+from viewfold.engine import Engine, RowSet
+from viewfold.view._view import View
+
+MANY = 0.1
+"""More is learned from a delivery with so many rows for each that the view had."""
+
+MOST_STEPS = 100
+"""Columns that the history has at most; beyond, those of the oldest updates are dropped."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How many rows of a delivery were what.
+
+    Attributes
+    ----------
+    view : str
+        The view.
+    n_new : int
+        Samples that are new to the model.
+    n_late : int
+        Known samples that lacked the view.
+    n_corrected : int
+        Samples that had another row of it.
+    n_same : int
+        Samples that had this very row.
+    n_moved : int
+        Samples that changed their cluster.
+    """
+
+    view: str
+    n_new: int
+    n_late: int
+    n_corrected: int = 0
+    n_same: int = 0
+    n_moved: int = 0
+
+    @property
+    def n_changed(self) -> int:
+        """How many rows were not known."""
+        return self.n_new + self.n_late + self.n_corrected
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a delivery that are not known yet, and their fingerprints."""
+
+    view: View
+    prints: RowSet
+    count: Delivery
+
+
+def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
+    """Tell the rows of a delivery apart, and leave those out that are known."""
+    name = view.name or ""
+    which = state.names.index(name)
+    view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
+    alignment = engine.join(state.ids, view.ids)
+    prints = fingerprints(engine, view.rows, state.key)
+
+    def kinds(own: Array, known: Array, seen: Array, before: Array) -> tuple[Array, Array]:
+        had = seen[:, which]
+        same = had & (before[:, which] == own)
+        counts = ~known, known & ~had, had & ~same, same
+        return ~same, np.array([np.count_nonzero(kind) for kind in counts])
+
+    beside = (alignment.known, alignment.partners(state.seen, False))
+    changed, counts = engine.map(
+        kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
+    )
+    count = Delivery(name, *(int(number) for number in counts))
+    if count.n_same and count.n_changed:
+        view = replace(
+            view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
+        )
+        prints = engine.keep(prints, changed)
+    return _Rows(view, prints, count)
+
+
+def update(
+    engine: Engine, state: State, view: View, method: Method, *, seed: int
+) -> tuple[State, Delivery]:
+    """Take in more rows of a known view, and find the clusters if they are many.
+
+    Parameters
+    ----------
+    engine, state, method, seed
+        As for `viewfold.core.transitions.fold`.
+    view : View
+        The rows, under the name of a known view whose encoder was kept.
+
+    Returns
+    -------
+    State
+        The same state if all rows were known: a delivery can be repeated.
+    Delivery
+        What the rows were.
+    """
+    check_has_ids(engine, state, view)
+    rows = _unknown_rows(engine, state, view)
+    if not rows.count.n_changed:
+        return state, rows.count
+    which = state.names.index(view.name or "")
+    record = state.views[which]
+    many = rows.count.n_changed >= max(FEWEST, MANY * record.n_samples)
+    with engine.session():
+        if record.encoder is None:
+            after = _learned(engine, state, rows, which, method, seed)
+        else:
+            after = _placed(engine, state, rows, which)
+            if many and method.relearns:
+                after = _learned(engine, after, rows, which, method, seed)
+            elif many:
+                after = _in_form(engine, after, method)
+        if record.encoder is None or many:
+            labels, clusters = method.cluster(
+                engine,
+                after.ids,
+                after.embedding,
+                groups=unconnected_groups(engine, after.seen, after.views),
+                previous=after.labels(engine),
+                seed=seed,
+            )
+            after = replace(after, clusters=clusters)
+        else:
+            labels = _nearest(engine, after, rows.view, method)
+    return _recorded(engine, state, after, rows.count, labels)
+
+
+def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State:
+    """Return the state with all that is noted of the rows, but for the embedding."""
+    alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
+
+    def same(block: Array) -> Array:
+        return block
+
+    def marked(seen: Array) -> Array:
+        return np.asarray(seen | (np.arange(seen.shape[1]) == which))
+
+    def printed(prints: Array, own: Array) -> Array:
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], prints)
+
+    seen = alignment.partners(state.seen, False)
+    prints = alignment.partners(state.fingerprints, UNKNOWN)
+    record, count = state.views[which], rows.count
+    record = replace(
+        record,
+        n_samples=record.n_samples + count.n_new + count.n_late,
+        n_new=record.n_new + count.n_new,
+        n_shared=record.n_shared + count.n_late,
+    )
+    return replace(
+        state,
+        ids=alignment.ids,
+        seen=alignment.merge((marked, seen), (same, alignment.absent(state.seen))),
+        fingerprints=alignment.merge(
+            (printed, prints, rows.prints), (same, alignment.absent(state.fingerprints))
+        ),
+        history=alignment.carry(state.history, -1),
+        added=alignment.carry(state.added, len(state.log) + 1),
+        views=(*state.views[:which], record, *state.views[which + 1 :]),
+    )
+
+
+def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
+    """Return the state with rows where the view's encoder places them."""
+    encoder = state.encoder(rows.count.view)
+    alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
+    dtype = state.embedding.dtype
+
+    def mean(own: Array, partners: Array, seen: Array) -> Array:
+        others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
+        return np.asarray((others * partners + own) / (others + 1), dtype)
+
+    assert encoder is not None
+    of_view = (
+        mean,
+        engine.map(encoder, rows.view.rows),
+        alignment.partners(state.embedding),
+        alignment.partners(state.seen, False),
+    )
+    placed = alignment.merge(of_view, (lambda block: block, alignment.absent(state.embedding)))
+    return replace(_known_since(engine, state, rows, which), embedding=placed)
+
+
+def _learned(
+    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
+) -> State:
+    """Combine the rows with the consensus; their encoder joins the one that there is."""
+    view, n = rows.view, rows.count.n_changed
+    n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    combined = method.combine(engine, state, view, alignment, seed)
+    if state.views[which].encoder is None:  # it could not place them
+        state = _known_since(engine, state, rows, which)
+    assert combined.linear_map is not None
+    views = list(with_current_encoders(state, combined.linear_map))
+    record = views[which]
+    if n >= FEWEST:
+        encoder = combined.encoder
+        if record.encoder is not None:
+            encoder = joined(record.encoder, n_before, encoder, n)
+        views[which] = replace(record, encoder=encoder, columns=record.columns or view.columns)
+    return replace(
+        state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
+    )
+
+
+def _in_form(engine: Engine, state: State, method: Method) -> State:
+    """Give the consensus the form again that the method gives it."""
+    basis = method.basis(engine, state.embedding)
+    return replace(
+        state,
+        embedding=engine.map(lambda block: block @ basis.astype(block.dtype), state.embedding),
+        views=with_current_encoders(state, basis),
+        maps=(None,) * len(state.views),
+    )
+
+
+def _nearest(engine: Engine, state: State, view: View, method: Method) -> RowSet:
+    """Return labels of which only those of the view's samples are new."""
+    assert state.clusters is not None
+    placed = method.assign(engine, state.clusters, state.embedding)
+    alignment = engine.join(state.ids, view.ids)
+    return alignment.merge(
+        (lambda block: block, alignment.partners(placed)),
+        (lambda block: block, alignment.absent(state.labels(engine))),
+    )
+
+
+def _recorded(
+    engine: Engine, state: State, after: State, count: Delivery, labels: RowSet
+) -> tuple[State, Delivery]:
+    """Return the state with the labels in its history, and an entry in its log."""
+    n_moved = moved(engine, after.labels(engine), labels)
+    log = noted(
+        state.log,
+        "update",
+        after.n_samples,
+        view=count.view,
+        n_new=count.n_new,
+        n_shared=count.n_late,
+        n_corrected=count.n_corrected,
+        n_moved=n_moved,
+    )
+    after = replace(after, history=appended(engine, after.history, labels), log=log)
+    after = _bounded(engine, replace(after, steps=(*state.steps, log[-1].entry)))
+    return after, replace(count, n_moved=n_moved)
+
+
+def _bounded(engine: Engine, state: State) -> State:
+    """Drop the column of the oldest update, if the history has too many."""
+    if len(state.steps) <= MOST_STEPS:
+        return state
+    folds = {record.entry for record in state.views}
+    oldest = next((i for i, entry in enumerate(state.steps) if entry not in folds), None)
+    if oldest is None:
+        return state
+    kept = [i for i in range(len(state.steps)) if i != oldest]
+    return replace(
+        state,
+        history=engine.map(lambda block: block[:, kept], state.history),
+        steps=tuple(state.steps[i] for i in kept),
+    )

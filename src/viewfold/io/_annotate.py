@@ -1,0 +1,181 @@
+"""Clusters go back to where people work: into the obs and obsm of an AnnData or MuData.
+
+Samples are matched by name. A file is changed in place, and only where something is added: callers
+make a copy, however large, and no matrix is ever read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._option import option
+from viewfold._types import Array, Ids
+from viewfold.io import _hdf5
+from viewfold.io._source import FileError, optional, reading
+
+ENDINGS = (".h5ad", ".h5mu")
+"""The files that can be annotated."""
+
+
+class Counts(NamedTuple):
+    """How many samples of a file or object are known, are not; how many known ones it lacks."""
+
+    known: int
+    unknown: int
+    elsewhere: int
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What is known of samples.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_samples,)
+        Who they are: whole numbers or texts.
+    clusters, confidence : ndarray of shape (n_samples,)
+        The cluster of each, and how sure that is.
+    embedding : ndarray of shape (n_samples, n_components)
+        The consensus.
+    key : str
+        What the new columns are called, or begin with.
+    """
+
+    ids: Ids
+    clusters: Array
+    confidence: Array
+    embedding: Array
+    key: str = "viewfold"
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The names of the new columns of obs: cluster, confidence."""
+        return self.key, f"{self.key}_confidence"
+
+    @property
+    def matrix(self) -> str:
+        """The name of the new entry of obsm."""
+        return f"X_{self.key}"
+
+    def matched(self, names: Iterable[Any], label: str) -> tuple[dict[str, Any], Array, Counts]:
+        """Return columns of obs and an entry of obsm for samples with these names, and counts.
+
+        Samples that are not known have no category, and NaN elsewhere.
+        """
+        texts = [str(name) for name in names]
+        place = self._places(texts)
+        known = place >= 0
+        if not known.any():
+            raise FileError(
+                f"{label}: none of its {len(texts):,} samples is known. They are called like "
+                f"{texts[0] if texts else ''!r}, known are samples like {str(self.ids[0])!r}. If a "
+                f"column of obs holds the ids, name it with {option('ids')}."
+            )
+        found = self.clusters[place]
+        names_of = [str(cluster) for cluster in np.unique(found[known])]
+        codes = np.searchsorted(np.unique(found[known]), found)
+        clusters = pd.Categorical.from_codes(np.where(known, codes, -1), names_of)
+        sure = np.where(known, self.confidence[place], np.nan).astype(np.float32)
+        embedding = np.where(known[:, None], self.embedding[place], np.nan)
+        n = int(np.unique(place[known]).size)
+        counts = Counts(int(known.sum()), int((~known).sum()), len(self.ids) - n)
+        return dict(zip(self.columns, (clusters, sure), strict=True)), embedding, counts
+
+    def _places(self, names: list[str]) -> NDArray[np.intp]:
+        """Return where samples of these names are, −1 if they are not known."""
+        ids = self.ids.tolist()
+        texts = pd.Index([str(i) for i in ids])
+        # Of a number and a text that look the same, the text is meant.
+        twice = texts.duplicated(keep=False)
+        kept = np.array(
+            [not (again and isinstance(i, int)) for again, i in zip(twice, ids, strict=True)]
+        )
+        found = texts[kept].get_indexer(names)
+        return np.where(found >= 0, np.flatnonzero(kept)[found], -1)
+
+    def into_object(self, data: Any, ids: str | None, overwrite: bool) -> Counts:
+        """Annotate an AnnData or MuData in memory."""
+        if not all(hasattr(data, part) for part in ("obs", "obs_names", "obsm")):
+            raise TypeError(f"Expected an AnnData or a MuData, got a {type(data).__name__}.")
+        label = f"The {type(data).__name__}"
+        self._refuse_to_replace(data.obs.columns, data.obsm, overwrite, label)
+        names = data.obs_names if ids is None else _column(data.obs, ids, data.obs.columns, label)
+        columns, embedding, counts = self.matched(names, label)
+        for name, values in columns.items():
+            data.obs[name] = values
+        data.obsm[self.matrix] = embedding
+        return counts
+
+    def into_file(self, file: str, ids: str | None, overwrite: bool, label: str) -> Counts:
+        """Annotate a file in place; errors call it `label`."""
+        anndata_io = optional("anndata", "bio", label).io
+        with reading(label, "AnnData or MuData"):
+            with _hdf5.opened(file, "bio"):
+                pass  # nothing in it leads to another file, which would be written to
+            import h5py
+
+            with h5py.File(file, "r+") as held:
+                obs = held.get("obs")
+                if not isinstance(obs, h5py.Group) or "_index" not in obs.attrs:
+                    raise FileError(
+                        f"{label}: its obs is not as anndata writes it since version 0.7. Read "
+                        "and write it with a newer one."
+                    )
+                obsm = held.require_group("obsm")
+                order = [str(name) for name in obs.attrs.get("column-order", ())]
+                self._refuse_to_replace(order, obsm, overwrite, label)
+                column = obs.attrs["_index"] if ids is None else ids
+                at = _column(obs, column, order if ids else [column], label)
+                names = anndata_io.read_elem(at)
+                columns, embedding, counts = self.matched(names, label)
+                for name, values in columns.items():
+                    _put(anndata_io, obs, name, values)
+                _put(anndata_io, obsm, self.matrix, embedding)
+                order += [name for name in columns if name not in order]
+                obs.attrs["column-order"] = np.array(order, dtype=h5py.string_dtype())
+                obsm.attrs.setdefault("encoding-type", "dict")
+                obsm.attrs.setdefault("encoding-version", "0.1.0")
+        return counts
+
+    def _refuse_to_replace(
+        self, columns: Iterable[str], matrices: Iterable[str], overwrite: bool, label: str
+    ) -> None:
+        there = [f"obs[{name!r}]" for name in self.columns if name in columns]
+        there += [f"obsm[{self.matrix!r}]"] if self.matrix in matrices else []
+        if there and not overwrite:
+            raise FileError(
+                f"{label} has {' and '.join(there)} already. Choose another {option('key')}, or "
+                f"replace it with {option('overwrite', True)}."
+            )
+
+
+def copy_name(file: str | os.PathLike[str], key: str) -> str:
+    """Return what an annotated copy is called if nobody names it.
+
+    Examples
+    --------
+    >>> from viewfold.io._annotate import copy_name
+    >>> copy_name("data/cells.h5mu", "viewfold")
+    'data/cells-viewfold.h5mu'
+    """
+    stem, suffix = os.path.splitext(os.fspath(file))
+    return f"{stem}-{key}{suffix}"
+
+
+def _column(obs: Any, name: str, there: Iterable[str], label: str) -> Any:
+    if name not in there:
+        raise FileError(f"{label} has no column {name!r} in obs. It has {list(there)[:8]}.")
+    return obs[name]
+
+
+def _put(anndata_io: Any, group: Any, name: str, values: Any) -> None:
+    if name in group:
+        del group[name]
+    anndata_io.write_elem(group, name, values)
