@@ -37,7 +37,7 @@ def test_ids_that_are_almost_known_are_refused_matched_or_new(case: str) -> None
     message = f"View 'scan': {came!r} in row 0 is almost {known!r}"
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         model.partial_fit(rows(N - 1), ids=again, view="scan")
-    assert "--similar-ids match" in str(error.value)
+    assert "similar_ids='match'" in str(error.value)
     assert "--similar-ids new" in str(error.value)
     pd.testing.assert_frame_equal(model.to_frame(), before)
     model.partial_fit(rows(N - 1), ids=again, view="scan", similar_ids="match")
