@@ -161,6 +161,10 @@ class AnyOrder(RuleBasedStateMachine):
         ids = [*self.model.ids_[:most].tolist(), *([-5] if unknown else [])]
         self.attempt(lambda: self.model.forget(ids))
 
+    @rule(k=st.sampled_from([0, 1, 2, 5, 8, 200]))
+    def recluster(self, k: int) -> None:
+        self.attempt(lambda: self.model.recluster(k))
+
     @rule()
     def ask_too_early_or_not(self) -> None:
         X = np.ones((2, 4))

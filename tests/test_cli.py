@@ -28,6 +28,9 @@ COMMANDS = [
     "extend",
     "forget",
     "undo",
+    "restore",
+    "suggest",
+    "recluster",
     "history",
     "verify",
     "report",
@@ -169,7 +172,7 @@ def test_numbers_as_ids_can_be_named_on_the_command_line(run: Run, data: Data) -
     assert run("add p.vf labs.csv --id patient --clusters 4")[0] == 0
     assert run("forget p.vf 7")[0] == 0
     assert 7 not in viewfold.load("p.vf").ids_
-    assert "Unknown samples: [7]" in run("forget p.vf 7")[2]
+    assert "Unknown samples: '7'" in run("forget p.vf 7")[2]
 
 
 def test_init_makes_a_file_that_add_fills(run: Run, files: None) -> None:

@@ -17,7 +17,7 @@ from crafted_files import FOR_EVER, craft, forge
 import viewfold
 from viewfold import FCMVC, StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _catalogue, _database, queries
+from viewfold.store import _catalogue, _database, _kept, queries
 
 
 def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:
@@ -29,7 +29,7 @@ def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:
 def test_commands_that_read_by_sql_check_the_same(crafted_file: Path) -> None:
     """A macro beside the tables would be found before DuckDB's own functions."""
     craft(crafted_file, "CREATE MACRO list_sum(x) AS (SELECT max(length(id)) FROM samples)")
-    for question in (queries.labels, queries.status, queries.log, queries.everything, queries.logs):
+    for question in (queries.labels, queries.status, queries.log, queries.everything, _kept.held):
         with pytest.raises(DamagedFileError, match="macro"):
             question(crafted_file)
 
@@ -202,11 +202,11 @@ def test_the_state_before_is_checked_as_well(
     forge(monkeypatch)
     viewfold.load(crafted_file)
     with pytest.raises(DamagedFileError, match="confidence"):
-        store.read(crafted_file, before=True)
+        store.read(crafted_file, "undo")
     craft(crafted_file, "DROP VIEW undo.labels_history", "DROP TABLE undo.log")
     assert len(viewfold.load(crafted_file).views_) == 4
     with pytest.raises(DamagedFileError, match="'log'"):
-        store.read(crafted_file, before=True)
+        store.read(crafted_file, "undo")
     craft(crafted_file, "CREATE MACRO undo.helper(x) AS x")
     with pytest.raises(DamagedFileError, match="macro"):
         viewfold.load(crafted_file)
@@ -255,7 +255,7 @@ def test_the_state_before_has_the_format_of_the_state_of_now(
     craft(file_with_undo, f"UPDATE undo.meta SET value = '{version}' WHERE key = 'version'")
     forge(monkeypatch)
     with pytest.raises(kind, match=message):
-        store.read(file_with_undo, before=True)
+        store.read(file_with_undo, "undo")
 
 
 def test_a_state_before_with_another_past_is_no_state_to_return_to(

@@ -18,7 +18,7 @@ from test_cli import Run, run  # noqa: F401
 import viewfold
 from viewfold import StateFileError, ViewFold
 from viewfold.methods.encoders import Landmarks
-from viewfold.store import queries
+from viewfold.store import _kept, queries
 from viewfold.store.tables import FORMAT
 
 HERE = Path(__file__).parent
@@ -214,8 +214,8 @@ def test_undo_after_a_forget_takes_nothing_else_back_unasked(path: Path, run: Ru
 
 
 def test_undo_takes_back_the_change_that_was_named_or_none(path: Path, data: Data) -> None:
-    log, taken = queries.undoing(path)
-    assert [event.entry for event in taken] == [len(log)]
+    held, taken = _kept.undoing(path)
+    assert [event.entry for event in taken] == [len(held.log)]
     extended(path, data, "a")  # by somebody else, in the meantime
     with pytest.raises(StateFileError, match=r"Entry 2 .* cannot be taken back"):
         viewfold.undo(path, entry=2)
@@ -227,7 +227,7 @@ def test_a_change_of_several_folds_is_taken_back_as_one(path: Path, data: Data) 
         for name in ("more", "most"):
             X, ids = data.parts()["text"]
             model.partial_fit(X, ids=ids, view=name)
-    assert [event.entry for event in queries.undoing(path)[1]] == [3, 4]
+    assert [event.entry for event in _kept.undoing(path)[1]] == [3, 4]
     model = viewfold.undo(path, entry=3)
     assert len(model.views_) == 2
     assert model.log_["undoes"].tolist()[-1] == 3

@@ -116,8 +116,9 @@ def broken() -> OSError:
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("good") / "a.vf"
     ViewFold(2).fit(np.eye(6)).save(path)
-    with viewfold.edit(path) as model:
-        model.set_params(n_init=5)
+    for n_init in (4, 5):  # two states to return to, which an edit copies
+        with viewfold.edit(path, keep=2) as model:
+            model.set_params(n_init=n_init)
     return path
 
 

@@ -9,7 +9,7 @@ from store_models import HERE, changed
 
 import viewfold
 from viewfold import StateFileError
-from viewfold.store import queries
+from viewfold.store import _kept, queries
 
 
 @pytest.fixture
@@ -30,9 +30,8 @@ def test_a_file_of_format_1_can_be_changed_and_taken_back(format_1: Path) -> Non
 
 
 def test_in_a_file_of_format_1_there_is_a_log_and_nothing_to_undo(format_1: Path) -> None:
-    now, earlier = queries.logs(format_1)
-    assert [event.what for event in now] == ["fold", "fold"]
-    assert earlier is None
+    assert [event.what for event in queries.log(format_1)] == ["fold", "fold"]
+    assert _kept.held(format_1).states == ()
     with pytest.raises(StateFileError, match="nothing to undo"):
         viewfold.undo(format_1)
 

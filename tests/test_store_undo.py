@@ -64,7 +64,7 @@ def test_who_is_forgotten_before_the_first_write_is_not_in_the_file(
     with viewfold.edit(path, new=stored_model) as model:
         model.forget(["s3"])
     assert "s3" not in viewfold.load(path).ids_
-    assert store.read(path, before=True) is None
+    assert store.read(path, "undo") is None
     with pytest.raises(StateFileError, match="cannot be taken back"):
         viewfold.undo(path)
 

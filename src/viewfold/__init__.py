@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.inspection import Inspection, inspect_views
     from viewfold.selection import Suggestion, suggest_n_clusters
-    from viewfold.store import edit, load, undo, verify
+    from viewfold.store import edit, forget, load, restore, undo, verify
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -27,7 +27,9 @@ _home = {
     "State": "viewfold.core.state",
     "ViewRecord": "viewfold.core.state",
     "edit": "viewfold.store",
+    "forget": "viewfold.store",
     "load": "viewfold.store",
+    "restore": "viewfold.store",
     "undo": "viewfold.store",
     "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
@@ -54,6 +56,7 @@ __all__ = [
     "datasets",
     "edit",
     "errors",
+    "forget",
     "inspect_views",
     "io",
     "load",
@@ -61,6 +64,7 @@ __all__ = [
     "missing",
     "plot",
     "report",
+    "restore",
     "suggest_n_clusters",
     "undo",
     "verify",

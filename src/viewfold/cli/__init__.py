@@ -13,7 +13,8 @@ import typer
 
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
-from viewfold.cli._change import add, extend, forget, init, undo
+from viewfold.cli._change import add, extend, forget, init, restore, undo
+from viewfold.cli._clusters import recluster, suggest
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
@@ -49,8 +50,11 @@ EXAMPLES: dict[Callable[..., None], str] = {
     status: "patients.vf",
     predict: "patients.vf new/labs.csv new/scan.csv --id patient",
     extend: "patients.vf new.csv --id patient --view labs",
+    suggest: "patients.vf --range 2-30",
+    recluster: "patients.vf --clusters 12",
     forget: "patients.vf p17 p42",
     undo: "patients.vf",
+    restore: "patients.vf --entry 3",
     history: "patients.vf --id p17",
     verify: "patients.vf",
     report: "patients.vf -o report.html",

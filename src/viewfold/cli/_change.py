@@ -1,4 +1,4 @@
-"""Commands that change a state file: init, add, extend, forget, undo."""
+"""Commands that change a state file: init, add, extend, forget, undo, restore."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import typer
 
 from viewfold._console import progress, say, tell
 from viewfold._file import File
+from viewfold.cli._clusters import PROVISIONAL, choose, scores
 from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
 from viewfold.cli._options import (
+    AUTO,
     Categories,
     Clusters,
     Columns,
@@ -24,6 +26,7 @@ from viewfold.cli._options import (
     EmptyRows,
     Id,
     Json,
+    Keep,
     Method,
     MinShared,
     NoId,
@@ -50,12 +53,15 @@ def init(
     method: Method = "viewfold",
     seed: Seed = 0,
     private: Private = False,
+    keep: Keep = None,
     as_json: Json = False,
 ) -> None:
     """Make an empty state file."""
+    from viewfold.store.models import save
+
     if state.exists():
         raise ValueError(f"{state} exists. Choose another name, or add views to it.")
-    _new_model(clusters, method, seed, private).save(state)
+    save(_new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
     tell(
         as_json,
         {"file": str(state), "method": method, "clusters": clusters, "private": private},
@@ -83,6 +89,7 @@ def add(
     method: Method = "viewfold",
     seed: Seed = 0,
     private: Private = False,
+    keep: Keep = None,
     wait: Wait = 60,
     dry_run: DryRun = False,
     as_json: Json = False,
@@ -98,29 +105,31 @@ def add(
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
     reading = reading_options(empty_rows, columns, drop, categories, empty_markers, strict)
-    new = None
-    if not state.exists():
-        if clusters is None:
-            raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
-        new = _new_model(clusters, method, seed, private)
+    new = None if state.exists() else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
-        with _in_memory(state, new) if dry_run else edit(state, new=new, wait=wait) as model:
-            removed = _set(model, clusters, private, unconnected)
-            folds = []
+        opened = edit(state, new=new, keep=keep, wait=wait)
+        with _in_memory(state, new) if dry_run else opened as model:
+            removed = _set(model, clusters or None, private, unconnected)
+            if clusters == AUTO and new is not None:
+                model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
+            folds, chosen = [], None
             for one in views:
                 step(f"folding {one.name}")
                 model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
                 folds.append(_fold_summary(model))
+            if clusters == AUTO:
+                step("choosing a number of clusters")
+                chosen = scores(choose(model))
             step(f"writing {state}")
     for fold in folds:
         say(_fold_line(fold))
     if removed:
         said = "would be" if dry_run else "are"
-        say(f"encoders of {', '.join(removed)} {said} removed, also from what undo returns to.")
+        say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
     seconds = round(perf_counter() - started, 3)
-    _tell_added(as_json, state, model, folds, removed, seconds, dry_run)
+    _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run)
 
 
 def _in_memory(
@@ -137,6 +146,7 @@ def _tell_added(
     folds: list[dict[str, Any]],
     removed: list[str],
     seconds: float,
+    chosen: list[dict[str, Any]] | None,
     dry_run: bool,
 ) -> None:
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
@@ -148,6 +158,7 @@ def _tell_added(
             "clusters": model.n_clusters,
             "private": not model.keep_encoders,
             "encoders_removed": removed,
+            **({} if chosen is None else {"suggestion": chosen}),
             "seconds": seconds,
             "dry_run": dry_run,
         },
@@ -163,13 +174,14 @@ def extend(
     id_column: Id = None,
     similar_ids: SimilarIds = Similar.refuse,
     view: ViewName = None,
+    keep: Keep = None,
     wait: Wait = 60,
     as_json: Json = False,
 ) -> None:
     """Add new samples of a known view. Nobody else moves."""
     from viewfold.store import edit
 
-    with progress(f"reading {file}"), edit(state, wait=wait) as model:
+    with progress(f"reading {file}"), edit(state, keep=keep, wait=wait) as model:
         name, before = known_view(model, view, file), model.ids_.size
         model.extend(file, ids=id_column, view=name, similar_ids=similar_ids.value)
     samples = int(model.ids_.size)
@@ -190,21 +202,23 @@ def forget(
     wait: Wait = 60,
     as_json: Json = False,
 ) -> None:
-    """Remove samples for good: from the state, its history, and what undo returns to."""
-    from viewfold.store import edit
+    """Remove samples for good: from the state, its history, and all it can be returned to."""
+    from viewfold.store import forget as remove
 
     gone = list(ids or [])
     if listed is not None:
         gone += [line.strip() for line in listed.read_text().splitlines() if line.strip()]
     if not gone:
         raise ValueError("Whom? Give ids, or a file of ids with --from.")
-    with edit(state, wait=wait) as model:
-        model.forget(_as_known(model, gone))
+    model = remove(state, gone, wait=wait)
     tell(
         as_json,
         {"file": str(state), "forgotten": len(set(gone)), "samples": int(model.ids_.size)},
         f"{len(set(gone)):,} samples are forgotten; {model.ids_.size:,} are left.",
     )
+
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def undo(
@@ -213,38 +227,82 @@ def undo(
         int | None,
         typer.Option("--entry", help="The entry of the log to take back.", metavar="N"),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     wait: Wait = 60,
     as_json: Json = False,
 ) -> None:
-    """Take the last change back, if it is not a forget. One change can be taken back."""
-    from viewfold.store import queries
+    """Take the last change back, if it is not a forget; again, the one before it.
 
-    _, taken = queries.undoing(state, entry)
+    As many changes can be taken back as states were kept (--keep of add and init).
+    """
+    from viewfold.store._kept import undoing
+
+    _, taken = undoing(state, entry)
     said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
-    if not yes:
-        if not sys.stdin.isatty():
-            raise ValueError(f"This would take back {said}. Say --yes if it should.")
-        if not _agreed(f"Take back {said}?"):
-            say("Nothing was changed.")
-            raise typer.Exit(1)
+    _ask(yes, f"take back {said}")
     from viewfold.store import undo as take_back
 
     # What was named is what is taken back, whatever another writer did in the meantime.
     model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
+    undone = [event.entry for event in taken]
+    _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
+
+
+def restore(
+    state: State,
+    entry: Annotated[
+        int,
+        typer.Option("--entry", help="Return to the state after this entry.", metavar="N", min=0),
+    ],
+    yes: Yes = False,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Return to the state after an entry of the log; status lists those that were kept.
+
+    The state of now is kept in turn: undo takes a restore back.
+    """
+    from viewfold.core.log import undoable
+    from viewfold.store._kept import restoring
+
+    held, wanted = restoring(state, entry)
+    said = " and ".join(map(str, undoable(held.log, wanted.log or ()))) or "nothing"
+    _ask(yes, f"return to the state after entry {entry}, which takes back {said}")
+    from viewfold.store import restore as return_to
+
+    model = return_to(state, entry=entry, wait=wait)
+    _tell_returned(as_json, state, model, {"entry": entry}, f"Returned to entry {entry}.")
+
+
+def _ask(yes: bool, what: str) -> None:
+    """Go on only if that is what is wanted."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ValueError(f"This would {what}. Say --yes if it should.")
+    if not _agreed(f"{what[0].upper()}{what[1:]}?"):
+        say("Nothing was changed.")
+        raise typer.Exit(1)
+
+
+def _tell_returned(
+    as_json: bool, state: Path, model: FoldingEstimator, facts: dict[str, Any], line: str
+) -> None:
     names = [record.name for record in model.views_] if hasattr(model, "labels_") else []
     samples = int(model.ids_.size) if names else 0
     tell(
         as_json,
-        {
-            "file": str(state),
-            "undone": [event.entry for event in taken],
-            "views": names,
-            "samples": samples,
-        },
-        f"Took back {said}. {state} is at {samples:,} samples and the views "
-        f"{', '.join(names) or '(none)'}.",
+        {"file": str(state), **facts, "views": names, "samples": samples},
+        f"{line} {state} is at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
     )
+
+
+def _first_model(
+    state: Path, clusters: int | None, method: str, seed: int, private: bool
+) -> FoldingEstimator:
+    if clusters is None:
+        raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
+    return _new_model(clusters or PROVISIONAL, method, seed, private)
 
 
 def _new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:
@@ -264,16 +322,6 @@ def _share(text: str) -> float:
         raise ValueError(
             f"--min-shared {text!r} is no number. Give one such as 100, or 50%."
         ) from None
-
-
-def _as_known(model: FoldingEstimator, ids: list[str]) -> list[Any]:
-    """Return ids from the command line as the model knows them: as numbers, if it does."""
-    known = set(model.ids_.tolist()) if hasattr(model, "labels_") else set()
-    found = [i if i in known else int(i) if i.lstrip("-").isdecimal() else i for i in ids]
-    unknown = [i for i in found if i not in known]
-    if unknown:
-        raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was done.")
-    return found
 
 
 def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:

@@ -31,6 +31,19 @@ class Empty(StrEnum):
     keep = "keep"
 
 
+AUTO = 0
+"""What ``--clusters auto`` becomes."""
+
+
+def _number_of_clusters(text: str) -> int:
+    if text.strip().lower() == "auto":
+        return AUTO
+    number = text.strip()
+    if not number.isdecimal() or int(number) < 1:
+        raise typer.BadParameter(f"{text!r} is neither a number such as 10, nor auto.")
+    return int(number)
+
+
 State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
 Id = Annotated[
     str | None,
@@ -117,7 +130,16 @@ DryRun = Annotated[
     typer.Option("--dry-run", help="Say what would be done, and write nothing."),
 ]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
-Clusters = Annotated[int | None, typer.Option("--clusters", "-k", help="How many clusters.", min=1)]
+Clusters = Annotated[
+    int | None,
+    typer.Option(
+        "--clusters",
+        "-k",
+        help="How many clusters; with auto, the number that stands out (see viewfold suggest).",
+        metavar="K|auto",
+        parser=_number_of_clusters,
+    ),
+]
 Method = Annotated[
     str,
     typer.Option(
@@ -131,6 +153,16 @@ Unconnected = Annotated[
     typer.Option(
         "--unconnected",
         help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
+    ),
+]
+Keep = Annotated[
+    int | None,
+    typer.Option(
+        "--keep",
+        help="How many earlier states the file keeps from now on, for undo and restore; each is as "
+        "large as the state of now. 1 in a new file.",
+        metavar="N",
+        min=0,
     ),
 ]
 Seed = Annotated[

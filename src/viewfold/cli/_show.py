@@ -39,11 +39,13 @@ def labels(state: State, output: Output = None, as_json: Json = False) -> None:
 
 
 def status(state: State, as_json: Json = False) -> None:
-    """Tell what a state file holds."""
+    """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
+    from viewfold.store._kept import listed
 
     found = queries.status(state)
     facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
+    facts["states"] = listed(state)
     if as_json:
         print_json(facts)
         return
@@ -57,6 +59,9 @@ def status(state: State, as_json: Json = False) -> None:
         print_rows(facts["views"])
     else:
         typer.echo("no view yet")
+    for one in facts["states"]:
+        where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
+        typer.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
 
 
 @reads

@@ -19,7 +19,7 @@ class Event:
     ----------
     entry : int
         Its number: 1, 2, …; a number is never used again, not even after an undo.
-    what : {"fold", "update", "extend", "forget", "undo", "params"}
+    what : {"fold", "update", "extend", "recluster", "forget", "undo", "restore", "params"}
         What was done; "update" brought more rows of a known view, "params" is a change of the
         model's parameters in a file.
     time : datetime
@@ -36,7 +36,9 @@ class Event:
     n_corrected : int or None
         Of an update: samples that had the view already, and have another row of it now.
     undoes : int or None
-        Of an undo: the entry that it took back, with those after it.
+        Of an undo or a restore: the entry that it took back, with those after it.
+    n_clusters : int or None
+        Of a recluster: how many clusters there are since.
     """
 
     entry: int
@@ -51,6 +53,7 @@ class Event:
     n_forgotten: int | None = None
     n_corrected: int | None = None
     undoes: int | None = None
+    n_clusters: int | None = None
 
     def __str__(self) -> str:
         """Say in a few words what was done."""
@@ -58,6 +61,10 @@ class Event:
         of = self.view if self.what in ("fold", "update", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
         count = counts.get(self.what)
+        if self.n_clusters is not None:
+            said += f" to {self.n_clusters}"
+        if self.what == "restore" and self.undoes is not None:
+            said += f" of the state after entry {self.undoes - 1}"
         said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"
         return f"entry {self.entry} ({said}, {self.time:%Y-%m-%d %H:%M} UTC)"
 
@@ -80,6 +87,33 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
     return (*log, Event(entry, what, time, __version__, n_samples=n_samples, **facts))  # type: ignore[arg-type]
 
 
+def standing(log: Log) -> Log:
+    """Return the entries whose changes are in force: those that were not taken back.
+
+    An undo is no change of its own. A restore is, and can be taken back; forgets always are.
+
+    Examples
+    --------
+    >>> from viewfold.core.log import noted, standing
+    >>> log = noted(noted((), "fold", 60), "fold", 60)
+    >>> [event.entry for event in standing(noted(log, "undo", 60, undoes=2))]
+    [1]
+    """
+    found: list[Event] = []
+    left = len(log)
+    while left > 0:
+        left -= 1
+        event = log[left]
+        if event.what != "undo":
+            found.append(event)
+        if event.what in ("undo", "restore") and event.undoes is not None:
+            first = max(0, min(event.undoes - 1, left))
+            found += [e for e in reversed(log[first:left]) if e.what == FINAL]
+            left = first
+    return tuple(reversed(found))
+
+
 def undoable(log: Log, earlier: Log) -> Log:
     """Return the entries since an earlier state that an undo takes back: all but forgets."""
-    return tuple(event for event in log[len(earlier) :] if event.what != FINAL)
+    since = earlier[-1].entry if earlier else 0
+    return tuple(e for e in standing(log) if e.entry > since and e.what != FINAL)

@@ -1,4 +1,4 @@
-"""The ways from a state to the next: fold a view, add samples, forget some.
+"""The ways from a state to the next: fold a view, add samples, find other clusters, forget some.
 
 Pure functions: they take a state and return another one. What differs between methods is behind
 `Method`; where rows live is the engine's business.
@@ -217,6 +217,44 @@ def check_has_ids(engine: Engine, state: State, view: View) -> None:
     if view.length is not None:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     check_kind_of_ids(engine, state, view)
+
+
+def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
+    """Find clusters anew in the present embedding, with an entry in the log.
+
+    Parameters
+    ----------
+    engine, state
+        As for `fold`.
+    method : Method
+        How clusters are found, and how many.
+    seed : int
+        Seed of all draws.
+
+    Returns
+    -------
+    State
+        With the same embedding. Clusters that go on have the numbers that they had.
+    """
+    with engine.session():
+        previous = state.labels(engine)
+        labels, clusters = method.cluster(
+            engine,
+            state.ids,
+            state.embedding,
+            groups=unconnected_groups(engine, state.seen, state.views),
+            previous=previous,
+            seed=seed,
+        )
+    counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
+    log = noted(state.log, "recluster", state.n_samples, **counts)
+    return replace(
+        state,
+        history=appended(engine, state.history, labels),
+        steps=(*state.steps, log[-1].entry),
+        clusters=clusters,
+        log=log,
+    )
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:

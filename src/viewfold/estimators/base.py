@@ -12,18 +12,19 @@ from typing import Any, Self, Unpack
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._compat import Interval, validate
+from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.constants import FEWEST
 from viewfold.core.admission import admit
 from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
-from viewfold.core.transitions import fold, forget
+from viewfold.core.transitions import fold, forget, recluster
 from viewfold.core.updates import update
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
@@ -210,6 +211,68 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         out[at] = found
         return out
 
+    def recluster(self, n_clusters: int) -> Self:
+        """Find another number of clusters in the consensus, which stays as it is.
+
+        Clusters are found as after a fold, with the same seed, and those that stay the same keep
+        their numbers. Later folds find as many. The number that there is changes nothing.
+
+        Parameters
+        ----------
+        n_clusters : int
+            How many clusters; the parameter `n_clusters` of the model becomes this number.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        The consensus has the columns that it has: a warning says so if a fold for this number would
+        have given it more.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> y = np.repeat([0, 1, 2, 3], 20)
+        >>> X = 9 * np.eye(4)[y] + np.random.default_rng(0).normal(size=(80, 4))
+        >>> model = ViewFold(2, random_state=0).fit(X)
+        >>> np.unique(model.recluster(4).labels_)
+        array([0, 1, 2, 3])
+        """
+        check_is_fitted(self)
+        state, other = self._fitted, clone(self).set_params(n_clusters=n_clusters)
+        other._check_parameters()
+        assert state.clusters is not None
+        if n_clusters != state.clusters.n_clusters:
+            if n_clusters > state.n_samples:
+                raise ValueError(
+                    f"{option('n_clusters', n_clusters)} is more than there are samples "
+                    f"({state.n_samples}). Ask for fewer clusters."
+                )
+            self._warn_columns(other)
+            seed = seed_of(self.random_state)
+            state = recluster(current_engine(), state, other._method(), seed=seed)
+        self.set_params(n_clusters=n_clusters)
+        return self._keep(state)
+
+    def _columns(self) -> int | None:
+        """Return how many columns a fold gives the consensus at most; None if that is not known."""
+        return None
+
+    def _warn_columns(self, other: FoldingEstimator) -> None:
+        """Warn if a fold with the parameters of another model could have more columns."""
+        has, could = self._fitted.embedding.shape[1], other._columns()
+        features = sum(record.n_features for record in self.views_)
+        if could is not None and has < min(could, features):
+            warnings.warn(
+                f"The consensus has {has} columns; a fold for {other.n_clusters} clusters would "
+                f"have up to {could}. So many clusters may not be told apart well until further "
+                "views are folded.",
+                stacklevel=3,
+            )
+
     def forget(self, ids: Iterable[int | str]) -> Self:
         """Remove samples for good.
 
@@ -245,8 +308,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
 
-        A file that is there is replaced in one step, if viewfold wrote it. To fold into a file
-        that others write to as well, use `viewfold.edit`.
+        A file that is there is replaced in one step, if viewfold wrote it, with all states that it
+        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
+        may write to the file as well.
 
         Parameters
         ----------

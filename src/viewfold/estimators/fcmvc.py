@@ -124,6 +124,9 @@ class FCMVC(FoldingEstimator):
         self.random_state = random_state
         self.keep_encoders = keep_encoders
 
+    def _columns(self) -> int:
+        return self.n_clusters
+
     def _method(self) -> Method:
         return Recipe(self._combine, fcmvc.basis, self.n_clusters, Reading(n_init=self.n_init))
 

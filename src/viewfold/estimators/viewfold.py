@@ -130,6 +130,9 @@ class ViewFold(FoldingEstimator):
         )
         return Recipe(self._combine, balanced.basis, self.n_clusters, reading, relearns=True)
 
+    def _columns(self) -> int:
+        return self.n_components or balanced.rank(self.n_clusters)
+
     def _combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
     ) -> Combined:
@@ -138,7 +141,7 @@ class ViewFold(FoldingEstimator):
             state,
             view,
             alignment,
-            n_components=self.n_components or balanced.rank(self.n_clusters),
+            n_components=self._columns(),
             learn=ENCODERS["mix" if self.encoder == "auto" else self.encoder],
             scale=self.scale,
             seed=seed,

@@ -21,6 +21,7 @@ from viewfold.report._svg import marker, svg
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
+    from viewfold.selection import Suggestion
 
 __all__ = ["render", "write"]
 
@@ -89,6 +90,7 @@ def render(model: FoldingEstimator, *, title: str | None = None) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, **settings)
     environment.filters["count"] = "{:,}".format
     n, k = len(frame), len(model.cluster_centers_)
+    number = _number(model)
     return environment.from_string(text).render(
         title=_printable(title) if title else f"{counted(n, 'sample')} in {counted(k, 'cluster')}",
         version=__version__,
@@ -100,13 +102,24 @@ def render(model: FoldingEstimator, *, title: str | None = None) -> str:
         views=[_view(record) for record in model.views_],
         clusters=_clusters(model, frame),
         shapes=[marker(shape) for shape in plot.MARKERS],
-        figures=_figures(model, frame),
+        figures=_figures(model, frame, number),
         flowing=plot.FLOWING,
         many=k > plot.MANY,
+        number=number,
     )
 
 
-def _figures(model: FoldingEstimator, frame: pd.DataFrame) -> dict[str, Any]:
+def _number(model: FoldingEstimator) -> Suggestion | None:
+    """Return how much each number of clusters stands out, in time that samples do not change."""
+    from viewfold.selection import candidates, suggest_n_clusters
+
+    numbers = candidates(model)
+    return suggest_n_clusters(model, numbers) if len(numbers) > 1 else None
+
+
+def _figures(
+    model: FoldingEstimator, frame: pd.DataFrame, number: Suggestion | None
+) -> dict[str, Any]:
     """Draw the figures, and say what they show to those who cannot see them."""
     from markupsafe import Markup
 
@@ -153,6 +166,14 @@ def _figures(model: FoldingEstimator, frame: pd.DataFrame) -> dict[str, Any]:
             "flow",
             (max(8.6, 0.75 * views), 5.0),
             f"Ribbons: how samples went from cluster to cluster in {counted(views - 1, 'fold')}.",
+        )
+    if number is not None:
+        figures["number"] = svg(
+            lambda ax: number.plot(ax, now=k),
+            "number",
+            (8.6, 2.8),
+            f"Line: scores of {min(number.scores)} to {max(number.scores)} clusters; "
+            f"{number.best} has the highest.",
         )
     return {name: Markup(figure) for name, figure in figures.items()}
 

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
     from viewfold.store._verify import verify
-    from viewfold.store.models import edit, load, undo
+    from viewfold.store.models import edit, forget, load, restore, undo
 
 _home = {
     "STORAGE": "viewfold.store._database",
     "StateFileError": "viewfold.errors",
     "check_schema": "viewfold.store._file",
     "edit": "viewfold.store.models",
+    "forget": "viewfold.store.models",
     "load": "viewfold.store.models",
     "meta_table": "viewfold.store._catalogue",
     "opened": "viewfold.store._file",
     "read": "viewfold.store._file",
+    "restore": "viewfold.store.models",
     "undo": "viewfold.store.models",
     "verify": "viewfold.store._verify",
     "write": "viewfold.store._file",
@@ -38,10 +40,12 @@ __all__ = [
     "StateFileError",
     "check_schema",
     "edit",
+    "forget",
     "load",
     "meta_table",
     "opened",
     "read",
+    "restore",
     "undo",
     "verify",
     "write",

@@ -72,7 +72,7 @@ FORMATS: dict[int, Tables] = {
     3: {
         **_FORMAT_2,
         "samples": {**_FORMAT_2["samples"], "fingerprints": r"INTEGER\[\d+\]"},
-        "log": {**_FORMAT_2["log"], "n_corrected": "BIGINT"},
+        "log": {**_FORMAT_2["log"], **dict.fromkeys(("n_clusters", "n_corrected"), "BIGINT|")},
         "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
     },
 }
@@ -82,7 +82,11 @@ pattern admits the empty text may be missing."""
 OWN_VIEWS = frozenset({"labels_history"})
 """SQL views that files bring along for their users. They are never executed here."""
 
-SCHEMAS = frozenset({"main", "undo"})
+MOST_KEPT = 100
+"""A file keeps at most so many states to return to."""
+
+KEPT = ("undo", *(f"undo{place}" for place in range(2, MOST_KEPT + 1)))
+"""The schemas of these states, the latest first; formats 1 and 2 know the first alone."""
 
 MEMORY = 256 * 2**20, 100
 """Tables may take so many bytes when they are unpacked, and so many for each byte of the file."""
@@ -111,9 +115,10 @@ class Catalogue:
     columns: Mapping[tuple[str, str], Mapping[str, str] | None]
 
     @property
-    def has_undo(self) -> bool:
-        """Whether there is a state to return to."""
-        return any(schema == "undo" for schema, _ in self.columns)
+    def kept(self) -> tuple[str, ...]:
+        """The schemas of the states to return to, the latest first."""
+        here = {schema for schema, _ in self.columns}
+        return tuple(schema for schema in KEPT if schema in here)
 
 
 def check(db: duckdb.DuckDBPyConnection, newest: int = max(FORMATS)) -> Catalogue:
@@ -138,10 +143,10 @@ def check(db: duckdb.DuckDBPyConnection, newest: int = max(FORMATS)) -> Catalogu
     if not _fit(found.get(("main", "meta")), _META):
         raise UnreadableError("it is a database, but not one of viewfold", StateFileError)
     version = _version(db, newest)
+    known = {"main", *(KEPT if version > 2 else KEPT[:1])}
     for kind, schema, name in db.sql(_OTHERS).fetchall():
-        if not (kind == "schema" and schema in SCHEMAS) and not (
-            kind == "view" and schema in SCHEMAS and name in OWN_VIEWS
-        ):
+        ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
+        if not (ours and schema in known):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
     catalogue = Catalogue(version, found)
     check_tables(catalogue, "main")
@@ -151,8 +156,8 @@ def check(db: duckdb.DuckDBPyConnection, newest: int = max(FORMATS)) -> Catalogu
 def check_tables(catalogue: Catalogue, schema: str) -> None:
     """Refuse a schema that does not hold just the tables of the format.
 
-    The state to return to is checked when it is asked for: if only that is damaged, the state of
-    now can be used.
+    A state to return to is checked when it is asked for: if only that is damaged, the state of now
+    and the others can be used.
     """
     tables = FORMATS[catalogue.version]
     here = {t: columns for (s, t), columns in catalogue.columns.items() if s == schema}
@@ -177,7 +182,7 @@ def check_sizes(
     ----------
     db : duckdb.DuckDBPyConnection
         Where the file is attached as ``old``; its catalogue was checked.
-    schema : {"main", "undo"}
+    schema : str
         Where the tables are.
     tables : iterable of str
         Their names.
@@ -200,7 +205,6 @@ _TABLES = f"SELECT schema_name, table_name, sql FROM duckdb_tables() {_OLD} ORDE
 _OTHERS = f"""
     SELECT 'schema', schema_name, schema_name FROM duckdb_schemas() {_OLD}
     UNION ALL SELECT 'table', schema_name, table_name FROM duckdb_tables() {_OLD}
-        AND schema_name NOT IN ('main', 'undo')
     UNION ALL SELECT 'view', schema_name, view_name FROM duckdb_views() {_OLD} AND NOT internal
     UNION ALL SELECT 'macro', schema_name, function_name FROM duckdb_functions() {_OLD}
     UNION ALL SELECT 'sequence', schema_name, sequence_name FROM duckdb_sequences() {_OLD}

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewfold.errors import UnreadableError
+from viewfold.store._catalogue import MOST_KEPT
 
 if TYPE_CHECKING:
     from viewfold.core.state import Clusters, State
@@ -53,6 +54,21 @@ def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, st
         raise UnreadableError(f"its ids are not {kind!r} as it says")
     if not isinstance(meta.get("params"), dict) or not isinstance(meta.get("method"), str):
         raise UnreadableError("it does not say which method and parameters it is of")
+
+
+def check_keep(keep: Any) -> None:
+    """Refuse a number of states to keep that no file can have.
+
+    Examples
+    --------
+    >>> from viewfold.store._check import check_keep
+    >>> check_keep(3)
+    >>> check_keep(-1)
+    Traceback (most recent call last):
+    viewfold.errors.UnreadableError: it keeps -1 states to return to
+    """
+    if not isinstance(keep, int) or isinstance(keep, bool) or not 0 <= keep <= MOST_KEPT:
+        raise UnreadableError(f"it keeps {keep!r} states to return to")
 
 
 def checked(

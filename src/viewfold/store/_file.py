@@ -7,7 +7,9 @@ that readers see the state before or after, are never kept waiting, and a crash 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from viewfold._replace import replacing
-from viewfold.errors import UnreadableError
+from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _catalogue, _check
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._lock import own_turn
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
     from viewfold.core.state import State
 
 
+Change = Callable[["State"], "State | None"]
+
+
 def write(
     path: str | os.PathLike[str],
     state: State,
     *,
-    before: State | None = None,
-    unchanged: bool = False,
+    kept: Sequence[State | str] = (),
+    change: Change | None = None,
+    keep: int = 1,
 ) -> None:
     """Write a file, or replace one, in a single step.
 
@@ -41,13 +47,17 @@ def write(
         Where to. Only the owner may read a new file; a file that is replaced keeps its mode.
     state : State
         What to write.
-    before : State, optional
-        The state that `undo` returns to.
-    unchanged : bool, default=False
-        Whether that is the state which the file holds now: then its tables are copied.
+    kept : sequence of State or str
+        The states that can be returned to, the latest first: a state, or the schema that holds it
+        in the file that is replaced. One that is damaged is left out, with a warning.
+    change : callable, optional
+        What becomes of those in the file, None to leave one out; without it, tables are copied.
+    keep : int, default=1
+        How many there may be; the oldest are left out. The file remembers it.
     """
     target = Path(os.path.realpath(path))
-    copy = unchanged and target.exists()
+    kept = kept[:keep]
+    copy = target.exists() and any(isinstance(one, str) for one in kept)
     with own_turn(target) as turn, understood(target, None):
         if target.exists():
             check_is_ours(target)
@@ -56,11 +66,8 @@ def write(
                 replacing(target, ready=turn.check) as draft,
                 making(draft, target, _layout(state), copy=copy) as db,
             ):
-                _put(db, "main", state)
-                if before is not None:
-                    db.execute("CREATE SCHEMA new.undo")
-                    if not (copy and _copied(db, target)):
-                        _put(db, "undo", before)
+                _put(db, "main", state, keep=keep)
+                _put_kept(db, kept, change, target)
                 db.execute("CHECKPOINT new")
         except FileNotFoundError:
             turn.check()  # another writer that should not be there may have cleared the folder
@@ -68,32 +75,46 @@ def write(
         turn.written()
 
 
-def read(path: str | os.PathLike[str], *, before: bool = False) -> State | None:
+def read(path: str | os.PathLike[str], schema: str = "main") -> State | None:
     """Read a file.
 
     Parameters
     ----------
     path : path
         The file.
-    before : bool, default=False
-        Whether to read the state that `undo` returns to instead.
+    schema : str, default="main"
+        Which state to read: that of now, or one of those that can be returned to.
 
     Returns
     -------
     State or None
-        None if there is no state to return to.
+        None if there is no such state to return to.
 
     Raises
     ------
     StateFileError
         If the file is damaged, foreign or of a newer version.
     """
-    schema = "undo" if before else "main"
     with opened(path) as (db, catalogue):
-        if before and not catalogue.has_undo:
+        if schema not in ("main", *catalogue.kept):
             return None
         check_schema(db, catalogue, schema, path)
-        return _get(db, catalogue, schema)
+        return get(db, catalogue, schema)
+
+
+def kept_in(path: str | os.PathLike[str]) -> tuple[int, tuple[str, ...]]:
+    """Return how many states a file may keep to return to, and the schemas of those it has."""
+    if not os.path.exists(path):
+        return 1, ()
+    with opened(path) as (db, catalogue):
+        return number_kept(db), catalogue.kept
+
+
+def number_kept(db: duckdb.DuckDBPyConnection) -> int:
+    """Return how many states to return to a file keeps."""
+    keep = read_meta(_catalogue.meta_table(db, "main")).get("keep", 1)
+    _check.check_keep(keep)
+    return int(keep)
 
 
 @contextmanager
@@ -135,34 +156,95 @@ def _layout(state: State) -> str:
     return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
 
 
-def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State) -> None:
-    for name, table in to_tables(state).items():
+def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int) -> None:
+    for name, table in to_tables(state, **facts).items():
         db.register("incoming", table)
         db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM incoming")
         db.unregister("incoming")
     _add_history(db, schema)
 
 
-def _copied(db: duckdb.DuckDBPyConnection, target: Path) -> bool:
-    """Copy the state of a file to where undo looks for it, with its digests.
+def _put_kept(
+    db: duckdb.DuckDBPyConnection,
+    kept: Sequence[State | str],
+    change: Change | None,
+    target: Path,
+) -> None:
+    """Write the states to return to, one after the other: one of them at a time is in memory."""
+    old = None if not any(isinstance(one, str) for one in kept) else _catalogue.check(db, FORMAT)
+    names = iter(_catalogue.KEPT)
+    schema = next(names)
+    for one in kept:
+        db.execute(f"CREATE SCHEMA new.{schema}")
+        try:
+            there = _put_one(db, schema, one, change, old, target)
+        except StateFileError as error:
+            there = False
+            warnings.warn(
+                f"A part of the file that undo returns to is damaged and was left out: {error}",
+                stacklevel=6,
+            )
+        if there:
+            schema = next(names, "")
+        else:
+            db.execute(f"DROP SCHEMA new.{schema} CASCADE")
 
-    False if the file has an earlier format: both states of a file have the same one.
-    """
-    catalogue = _catalogue.check(db, FORMAT)
-    if catalogue.version != FORMAT:
-        return False
-    check_schema(db, catalogue, "main", target)
-    for name in _catalogue.FORMATS[FORMAT]:
-        db.execute(f"CREATE TABLE new.undo.{name} AS FROM old.main.{name}")
-    _add_history(db, "undo")
+
+def _put_one(
+    db: duckdb.DuckDBPyConnection,
+    schema: str,
+    one: State | str,
+    change: Change | None,
+    old: _catalogue.Catalogue | None,
+    target: Path,
+) -> bool:
+    """Write a state to return to; False if it is to be left out."""
+    if isinstance(one, str):
+        assert old is not None
+        if change is None and old.version == FORMAT:  # all states of a file have one format
+            try:
+                _copy(db, old, one, schema, target)
+                return True
+            except (duckdb.Error, UnreadableError):
+                _readable(db, old, one, target)
+                raise  # it is whole, so it is the new file that cannot be written
+        found: State | None = _readable(db, old, one, target)
+        one_changed = found if change is None or found is None else change(found)
+        if one_changed is None:
+            return False
+        one = one_changed
+    _put(db, schema, one)
     return True
+
+
+def _copy(
+    db: duckdb.DuckDBPyConnection,
+    catalogue: _catalogue.Catalogue,
+    source: str,
+    schema: str,
+    target: Path,
+) -> None:
+    """Copy a state of the file to where it is in the new one, with its digests."""
+    check_schema(db, catalogue, source, target)
+    for name in _catalogue.FORMATS[FORMAT]:
+        db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
+    _add_history(db, schema)
+
+
+def _readable(
+    db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str, target: Path
+) -> State:
+    """Read a state of the file that is to be replaced; what is wrong with it is its damage."""
+    with understood(target, threading.Event()):
+        check_schema(db, catalogue, schema, target)
+        return get(db, catalogue, schema)
 
 
 def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
     db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
-def _get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> State:
+def get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> State:
     """Read the tables of a database whose catalogue was checked."""
 
     def table(name: str, **instead: str) -> duckdb.DuckDBPyRelation:

@@ -1,6 +1,6 @@
 """Look a whole ``.vf`` file over: what is wrong with it, and what can be saved.
 
-Commands check what they read; this reads everything, the state that undo returns to included.
+Commands check what they read; this reads everything, states to return to included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 from viewfold.core.state import State
 from viewfold.errors import StateFileError
 from viewfold.store import queries
-from viewfold.store._file import read
+from viewfold.store._file import kept_in, read
+from viewfold.store._kept import restoring, undoing
 from viewfold.store.models import model_of
 
 
@@ -62,17 +63,25 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     True
     """
     now, wrong_now = _tried(lambda: _checked(read(path)))
-    earlier, wrong_earlier = _tried(lambda: _checked(read(path, before=True)))
-    if now and earlier and now.log[: len(earlier.log)] != earlier.log:
-        wrong_earlier = "its log is not the beginning of the log of now"
-    problems = [f"The state: {wrong_now}"] if wrong_now else []
-    problems += [f"What undo returns to: {wrong_earlier}"] if wrong_earlier else []
+    problems = {"The state": wrong_now} if wrong_now else {}
+    whole = []
+    schemas, _ = _tried(lambda: kept_in(path)[1])
+    for schema in schemas or ():
+        earlier, wrong = _tried(lambda schema=schema: _checked(read(path, schema)))  # type: ignore[misc]
+        if now and earlier and now.log[: len(earlier.log)] != earlier.log:
+            wrong = "its log is not the beginning of the log of now"
+        if wrong:
+            which = "" if schema == "undo" else f" later ({schema})"
+            problems[f"What undo returns to{which}"] = wrong
+        else:
+            whole.append(len(earlier.log))
     rescue: list[str] = []
     if wrong_now:
-        rescue = _rescue(path, can_undo=earlier is not None)
-    elif wrong_earlier:
+        rescue = _rescue(path, whole)
+    elif problems:
         rescue = ["The state is whole; the next change to it leaves the damaged part out."]
-    return Verdict(os.fspath(path), tuple(problems), tuple(rescue))
+    said = tuple(f"{where}: {wrong}" for where, wrong in problems.items())
+    return Verdict(os.fspath(path), said, tuple(rescue))
 
 
 def _tried(question: Callable[[], Any]) -> tuple[Any, str]:
@@ -89,11 +98,16 @@ def _checked(state: State | None) -> State | None:
     return state
 
 
-def _rescue(path: str | os.PathLike[str], *, can_undo: bool) -> list[str]:
-    """Find out what of a damaged file can still be read."""
+def _rescue(path: str | os.PathLike[str], whole: list[int]) -> list[str]:
+    """Find out what of a damaged file can still be read; `whole` are entries to return to."""
     ways = []
-    if can_undo and not _tried(lambda: queries.undoing(path))[1]:
+    if whole and not _tried(lambda: undoing(path))[1]:
         ways.append(f"The state before the last change is whole: viewfold undo {path}")
+    for entry in whole:
+        if not _tried(lambda entry=entry: restoring(path, entry))[1]:  # type: ignore[misc]
+            ways.append(
+                f"The state after entry {entry} is whole: viewfold restore {path} --entry {entry}"
+            )
     exports = {
         f"All there is per sample can be exported: viewfold export {path} -o samples.parquet": (
             queries.everything

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from viewfold._option import worded
-from viewfold.core.log import FINAL, Log, undoable
-from viewfold.errors import StateFileError, UnreadableError
+from viewfold.core.log import Log
+from viewfold.errors import UnreadableError
 from viewfold.store import _file, digests
 from viewfold.store._catalogue import meta_table
 from viewfold.store.tables import CHANGED, FORMAT, events_of, read_meta, to_tables
@@ -238,55 +236,3 @@ def embedded(path: StrPath) -> pa.Table | None:
         return db.sql(
             f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples"
         ).to_arrow_table()
-
-
-# -- what undo would do
-
-
-def undoing(path: StrPath, entry: int | None = None) -> tuple[Log, Log]:
-    """Return the log, and the entries that `undo` takes back.
-
-    Raises
-    ------
-    StateFileError
-        If there is nothing to take back, or something else than was asked for.
-    """
-    name = Path(path).name
-    now, earlier = logs(path)
-    last = now[-1] if now else None
-    after_forget = last is not None and last.what == FINAL
-    if earlier is None:
-        why = f"The last change, {last}, cannot be taken back" if after_forget else ""
-        raise StateFileError(
-            f"There is nothing to undo in {name}. "
-            + (f"{why}." if why else "One change can be taken back, the last one.")
-        )
-    taken = undoable(now, earlier)
-    said = " and ".join(map(str, taken))
-    n = taken[0].entry if taken else 0
-    how = worded(f"viewfold.undo(path, entry={n})", f"viewfold undo {name} --entry {n}")
-    if entry is None and after_forget:
-        before = f" To take back the change before it, {said}: {how}." if taken else ""
-        raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")
-    if entry is not None and (not taken or taken[0].entry != entry):
-        can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
-        raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
-    return now, taken
-
-
-def logs(path: StrPath) -> tuple[Log, Log | None]:
-    """Return the log of now and that of the state that `undo` returns to, if there is one."""
-    with _file.opened(path) as (db, catalogue):
-        found = []
-        for schema in ["main", "undo"] if catalogue.has_undo else ["main"]:
-            _file.check_schema(db, catalogue, schema, path)
-            meta = read_meta(meta_table(db, schema))
-            if meta["version"] > 1:
-                check(db, meta, schema, (), ("log",))
-                table = db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table()
-                found.append(events_of(table))
-    if not found:
-        found = [_read(path).log]
-        before = _file.read(path, before=True)
-        found += [] if before is None else [before.log]
-    return found[0], found[1] if catalogue.has_undo else None

@@ -44,12 +44,12 @@ MAP = "turn"
 # -- from a state to tables
 
 
-def to_tables(state: State) -> dict[str, pa.Table]:
-    """Return all tables of a state, by name."""
+def to_tables(state: State, **facts: int) -> dict[str, pa.Table]:
+    """Return all tables of a state, by name; `meta` says the facts as well."""
     samples = _samples(state) if state.views else _no_samples()
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
     small["steps"] = _steps(state)
-    meta = _meta(state)
+    meta = _meta(state) | facts
     meta["digests"] = {"samples": digests.of_columns(samples)}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)
@@ -144,6 +144,7 @@ def _log(log: Log) -> pa.Table:
         "view": pa.string(),
         **{name: pa.int64() for name in counts},
         "undoes": pa.int32(),
+        "n_clusters": pa.int64(),
     }
     return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
 

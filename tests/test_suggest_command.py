@@ -1,0 +1,117 @@
+# ruff: noqa: F811  (fixtures of other files)
+"""The number of clusters on the command line and in the report: suggested with its evidence."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_cli import Run, run  # noqa: F401
+
+import viewfold
+from viewfold import FCMVC, ViewFold, report, selection, suggest_n_clusters
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These clusters are easy to count."""
+    monkeypatch.setattr(selection, "TREES", 8)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> None:
+    """Two views of five clusters that are easy to tell apart."""
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.repeat(np.arange(5), 30))
+    for name, d in (("labs", 8), ("scan", 12)):
+        X = 6 * rng.normal(size=(5, d))[y] + rng.normal(size=(150, d))
+        pd.DataFrame(X).add_prefix("x").to_csv(tmp_path / f"{name}.csv", index_label="id")
+
+
+def test_suggest_prints_scores_and_the_number_that_stands_out(run: Run, files: None) -> None:
+    run("add p.vf labs.csv --id id --clusters 3")
+    content = Path("p.vf").read_bytes()
+    code, out, said = run("suggest p.vf")
+    assert code == 0
+    assert said.startswith("5 clusters stand out most, with a score of ")
+    assert "p.vf has 3." in said
+    assert len(out.splitlines()) == 1 + len(range(2, 21))
+    answer = json.loads(run("suggest p.vf --range 2-9 --json")[1])
+    assert (answer["suggested"], answer["clusters"], answer["stands_out"]) == (5, 3, True)
+    expected = suggest_n_clusters(viewfold.load("p.vf"), range(2, 10)).scores
+    assert [row["clusters"] for row in answer["scores"]] == list(expected)
+    assert [row["score"] for row in answer["scores"]] == pytest.approx(
+        list(expected.values()), abs=1e-3
+    )
+    assert run("suggest p.vf --range 2-9 -o scores.csv")[0] == 0
+    table = pd.read_csv("scores.csv")
+    assert table.loc[table["suggested"], "clusters"].tolist() == [5]
+    assert Path("p.vf").read_bytes() == content
+
+
+def test_a_range_that_is_none_and_an_empty_state_are_refused(run: Run, files: None) -> None:
+    run("init p.vf --clusters 3")
+    code, _, said = run("suggest p.vf")
+    assert (code, "no view was folded yet" in said) == (1, True)
+    run("add p.vf labs.csv --id id")
+    for between in ("7", "two-five", "9-3", "0-4", "2-999"):
+        code, out, said = run(f"suggest p.vf --range {between}")
+        assert (code, out, said.count("\n")) == (1, "", 1), between
+
+
+def test_blobs_without_clusters_are_called_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "TREES", 50)
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    pd.DataFrame(X).add_prefix("x").to_csv("blob.csv", index_label="id")
+    said = run("add p.vf blob.csv --id id --clusters auto")[2]
+    assert "hardly more than where there are no clusters at all" in said
+    assert json.loads(run("suggest p.vf --json")[1])["stands_out"] is False
+    assert "there may be no clusters" in report.render(viewfold.load("p.vf"))
+
+
+def test_add_with_auto_folds_then_chooses_and_later_folds_keep_the_number(
+    run: Run, files: None
+) -> None:
+    code, out, said = run("add p.vf labs.csv --id id --clusters auto --json")
+    assert code == 0
+    assert "5 clusters stand out most" in said
+    answer = json.loads(out)
+    assert answer["clusters"] == 5
+    assert [row["clusters"] for row in answer["suggestion"] if row["suggested"]] == [5]
+    model = viewfold.load("p.vf")
+    assert (model.n_clusters, len(set(model.labels_))) == (5, 5)
+    assert model.log_["what"].tolist() == ["fold", "recluster"]
+    assert run("add p.vf scan.csv --id id")[0] == 0
+    assert viewfold.load("p.vf").n_clusters == 5
+    assert run("undo p.vf --yes")[0] == 0
+    assert viewfold.load("p.vf").log_["what"].tolist() == ["fold", "recluster", "fold", "undo"]
+
+
+@pytest.mark.parametrize("method", ["viewfold", "fcmvc"])
+def test_auto_works_with_few_samples_and_with_every_method(run: Run, method: str) -> None:
+    X = np.kron(np.eye(2), np.ones((3, 2))) + np.random.default_rng(0).normal(size=(6, 4)) / 50
+    pd.DataFrame(X).add_prefix("x").to_csv("few.csv", index_label="id")
+    assert run(f"add p.vf few.csv --id id --clusters auto --method {method}")[0] == 0
+    assert 2 <= viewfold.load("p.vf").n_clusters < 6
+
+
+def test_what_is_no_number_of_clusters_is_refused(run: Run, files: None) -> None:
+    for wrong in ("0", "-3", "ten", "2.5"):
+        code, _, said = run(f"add p.vf labs.csv --id id --clusters {wrong}")
+        assert (code, wrong in said) == (2, True)
+    assert not Path("p.vf").exists()
+
+
+def test_the_report_draws_the_scores_and_marks_the_number(files: None, tmp_path: Path) -> None:
+    X = pd.read_csv(tmp_path / "labs.csv", index_col="id")
+    model = ViewFold(3, random_state=0).fit(X)
+    page = report.render(model)
+    assert "suggested: 5" in page
+    assert "now: 3" in page
+    assert "recluster --clusters 5" in page
+    assert "scores of 2 to 20 clusters; 5 has the highest" in page
+    assert page == report.render(model)
+    few = FCMVC(2, random_state=0).fit(X.iloc[:3])
+    assert "How many clusters" not in report.render(few)
+    assert list(selection.candidates(few)) == [2]
