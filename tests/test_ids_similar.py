@@ -90,8 +90,6 @@ def test_extend_refuses_what_is_almost_known() -> None:
 
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(ValueError, match="similar_ids='maybe': expected 'refuse', 'match'"):
-        ValueError, match="similar_ids='maybe': expected 'refuse', 'match' or 'new'"
-    ):
         folded(TEXTS, similar_ids="maybe")
 
 

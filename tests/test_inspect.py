@@ -294,4 +294,4 @@ def test_standard_input_is_read_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
     with open("labs.csv") as piped:
         monkeypatch.setattr(sys, "stdin", piped)
         (found,) = _views(run, "- --view labs")
-    assert found["command"] == "viewfold add labs.vf - --id patient --view labs --clusters 8"
+    assert found["command"] == "viewfold add labs.vf - --id patient --view labs --clusters auto"

@@ -33,9 +33,6 @@ from viewfold.cli._reading import file_argument, reads
 if TYPE_CHECKING:
     from viewfold.inspection import ColumnFacts, Inspection, SampleFacts
 
-CLUSTERS = 8
-"""What a command proposes for a new state: what estimators have if nobody says a number."""
-
 SCALES = {
     "zscore": "z-score of every feature",
     "center": "centred (principal-component scores)",
@@ -83,8 +80,7 @@ def inspect(
             **reading,
         )
     target = state or Path(f"{_stem(found[0].name)}.vf")
-    new = model is None
-    commands = [command(one, file, target, new=new) for one in found]
+    commands = [command(one, file, target, new=model is None) for one in found]
     if as_json:
         print_json(
             {
@@ -95,8 +91,6 @@ def inspect(
         return
     for one, line in zip(found, commands, strict=True):
         typer.echo("\n".join(described(one, line, str(file))))
-    if new and any(commands):
-        typer.echo("(how many clusters there are is for you to say)")
 
 
 def _stem(name: str) -> str:
@@ -119,8 +113,7 @@ def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | N
     words += [option("sheet", sheet) for sheet in sheets or []]
     words += [option("view", named)] if named is not None else []
     if new:
-        rows = found.n_rows - found.n_absent - found.n_empty
-        words.append(option("n_clusters", max(1, min(CLUSTERS, rows))))
+        words.append(option("n_clusters", "auto"))
     return " ".join(words)
 
 
