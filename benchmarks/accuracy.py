@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quality import questions, stability, table, targets
+from quality import deliveries, gaps, questions, stability, table, targets
 from quality.study import Study, arguments
 
 PARTS = {
@@ -31,6 +31,8 @@ PARTS = {
     "groups": questions.show_groups,
     "confidence": questions.show_confidence,
     "agreement": questions.show_agreement,
+    "deliveries": deliveries.show,
+    "cells": gaps.show,
     "targets": targets.show,
 }
 

@@ -57,7 +57,7 @@ def knowing(file: dict[str, Array], view: int, X: Array) -> dict[str, Array]:
     spread = X.std(axis=0, ddof=1)
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     of = f"encoder/{view}"
-    directions = file[f"{of}/project/weights"] * spread[:, None]
+    directions = file[f"{of}/encode/project/weights"] * spread[:, None]
     more = {"mean": X.mean(axis=0), "weight": weight, "directions": directions}
     return {**file, **{f"{of}/{name}": array for name, array in more.items()}}
 
@@ -78,7 +78,7 @@ def to_landmarks(X: Array, file: dict[str, Array], view: int) -> Array:
     the rows' own distance from the mean.
     """
     rows = standardised(X, file, view)
-    decoded = file[f"encoder/{view}/landmarks/points"] @ file[f"encoder/{view}/directions"].T
+    decoded = file[f"encoder/{view}/encode/landmarks/points"] @ file[f"encoder/{view}/directions"].T
     squares = ((rows[:, None] - decoded) ** 2).sum(axis=2).min(axis=1)
     return np.asarray(np.sqrt(squares / (rows**2).sum(axis=1)))
 
@@ -154,7 +154,7 @@ def way_back(path: str | Path, view: int, X: Array) -> Array:
     around the landmarks, embeds them, and takes for everybody those that are embedded nearby.
     """
     file, model = knowing(held(path), view, X), viewfold.load(path)
-    points = file[f"encoder/{view}/landmarks/points"]
+    points = file[f"encoder/{view}/encode/landmarks/points"]
     of, rng = f"encoder/{view}", np.random.default_rng(0)
     made = np.repeat(points, 20, axis=0)
     made += rng.normal(size=made.shape) * points.std(axis=0) / 2

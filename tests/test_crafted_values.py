@@ -201,29 +201,38 @@ VALUES = {
         "encoder of view 'labs'",
     ),
     "an encoder without directions": (
-        "DELETE FROM arrays WHERE name = 'encoder/1/project/weights'",
+        "DELETE FROM arrays WHERE name = 'encoder/1/encode/project/weights'",
         "encoder of view 'labs'",
     ),
     "an encoder of turned directions": (
         "UPDATE arrays SET shape = [1, shape[1] * shape[2]] "
-        "WHERE name = 'encoder/2/project/weights'",
+        "WHERE name = 'encoder/2/encode/project/weights'",
         "does not fit the rest in the encoder of view 'scan'",
     ),
     "an encoder that ends elsewhere": (
-        "UPDATE arrays SET shape = [shape[1] * shape[2], 1] WHERE name = 'encoder/2/output'",
+        "UPDATE arrays SET shape = [shape[1] * shape[2], 1] WHERE name = 'encoder/2/encode/output'",
         "does not fit the rest in the encoder of view 'scan'",
     ),
     "an encoder of numbers that are none": (
         "UPDATE arrays SET data = from_hex(repeat('FF', octet_length(data))) "
-        "WHERE name = 'encoder/2/factor'",
+        "WHERE name = 'encoder/2/encode/factor'",
         "not finite in the encoder",
     ),
     "an encoder of whole numbers": (
-        "UPDATE arrays SET dtype = 'int64' WHERE name = 'encoder/2/linear'",
+        "UPDATE arrays SET dtype = 'int64' WHERE name = 'encoder/2/encode/linear'",
         "in the encoder of view 'scan'",
     ),
+    "an encoder that cannot fill": (
+        "DELETE FROM arrays WHERE name = 'encoder/2/fill' OR name LIKE 'encoder/2/fill/%'",
+        "no filled.fill in the encoder of view 'scan'",
+    ),
+    "a filling of other features": (
+        "UPDATE arrays SET shape = [shape[1] - 1], data = data[9:] "
+        "WHERE name = 'encoder/2/fill/mean'",
+        "does not fit the rest in the encoder of view 'scan'",
+    ),
     "landmarks without coordinates": (
-        "DELETE FROM arrays WHERE name = 'encoder/2/landmarks/coordinates'",
+        "DELETE FROM arrays WHERE name = 'encoder/2/encode/landmarks/coordinates'",
         "encoder of view 'scan'",
     ),
 }

@@ -129,7 +129,7 @@ def test_what_is_no_thousands_is_not_glued_together(tmp_path: Path) -> None:
         as_view(File(path, thousands=","), ids="id")
     path = write_text(tmp_path / "b.csv", ["id;x;y", "a;1,234;", "b;NA;1,000,000"])
     with pytest.raises(ValueError, match="NaN in row 0"):
-        as_view(File(path, thousands=","), ids="id")
+        as_view(File(path, thousands=","), ids="id", missing_cells="error")
 
 
 def test_options_are_checked_before_the_file_is_read(tmp_path: Path) -> None:

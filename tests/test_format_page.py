@@ -30,5 +30,5 @@ def test_the_page_names_every_array_and_tag(kind, tmp_path: Path) -> None:
         assert leaf.isdigit() or re.search(rf"[`/ ]{leaf}[`, ]", PAGE), name
     if kind is ViewFold:
         named = {name: dtype for name, _, _, dtype in rows}
-        assert named["encoder/3/project/weights"] == "float32"
+        assert named["encoder/3/encode/project/weights"] == "float32"
         assert "float32" in PAGE

@@ -84,7 +84,7 @@ def test_bad_files_are_named_with_place_and_remedy(case: str, tmp_path: Path) ->
     name, content, ids, message = BAD[case]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=re.escape(message)) as error:
-        as_view(tmp_path / name, ids=ids)
+        as_view(tmp_path / name, ids=ids, missing_cells="error")
     assert str(tmp_path / name) in str(error.value)
 
 

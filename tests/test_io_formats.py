@@ -120,7 +120,7 @@ def test_empty_cells_are_missing_and_empty_rows_are_absent_samples(tmp_path: Pat
 def test_flags_are_numbers(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\nTrue,1\n,2\nFalse,3\n")
     with pytest.raises(ValueError, match="NaN in row 1"):
-        as_view(tmp_path / "a.csv")
+        as_view(tmp_path / "a.csv", missing_cells="error")
     (tmp_path / "a.csv").write_text("x,y\nTrue,1\nFalse,3\n")
     assert np.array_equal(dense(as_view(tmp_path / "a.csv")), [[1, 1], [0, 3]])
 

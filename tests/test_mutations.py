@@ -38,7 +38,9 @@ def test_coordinates_among_landmarks_are_smoothed_over_the_graph_twice() -> None
 
 def test_scores_are_those_of_the_square_root_of_the_spectrum() -> None:
     X = np.random.default_rng(0).normal(size=(200, 6)) @ np.diag([9, 5, 3, 2, 1, 1])
-    encoder = ViewFold(2, encoder="linear", scale=None, n_components=4).fit([X]).views_[0].encoder
+    encoder = (
+        ViewFold(2, encoder="linear", scale=None, n_components=4).fit([X]).views_[0].encoder.encode
+    )
     s = np.linalg.svd(X, compute_uv=False)
     spread = np.linalg.norm(encoder.project(X)[:, :4] * encoder.linear, axis=0)
     assert np.allclose(spread / spread[0], np.sqrt(s[:4] / s[0]))

@@ -137,7 +137,7 @@ def test_landmarks_are_means_of_ten_samples() -> None:
         assert members.min() >= FEWEST
         assert len(members) >= n // (2 * FEWEST)
         view = ViewFold(2, random_state=0).fit(np.vstack([rows, rows[:3] + 1])).views_[0]
-        assert len(view.encoder.landmarks.points) <= (n + 3) // FEWEST
+        assert len(view.encoder.encode.landmarks.points) <= (n + 3) // FEWEST
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
@@ -174,7 +174,7 @@ def test_a_rare_word_is_not_told_from_one_that_ten_documents_have() -> None:
     counts[:, :12] = 0
     for i in range(12):
         counts[rng.choice(200, i, replace=False), i] = 1
-    idf = ViewFold(2).fit(sparse.csr_array(counts)).views_[0].encoder.project.text.idf
+    idf = ViewFold(2).fit(sparse.csr_array(counts)).views_[0].encoder.encode.project.text.idf
     assert (idf[:11] == idf[0]).all()
     assert idf[11] < idf[0]
 
@@ -182,7 +182,7 @@ def test_a_rare_word_is_not_told_from_one_that_ten_documents_have() -> None:
 def test_the_mean_of_the_first_block_is_not_kept() -> None:
     X = people(60)[:60] + 1e7
     with block_bytes(2 * 40 * 8):
-        project = ViewFold(3).fit(X).views_[0].encoder.project
+        project = ViewFold(3).fit(X).views_[0].encoder.encode.project
     assert np.allclose(project.shift, X.mean(axis=0), rtol=1e-12)
     assert not project.offset.any()
 

@@ -23,7 +23,7 @@ def digits() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 
 def landmarks(model: Any) -> list[np.ndarray]:
-    return [view.encoder.landmarks.points for view in model.views_]
+    return [view.encoder.encode.landmarks.points for view in model.views_]
 
 
 def same(a: Any, b: Any) -> bool:

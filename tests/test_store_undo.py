@@ -71,7 +71,7 @@ def test_who_is_forgotten_before_the_first_write_is_not_in_the_file(
 
 def test_an_error_leaves_the_file_as_it_was(model_file: Path) -> None:
     content = model_file.read_bytes()
-    with pytest.raises(ValueError, match="was folded already"), viewfold.edit(model_file) as model:
+    with pytest.raises(ValueError, match="has 6 features"), viewfold.edit(model_file) as model:
         model.forget(["s3"]).partial_fit(np.eye(6), ids=list("abcdef"), view="labs")
     with viewfold.edit(model_file) as model:
         model.predict(np.ones((2, 7)), view="text")

@@ -164,14 +164,14 @@ def test_what_could_be_the_ids_is_never_left_out_silently(tmp_path: Path) -> Non
 def test_texts_that_are_numbers_are_numbers_and_markers_missing_cells(column: list[str]) -> None:
     frame = pd.DataFrame({"x": column, "y": ["a", "b", "c"] * 4})
     with pytest.raises(ValueError, match=r"contains NaN in row 1 .*column 'x'"):
-        as_view(frame, ids=False)
+        as_view(frame, ids=False, missing_cells="error")
 
 
 def test_markers_of_missing_cells_can_be_set(tmp_path: Path) -> None:
     path = tmp_path / "labs.csv"
     path.write_text("x,y,ward\n1,2,ER\n3,n/a,ICU\n4,5,ER\n-,-,\n.,?, \nnone,NA,N/A\n")
     with pytest.raises(ValueError, match=r"contains NaN in row 1 .*column 'y'"):
-        as_view(path, ids=False)
+        as_view(path, ids=False, missing_cells="error")
     path.write_text("x,y,ward\n1,2,ER\n3,3,ICU\n4,5,ER\n-,-,\n.,?, \nnone,NA,N/A\n")
     assert as_view(path, ids=False).ids.tolist() == [0, 1, 2]
     path.write_text("x,ward\n1,ER\n3,none\n4,ER\n5,none\n,*\n")

@@ -168,7 +168,7 @@ def test_lists_dicts_and_mudata_are_several_views() -> None:
 )
 def test_bad_input_is_named(held, ids, message) -> None:
     with pytest.raises((ValueError, TypeError), match=re.escape(message)) as error:
-        as_view(held, ids=ids, name="labs")
+        as_view(held, ids=ids, name="labs", missing_cells="error")
     assert "'labs'" in str(error.value).replace("view 'labs'", "'labs'")
 
 
@@ -195,7 +195,7 @@ def test_views_that_cannot_be_told_apart_are_refused() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: as_view(np.array([[1.0, 2.0], [3.0, np.nan]])),
+        lambda: as_view(np.array([[1.0, 2.0], [3.0, np.nan]]), missing_cells="error"),
         lambda: as_view(np.array([["1", "x"], ["2", "3"]])),
         lambda: as_view(np.ones((2, 1)), ids=["a", np.float64(1.5)]),
         lambda: as_view(np.ones((2, 1)), name=np.int64(3)),

@@ -221,7 +221,7 @@ def test_large_views_have_more_landmarks(monkeypatch) -> None:
     monkeypatch.setattr(encoders.features, "place", spy)
     for n in (300, 900, 24_000):
         encoder = ViewFold(2, n_init=1).fit(noise(n, 3)).views_[0].encoder
-        kept[n] = len(encoder.landmarks.points)
+        kept[n] = len(encoder.encode.landmarks.points)
     assert found == {300: 300, 900: 400, 24_000: 1000}
     assert 15 <= kept[300] <= 30
     assert 45 <= kept[900] <= 90

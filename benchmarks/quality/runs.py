@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import normalize
@@ -27,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 import batch_methods
 from quality.sets import DataSet
-from viewfold import FCMVC, ViewFold, missing
+from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.baselines import NEMO
 from viewfold.bench.methods import standardised
 from viewfold.metrics import accuracy, nmi
@@ -89,6 +90,28 @@ def folded(kind: Any, data: DataSet, gone: np.ndarray, settings: Settings) -> np
     at = order[np.searchsorted(ids[order], model.ids_)]
     labels = np.full(len(data.y), -1)
     labels[at] = model.labels_
+    return labels
+
+
+def delivered(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
+    """Fold views in parts that arrive alternately: ``parts=2-0`` is a1, b1, …, a2, b2, …, seed 0.
+
+    ``method=FCMVC`` is that method; ``as=new`` folds every part as a view of its own.
+    """
+    rest = dict(settings)
+    count, seed = (int(word) for word in rest.pop("parts").split("-"))
+    kind = {"ViewFold": ViewFold, "FCMVC": FCMVC}[rest.pop("method", "ViewFold")]
+    new, rng = rest.pop("as", "") == "new", np.random.default_rng(1000 + seed)
+    here = [rng.permutation(np.flatnonzero(~gone[:, v])) for v in range(len(data.views))]
+    model = kind(data.k, **parameters(rest))
+    for part in range(count):
+        for v, X in enumerate(data.views):
+            rows = np.sort(np.array_split(here[v], count)[part])
+            name = f"view {v}" + f", part {part}" * new
+            view = as_view(X[rows], ids=rows, name=name, empty_rows="keep")
+            model.partial_fit(view)
+    labels = np.full(len(data.y), -1)
+    labels[model.ids_] = model.labels_
     return labels
 
 
@@ -227,13 +250,60 @@ def agreement(data: DataSet, gone: np.ndarray, settings: Settings) -> dict[str, 
     return {"views": min(known, default=None), "noise": last}
 
 
+# ---- missing cells ------------------------------------------------------------------------------
+
+
+def gaps(data: DataSet, gone: np.ndarray, settings: Settings) -> np.ndarray:
+    """Cluster with ``cells=30-0``: 30 % of all cells missing at random, seed 0.
+
+    They are filled by an imputer before (``fill=mean``, ``knn``, ``iterative``), or not
+    (``fill=none``). A row without any cell is an absent sample for all of them.
+    """
+    share, seed = settings["cells"].split("-")
+    rng = np.random.default_rng([int(share), int(seed)])
+    views = []
+    for X, absent in zip(data.views, gone.T, strict=True):
+        X = np.where(absent[:, None], np.nan, X.astype(np.float64))
+        X[rng.uniform(size=X.shape) < int(share) / 100] = np.nan
+        there = ~np.isnan(X).all(axis=1)
+        if int(share):
+            X[there] = FILLS[settings["fill"]](X[there])
+        views.append(X)
+    model = ViewFold(data.k, random_state=0).fit(views)
+    labels = np.full(len(data.y), -1)
+    labels[model.ids_] = model.labels_
+    return labels
+
+
+def iterative(X: np.ndarray) -> np.ndarray:
+    """Regress every feature on the twenty that are most correlated with it, five times over."""
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    few = 20 if X.shape[1] > 21 else None
+    imputer = IterativeImputer(
+        n_nearest_features=few, max_iter=5, random_state=0, keep_empty_features=True
+    )
+    return imputer.fit_transform(X)
+
+
+FILLS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda X: X,
+    "mean": lambda X: SimpleImputer(keep_empty_features=True).fit_transform(X),
+    "knn": lambda X: KNNImputer(keep_empty_features=True).fit_transform(X),
+    "iterative": iterative,
+}
+
+
 METHODS: dict[str, Callable[[DataSet, np.ndarray, Settings], Any]] = {
     "ViewFold": viewfold,
     "FCMVC": fcmvc,
+    "deliveries": delivered,
     "NEMO": nemo,
     "NEMO of iMML": nemo_of_imml,
     "k-means": k_means,
     "suggest": suggest,
     "confidence": confidence,
     "agreement": agreement,
+    "gaps": gaps,
 }

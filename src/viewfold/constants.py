@@ -40,6 +40,20 @@ MOST_LANDMARKS = 1000
 GRAPH_DIRECTIONS = 100
 """Distances to landmarks are taken in so many principal directions."""
 
+# -- missing cells
+
+GAP_DIRECTIONS = 25
+"""Missing cells are predicted from so many principal directions, a tenth of the samples at most."""
+
+GAP_ROUNDS = 2
+"""Steps of the EM algorithm by which these directions are learned from what is there."""
+
+LEAST_NOISE = 1e-3
+"""The least noise of a feature, relative to its variance: no cell is predicted exactly."""
+
+HIDDEN = 0.05
+"""The share of cells that is hidden to learn how to blend two predictions."""
+
 # -- complete
 
 FEWEST = 10

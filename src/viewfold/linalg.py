@@ -248,6 +248,33 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
     )
 
 
+def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix:
+    """Return a block with a value for each column in the place of NaN.
+
+    Columns for which `instead` is true have that value throughout. A block without either is
+    returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.linalg import filled
+    >>> filled(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([8.0, 9.0]))
+    array([[1., 9.],
+           [3., 4.]])
+    """
+    data = block.data if is_sparse(block) else block
+    gone = np.isnan(data)
+    if instead is not None and instead.any():
+        gone |= instead[block.indices] if is_sparse(block) else instead
+    if not gone.any():
+        return block
+    if is_sparse(block):
+        block = block.copy()
+        block.data[gone] = values[block.indices[gone]]
+        return block
+    return np.where(gone, values.astype(data.dtype), data)
+
+
 def column_sums(X: Matrix) -> Array:
     """Sum the rows of a block."""
     return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))

@@ -104,6 +104,8 @@ PARTS: Registry[Any] = Registry(
         "committee/1": "viewfold.core.committee:Committee",
         "encoder/1": "viewfold.methods.encoders:encoder_1",
         "encoder/2": "viewfold.methods.encoders:FeatureEncoder",
+        "filled/1": "viewfold.methods.filling:Filled",
+        "filling/1": "viewfold.methods.filling:Filling",
         "landmarks/1": "viewfold.methods.encoders:Landmarks",
         "projection/1": "viewfold.methods.scaling:Projection",
         "scaling/1": "viewfold.methods.scaling:Scaling",

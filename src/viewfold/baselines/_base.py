@@ -205,7 +205,7 @@ def align(X: Any, ids: Any = None) -> Aligned:
     >>> align([first, np.eye(3)]).present.tolist()
     [[True, True], [False, True], [True, True]]
     """
-    given = as_views(X, ids=ids)
+    given = as_views(X, ids=ids, missing_cells="error")
     lengths = {view.length for view in given}
     if len(lengths) > 1:
         raise ValueError(

@@ -124,7 +124,7 @@ class CMVC(Baseline):
         self
         """
         self._validate_params()
-        data = align([as_view(X, ids=ids)])
+        data = align([as_view(X, ids=ids, missing_cells="error")])
         self._check(data)
         before: _Folded | None = getattr(self, "_folded", None)
         if before is not None:

@@ -142,7 +142,7 @@ class OPIMC(Baseline):
         self
         """
         self._validate_params()
-        given = as_views(X, ids=ids)
+        given = as_views(X, ids=ids, missing_cells="error")
         data = align(given)
         if self.scale in ("zscore", "minmax"):
             raise ValueError(

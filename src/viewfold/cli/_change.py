@@ -24,11 +24,13 @@ from viewfold.cli._options import (
     Empty,
     EmptyMarkers,
     EmptyRows,
+    Gaps,
     Id,
     Json,
     Keep,
     Method,
     MinShared,
+    MissingCells,
     NoId,
     Private,
     Seed,
@@ -78,6 +80,7 @@ def add(
     similar_ids: SimilarIds = Similar.refuse,
     min_shared: MinShared = None,
     empty_rows: EmptyRows = Empty.absent,
+    missing_cells: MissingCells = Gaps.accept,
     columns: Columns = None,
     drop: Drop = None,
     categories: Categories = None,
@@ -104,7 +107,9 @@ def add(
 
     started = perf_counter()
     least = None if min_shared is None else _share(min_shared)
-    reading = reading_options(empty_rows, columns, drop, categories, empty_markers, strict)
+    reading = reading_options(
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
+    )
     new = None if state.exists() else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(file, ids_option(id_column, no_id), view, reading)
@@ -118,16 +123,11 @@ def add(
             for one in views:
                 step(f"folding {one.name}")
                 model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
-                folds.append(_fold_summary(model))
+                folds.append(_fold_summary(model) | {"missing": one.missing()})
             if clusters == AUTO:
                 step("choosing a number of clusters")
                 chosen = scores(choose(model))
             step(f"writing {state}")
-    for fold in folds:
-        say(_fold_line(fold))
-    if removed:
-        said = "would be" if dry_run else "are"
-        say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
     seconds = round(perf_counter() - started, 3)
     _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run)
 
@@ -149,6 +149,11 @@ def _tell_added(
     chosen: list[dict[str, Any]] | None,
     dry_run: bool,
 ) -> None:
+    for fold in folds:
+        say(_fold_line(fold))
+    if removed:
+        said = "would be" if dry_run else "are"
+        say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
@@ -343,10 +348,22 @@ def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
 
 def _fold_line(fold: dict[str, Any]) -> str:
     empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
-    return (
+    said = (
         "{view}: {samples:,} samples × {features:,} features; {new:,} new, {shared:,} shared, "
         f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
     ).format(**fold)
+    return said + _missing_line(fold["missing"])
+
+
+def _missing_line(missing: dict[str, Any]) -> str:
+    """Say how many cells were missing, and in which columns most of them."""
+    if not missing["cells"]:
+        return ""
+    worst = ", ".join(f"{name} {share:.1%}" for name, share in missing["worst"].items())
+    return (
+        f" {missing['share']:.1%} of cells are missing, in {missing['samples']:,} samples and "
+        f"{missing['features']:,} columns (most: {worst})."
+    )
 
 
 def _set(

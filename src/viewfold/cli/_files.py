@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from viewfold.cli._options import Empty
+    from viewfold.cli._options import Empty, Gaps
     from viewfold.estimators import FoldingEstimator
     from viewfold.io import File
     from viewfold.view import Reading, View
@@ -31,6 +31,7 @@ def ids_option(column: str | None, none: bool) -> str | bool | None:
 
 def reading_options(
     empty_rows: Empty,
+    missing_cells: Gaps,
     columns: str | None,
     drop: str | None,
     categories: str | None,
@@ -40,6 +41,7 @@ def reading_options(
     """Return what is said about rows and columns of a view, as `as_view` takes it."""
     return {
         "empty_rows": empty_rows.value,
+        "missing_cells": missing_cells.value,
         "columns": _names(columns),
         "drop": _names(drop) or (),
         "categories": _names(categories) or (),

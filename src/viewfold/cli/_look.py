@@ -20,8 +20,10 @@ from viewfold.cli._options import (
     Empty,
     EmptyMarkers,
     EmptyRows,
+    Gaps,
     Id,
     Json,
+    MissingCells,
     NoId,
     Similar,
     SimilarIds,
@@ -54,6 +56,7 @@ def inspect(
     no_id: NoId = False,
     similar_ids: SimilarIds = Similar.refuse,
     empty_rows: EmptyRows = Empty.absent,
+    missing_cells: MissingCells = Gaps.accept,
     columns: Columns = None,
     drop: Drop = None,
     categories: Categories = None,
@@ -68,7 +71,9 @@ def inspect(
     """
     from viewfold.inspection import inspect_views
 
-    reading = reading_options(empty_rows, columns, drop, categories, empty_markers, strict)
+    reading = reading_options(
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
+    )
     model = load_model(state) if state is not None and state.exists() else None
     with progress(f"reading {file}"):
         found = inspect_views(

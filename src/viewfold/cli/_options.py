@@ -31,6 +31,13 @@ class Empty(StrEnum):
     keep = "keep"
 
 
+class Gaps(StrEnum):
+    """What is done with missing cells."""
+
+    accept = "accept"
+    error = "error"
+
+
 AUTO = 0
 """What ``--clusters auto`` becomes."""
 
@@ -75,6 +82,14 @@ EmptyRows = Annotated[
         "--empty-rows",
         help="Rows of zeros, in a view of non-negative features of which other rows have ten or "
         "more: samples that the view lacks (absent), or samples (keep).",
+    ),
+]
+MissingCells = Annotated[
+    Gaps,
+    typer.Option(
+        "--missing-cells",
+        help="Missing cells in rows that have others: predict them from those (accept), or refuse "
+        "the view (error).",
     ),
 ]
 Columns = Annotated[

@@ -51,6 +51,16 @@ class Committee:
         return [self, *([] if self.others is None else self.others.members())]
 
 
+def takes_gaps(encoder: Encoder | None) -> bool:
+    """Tell whether rows with missing cells can be embedded.
+
+    Encoders of older files, and of other packages, may not know what stands for a missing cell.
+    """
+    if isinstance(encoder, Committee):
+        return all(takes_gaps(one.encoder) for one in encoder.members())
+    return encoder is None or hasattr(encoder, "fill")
+
+
 def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Committee:
     """Return an encoder of a view with one more that was learned from other rows of it.
 
@@ -73,7 +83,7 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     before = encoder if isinstance(encoder, Committee) else Committee(encoder, float(n_rows), None)
     members = [Committee(another, float(n_more), None), *before.members()]
     while len(members) > MOST:
-        members.remove(min(members, key=lambda one: one.n_rows))
+        del members[int(np.argmin([one.n_rows for one in members]))]
     made: Committee | None = None
     for one in reversed(members):
         made = replace(one, others=made)

@@ -27,6 +27,8 @@ def new_key() -> int:
 def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     """Return the fingerprint of each row of a view; two that differ are the same by chance 2⁻³¹.
 
+    Rows have to come with their missing cells: what stands for these depends on other rows.
+
     The sum over cells of the products of both halves of their bits, each with a random number added
     (the universal hash NH of UMAC). A cell of zero adds nothing, so that sparse rows are quick.
 
@@ -60,7 +62,8 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
 
 def _products(cells: Array, words: Array) -> Array:
     """Return (low + a)(high + b) for the halves of the bits of each cell."""
-    bits = np.ascontiguousarray(cells.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
+    plain = np.where(np.isnan(cells), np.nan, cells.astype(np.float64)) + 0.0  # one NaN, one zero
+    bits = np.ascontiguousarray(plain).view(np.uint64)
     half = np.uint64(0xFFFFFFFF)
     low = ((bits & half) + words[0]) & half
     high = ((bits >> np.uint64(32)) + words[1]) & half

@@ -52,6 +52,8 @@ class ViewRecord:
         The log entry of its fold.
     n_empty : int
         How many of its rows held nothing but zeros and were taken for absent samples.
+    n_missing : int
+        How many cells were missing in rows that had others.
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each, so that
         rows that come later get the same features.
@@ -74,6 +76,7 @@ class ViewRecord:
     features: tuple[str, ...] | None = field(default=None, repr=False)
     entry: int = 0
     n_empty: int = 0
+    n_missing: int = 0
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
     source: Source | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)

@@ -25,6 +25,9 @@ from viewfold.core.state import (
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view._view import View
 
+MOST_STEPS = 100
+"""Columns that the history has at most, unless more views than that were folded."""
+
 
 def fold(
     engine: Engine, state: State, view: View, method: Method, *, seed: int, keep_encoders: bool
@@ -52,6 +55,7 @@ def fold(
     State
     """
     check_fits(engine, state, view)
+    raw = with_gaps(engine, view)
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     with engine.session():
@@ -72,7 +76,7 @@ def fold(
     entry = log[-1].entry
     needed = any(old.encoder is not None for old in state.views)
     key = state.key if state.views else new_key()
-    prints = _prints(engine, view, key, keep_encoders)
+    prints = _prints(engine, raw, key, keep_encoders)
     after = replace(
         state,
         ids=alignment.ids,
@@ -92,11 +96,16 @@ def fold(
     return after if keep_encoders else after.without_encoders(engine)
 
 
-def _prints(engine: Engine, view: View, key: int, wanted: bool) -> RowSet:
+def with_gaps(engine: Engine, view: View) -> RowSet:
+    """Return the rows of a view with their missing cells, as NaN."""
+    return engine.scatter(replace(view.rows, fill=None))
+
+
+def _prints(engine: Engine, rows: RowSet, key: int, wanted: bool) -> RowSet:
     """Return fingerprints of the rows of a view, unknown ones if they are not wanted."""
     if wanted:
-        return fingerprints(engine, view.rows, key)
-    return engine.map(lambda ids: np.full(len(ids), UNKNOWN, np.int32), view.ids)
+        return fingerprints(engine, rows, key)
+    return engine.map(lambda block: np.full(block.shape[0], UNKNOWN, np.int32), rows)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -112,6 +121,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         agreement=combined.agreement,
         features=view.features,
         n_empty=view.n_empty,
+        n_missing=view.n_missing,
         columns=view.columns if n >= FEWEST else None,
         source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
@@ -178,7 +188,7 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
     entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
 
-    prints = fingerprints(engine, engine.scatter(view.rows), state.key)
+    prints = fingerprints(engine, with_gaps(engine, view), state.key)
 
     def printed(own: Array) -> Array:
         return np.where(np.arange(v) == which, own[:, None], UNKNOWN).astype(np.int32)
@@ -192,8 +202,7 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
     def old(rows: Array) -> Array:
         return rows
 
-    old_record = state.views[which]
-    record = replace(old_record, n_samples=old_record.n_samples + n, n_new=old_record.n_new + n)
+    record = _extended(state.views[which], view)
     dtype = state.embedding.dtype
     return replace(
         state,
@@ -209,6 +218,17 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         ),
         views=(*state.views[:which], record, *state.views[which + 1 :]),
         log=log,
+    )
+
+
+def _extended(record: ViewRecord, view: View) -> ViewRecord:
+    """Return the record of a view that has got more samples, all of them new."""
+    n = view.shape[0]
+    return replace(
+        record,
+        n_samples=record.n_samples + n,
+        n_new=record.n_new + n,
+        n_missing=record.n_missing + view.n_missing,
     )
 
 
@@ -248,13 +268,22 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return replace(
-        state,
-        history=appended(engine, state.history, labels),
-        steps=(*state.steps, log[-1].entry),
-        clusters=clusters,
-        log=log,
-    )
+    return stepped(engine, replace(state, clusters=clusters, log=log), labels)
+
+
+def stepped(engine: Engine, state: State, labels: RowSet) -> State:
+    """Return a state with labels as the last column of its history, by the last entry of its log.
+
+    If there are too many columns, that of the oldest step goes which is not the fold of a view.
+    """
+    history, steps = appended(engine, state.history, labels), (*state.steps, state.log[-1].entry)
+    folds = {record.entry for record in state.views}
+    others = [i for i, entry in enumerate(steps) if entry not in folds]
+    if len(steps) > MOST_STEPS and others:
+        kept = [i for i in range(len(steps)) if i != others[0]]
+        history = engine.map(lambda block: block[:, kept], history)
+        steps = tuple(steps[i] for i in kept)
+    return replace(state, history=history, steps=steps)
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:

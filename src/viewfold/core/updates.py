@@ -19,15 +19,19 @@ from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
 from viewfold.core.method import Method
 from viewfold.core.state import State, unconnected_groups
-from viewfold.core.transitions import appended, check_has_ids, moved, with_current_encoders
+from viewfold.core.transitions import (
+    check_has_ids,
+    moved,
+    stepped,
+    with_current_encoders,
+    with_gaps,
+)
 from viewfold.engine import Engine, RowSet
+from viewfold.view._gaps import missing_in
 from viewfold.view._view import View
 
 MANY = 0.1
 """More is learned from a delivery with so many rows for each that the view had."""
-
-MOST_STEPS = 100
-"""Columns that the history has at most; beyond, those of the oldest updates are dropped."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,10 @@ class Delivery:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a delivery that are not known yet, and their fingerprints."""
+    """The rows of a delivery that are not known yet, also with their gaps, and fingerprints."""
 
     view: View
+    raw: RowSet
     prints: RowSet
     count: Delivery
 
@@ -76,9 +81,10 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     """Tell the rows of a delivery apart, and leave those out that are known."""
     name = view.name or ""
     which = state.names.index(name)
+    raw = with_gaps(engine, view)
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids)
-    prints = fingerprints(engine, view.rows, state.key)
+    prints = fingerprints(engine, raw, state.key)
 
     def kinds(own: Array, known: Array, seen: Array, before: Array) -> tuple[Array, Array]:
         had = seen[:, which]
@@ -95,8 +101,8 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
         )
-        prints = engine.keep(prints, changed)
-    return _Rows(view, prints, count)
+        raw, prints = engine.keep(raw, changed), engine.keep(prints, changed)
+    return _Rows(view, raw, prints, count)
 
 
 def update(
@@ -164,12 +170,15 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
 
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
-    record, count = state.views[which], rows.count
+    record, count, more = state.views[which], rows.count, 0
+    if rows.view.gaps is not None:
+        more = int(engine.reduce(lambda block: missing_in(block).sum(), rows.raw))
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
         n_new=record.n_new + count.n_new,
         n_shared=record.n_shared + count.n_late,
+        n_missing=record.n_missing + more,
     )
     return replace(
         state,
@@ -197,7 +206,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     assert encoder is not None
     of_view = (
         mean,
-        engine.map(encoder, rows.view.rows),
+        engine.map(encoder, rows.raw),
         alignment.partners(state.embedding),
         alignment.partners(state.seen, False),
     )
@@ -265,22 +274,4 @@ def _recorded(
         n_corrected=count.n_corrected,
         n_moved=n_moved,
     )
-    after = replace(after, history=appended(engine, after.history, labels), log=log)
-    after = _bounded(engine, replace(after, steps=(*state.steps, log[-1].entry)))
-    return after, replace(count, n_moved=n_moved)
-
-
-def _bounded(engine: Engine, state: State) -> State:
-    """Drop the column of the oldest update, if the history has too many."""
-    if len(state.steps) <= MOST_STEPS:
-        return state
-    folds = {record.entry for record in state.views}
-    oldest = next((i for i, entry in enumerate(state.steps) if entry not in folds), None)
-    if oldest is None:
-        return state
-    kept = [i for i in range(len(state.steps)) if i != oldest]
-    return replace(
-        state,
-        history=engine.map(lambda block: block[:, kept], state.history),
-        steps=tuple(state.steps[i] for i in kept),
-    )
+    return stepped(engine, replace(after, log=log), labels), replace(count, n_moved=n_moved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -57,12 +57,16 @@ class Rows:
         are, if not given.
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
+    fill : callable, optional
+        Returns a block with numbers in the place of NaN; None if there is no NaN, or if it is
+        wanted.
     """
 
     X: Matrix
     present: NDArray[np.intp] | None = None
     columns: NDArray[np.intp] | None = None
     double: bool = False
+    fill: Callable[[Matrix], Matrix] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -106,6 +110,10 @@ class Rows:
 
     def read(self, rows: slice) -> Matrix:
         """One block."""
+        block = self._read(rows)
+        return block if self.fill is None else self.fill(block)
+
+    def _read(self, rows: slice) -> Matrix:
         if self.present is None:
             block = self.X[rows]
         else:
@@ -124,7 +132,10 @@ class Rows:
 
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
-        at = which if self.present is None else self.present[which]
+        block = self._take(which if self.present is None else self.present[which])
+        return block if self.fill is None else self.fill(block)
+
+    def _take(self, at: NDArray[np.intp]) -> Matrix:
         if not self.on_disk:
             return self._in_order(self.X[at].astype(self.dtype))
         taken = np.empty((at.size, self.X.shape[1]), self.dtype)

@@ -126,6 +126,8 @@ class LocalEngine:
         """Return the first columns."""
         if not isinstance(rows, Rows):
             return rows[:, :columns]
+        if rows.fill is not None:  # what stands for missing cells is known for whole rows
+            return self.map(lambda block: block[:, :columns], rows)
         if rows.columns is not None:
             return replace(rows, columns=rows.columns[:columns])
         return replace(rows, X=rows.X[:, :columns])

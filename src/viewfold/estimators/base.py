@@ -80,8 +80,8 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             composition of their letters: refuse them, take them for the same sample, or for
             different ones.
         **reading
-            How the view is to be read: `empty_rows`, `columns`, `drop`, `categories`,
-            `empty_markers` and `strict`; see `as_view`.
+            How the view is to be read: `empty_rows`, `missing_cells`, `columns`, `drop`,
+            `categories`, `empty_markers` and `strict`; see `as_view`.
 
         Returns
         -------
@@ -123,8 +123,8 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
         **reading
-            How the view is to be read: `empty_rows`, `columns`, `drop`, `categories`,
-            `empty_markers` and `strict`; see `as_view`.
+            How the view is to be read: `empty_rows`, `missing_cells`, `columns`, `drop`,
+            `categories`, `empty_markers` and `strict`; see `as_view`.
 
         Returns
         -------
@@ -324,6 +324,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, silhouette
 from viewfold.core.admission import admit
+from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
@@ -21,7 +23,7 @@ from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.given import given
 from viewfold.estimators.results import Results
 from viewfold.ids import Similar, kind_of
-from viewfold.view import View, open_view, without_absent
+from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
 
 class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -259,7 +261,9 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_features(view, record, type(self).__name__)
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
-        view = without_absent(view, "absent" if record.n_empty else "keep", known=True)
+        zeros: EmptyRows = "absent" if record.n_empty else "keep"
+        able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
+        view = without_absent(view, zeros, able, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
@@ -274,7 +278,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         encode = self._fitted.encoder(record.name)
         assert encode is not None
         with engine.session():
-            return engine.map(encode, engine.scatter(view.rows))
+            return engine.map(encode, engine.scatter(replace(view.rows, fill=None)))
 
 
 def _added(total: Array, rows: Array) -> Array:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import linalg
+from numpy.typing import DTypeLike, NDArray
+from scipy import linalg, sparse
 
+from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 
@@ -82,6 +83,24 @@ def nearest_of(graph: Matrix) -> NDArray[np.intp]:
     at = np.flatnonzero(graph.data == peak[row])
     first = np.diff(row[at], prepend=-1) > 0
     return np.asarray(graph.indices[at[first]], np.intp)
+
+
+def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending.
+
+    They sum to 1 in each row; distances of a row may lack a constant.
+    """
+    n, m = distance.shape
+    q = min(constants.NEIGHBOURS, m - 1)
+    farthest = np.partition(distance, q, axis=1)[:, q]
+    at = np.flatnonzero(distance <= farthest[:, None])
+    row, column = np.divmod(at, m)
+    weight = farthest[row] - distance.ravel()[at]
+    count, total = (np.bincount(row, w, minlength=n) for w in (None, weight))
+    # Landmarks that are all equally near share the row.
+    weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
+    starts = np.append(0, np.cumsum(count))
+    return sparse.csr_array((weight.astype(dtype), column, starts), shape=(n, m))
 
 
 def limited(M: Array, products: Callable[[], Array], n: int) -> Array:

@@ -24,7 +24,9 @@ from viewfold.core.state import State
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.linalg import dense, gram, inverse_sqrt, polar, triangle, whitener_of
 from viewfold.methods.aggregates import limited
+from viewfold.methods.filling import Filled, Filling
 from viewfold.methods.scaling import (
+    Affine,
     Products,
     Scaling,
     Standardise,
@@ -97,7 +99,14 @@ def combine(
     embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
     kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
     linear_map = Z.N[: state.embedding.shape[1]]
-    return Combined(embedding, scaling.times_raw(kept), linear_map, len(objective), objective)
+    encoder = _encoder(view, problem.products.mean, scaling.times_raw(kept))
+    return Combined(embedding, encoder, linear_map, len(objective), objective)
+
+
+def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
+    """Return an encoder for which a missing cell is the mean of the feature."""
+    rare = None if view.gaps is None else view.gaps.rare
+    return Filled(Filling.by_mean(mean, rare), encode)
 
 
 def _posed(
@@ -371,7 +380,8 @@ def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> C
     T = T @ again
     # T is (AᵀA)^(-1/2): what varies most is where it is small.
     kept = limited(T, lambda: np.linalg.pinv(T), n)
-    encoder = scaling.times_raw(kept).padded(d, n_clusters)
+    encode = scaling.times_raw(kept).padded(d, n_clusters)
+    encoder = _encoder(view, np.pad(products.mean, (0, d - used)), encode)
     return Combined(_padded(engine, A, n_clusters), encoder, None, 1, ())
 
 

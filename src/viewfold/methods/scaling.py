@@ -211,6 +211,8 @@ class Products:
         ZsᵀZs.
     faint : ndarray of bool, shape (d,)
         Features that count as constant because they are too small to be squared.
+    mean : ndarray of shape (d,)
+        The mean of each feature, before it is standardised.
     """
 
     energy: float
@@ -218,6 +220,7 @@ class Products:
     cross: Array
     shared: Array
     faint: NDArray[np.bool_]
+    mean: Array
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
@@ -239,10 +242,12 @@ def _has_zeros(rows: RowSet) -> bool:
     return bool(getattr(rows, "is_sparse", False))
 
 
-def zscore(rows: RowSet, shift: Array | None, total: Array, squares: Array) -> Scaling:
+def zscore(
+    rows: RowSet, shift: Array | None, total: Array, squares: Array, known: Array | None = None
+) -> Scaling:
     """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
 
-    A constant feature gets weight 0.
+    A constant feature gets weight 0, another one that which is `known`, if it is not 0.
     """
     n, eps = rows.shape[0], float(np.finfo(rows.dtype).eps)
     mean = total / n
@@ -253,6 +258,8 @@ def zscore(rows: RowSet, shift: Array | None, total: Array, squares: Array) -> S
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
+    if known is not None:
+        weight = np.where((weight > 0) & (known > 0), known, weight)
     return Scaling(shift, mean, weight)
 
 
@@ -263,6 +270,7 @@ def survey(
     *beside: RowSet,
     scale: Standardise,
     text: Text | None = None,
+    weight: Array | None = None,
     full: bool,
 ) -> tuple[Scaling, Products]:
     """Learn the scaling of a view and its products with something else, in one pass.
@@ -282,6 +290,8 @@ def survey(
         How features are standardised.
     text : Text, optional
         How blocks are scaled before.
+    weight : ndarray of shape (n_features,), optional
+        What to multiply features with for a z-score, where that is known (not 0).
     full : bool
         Whether XᵀX is wanted.
     """
@@ -300,7 +310,7 @@ def survey(
     squares = np.diagonal(second) if full else second
     scaling = replace(start, mean=total / n) if scale == "center" else start
     if scale == "zscore":
-        scaling = zscore(rows, shift, total, squares)
+        scaling = zscore(rows, shift, total, squares, weight)
         scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
@@ -310,7 +320,8 @@ def survey(
         second *= weight
     cross = weight[:, None] * (cross - np.outer(mean, total_z))
     lost = (faint > 0) & (scale == "zscore" or not energy)
-    return scaling, Products(energy, second if full else None, cross, shared, lost)
+    raw = total / n + (0 if shift is None else shift)
+    return scaling, Products(energy, second if full else None, cross, shared, lost, raw)
 
 
 def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:

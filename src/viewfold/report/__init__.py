@@ -179,7 +179,7 @@ def _figures(
 
 
 def _view(record: Any) -> dict[str, Any]:
-    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_empty", "agreement")
+    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_empty", "n_missing", "agreement")
     return {"name": _printable(record.name), **{key: getattr(record, key) for key in counts}}
 
 

@@ -48,7 +48,7 @@ _COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten")
 _FORMAT_2 = {
     "meta": _META,
     "samples": {**_SAMPLES, "added": "INTEGER"},
-    "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|"},
+    "views": {**_VIEWS, "entry": "INTEGER", "n_empty": "BIGINT|", "n_missing": "BIGINT|"},
     "arrays": {**_ARRAYS, "type": "VARCHAR", "version": "INTEGER", "dtype": "VARCHAR"},
     "log": {
         "entry": "INTEGER",

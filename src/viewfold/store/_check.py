@@ -105,7 +105,7 @@ def check_views(views: pa.Table, *, empty: bool) -> None:
         raise UnreadableError("its views are not numbered 1, 2, …")
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
-    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty")
+    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
     for count in (name for name in counts if name in views.column_names):
         column = views[count]
         if column.null_count or pc.any(pc.less(column, 0)).as_py():
@@ -287,6 +287,9 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
         value = getattr(part, field.name)
         letters = known.get(field.name)
         if value is None and "None" in str(field.type):
+            continue
+        if value is None:
+            yield f"there is no {kind}.{field.name}"
             continue
         if letters is None and not isinstance(value, np.ndarray | np.generic | int | float):
             yield from _of_part(value, axes)

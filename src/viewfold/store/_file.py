@@ -57,8 +57,10 @@ def write(
     """
     target = Path(os.path.realpath(path))
     kept = kept[:keep]
-    copy = target.exists() and any(isinstance(one, str) for one in kept)
+    copy = any(isinstance(one, str) for one in kept)
     with own_turn(target) as turn, understood(target, None):
+        if copy:
+            turn.check()  # what is copied from must still be what was read
         if target.exists():
             check_is_ours(target)
         try:
@@ -171,7 +173,7 @@ def _put_kept(
     target: Path,
 ) -> None:
     """Write the states to return to, one after the other: one of them at a time is in memory."""
-    old = None if not any(isinstance(one, str) for one in kept) else _catalogue.check(db, FORMAT)
+    old = _catalogue.check(db, FORMAT) if any(isinstance(one, str) for one in kept) else None
     names = iter(_catalogue.KEPT)
     schema = next(names)
     for one in kept:

@@ -131,9 +131,11 @@ def status(path: StrPath) -> dict[str, Any]:
     with opened(path, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
+        has = {name for name, *_ in db.sql("DESCRIBE views").fetchall()}
+        empty, missing = (n if n in has else "0" for n in ("n_empty", "n_missing"))
         rows = db.sql(
-            """
-            SELECT fold, v.name, v.n_samples, n_features, n_new, n_shared,
+            f"""
+            SELECT fold, v.name, v.n_samples, n_features, n_new, n_shared, {empty}, {missing},
                    count(*) FILTER (history[step] >= 0 AND NOT views_seen[fold]),
                    count(*) FILTER (step > 1 AND history[step - 1] >= 0
                                     AND history[step - 1] <> history[step]),
@@ -145,7 +147,8 @@ def status(path: StrPath) -> dict[str, Any]:
         k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
         if k > MOST_CLUSTERS:
             raise UnreadableError(f"it has {k:,} clusters")
-    names = "view", "samples", "features", "new", "shared", "unseen", "moved", "agreement"
+    counts = "samples", "features", "new", "shared", "empty", "missing", "unseen", "moved"
+    names = "view", *counts, "agreement"
     return {
         "method": meta["method"],
         "clusters": params["n_clusters"],

@@ -116,6 +116,7 @@ def _views(state: State) -> pa.Table:
         "features": pa.list_(pa.string()),
         "entry": pa.int32(),
         "n_empty": pa.int64(),
+        "n_missing": pa.int64(),
     }
     rows = [
         {

@@ -18,7 +18,7 @@ from viewfold.engine import Rows
 from viewfold.ids import as_ids, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
-from viewfold.view._cells import check_no_id_column, tell_of_empty, without_absent
+from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids
 from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
@@ -42,32 +42,32 @@ def as_view(
         ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
         backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
         `viewfold.io.read`), or an iterator of row batches, each of them one of the above. What is
-        lazy, mapped or backed, and tables in files, may be larger than memory.
-        Rows that are entirely NaN are absent samples.
+        lazy, mapped or backed, and tables in files, may be larger than memory. Rows of NaN are
+        absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
         are known by their row number, unless a column looks as if it held ids, which is an error.
         False says that none does, and that an index is no ids either.
     name : str, optional
-        What to call the view; a view from ``labs.csv`` is called ``labs`` otherwise. In a file
-        of several views, the name of the one to take.
+        What to call the view, instead of ``labs`` from ``labs.csv``; of several, the one to take.
     layer, use_rep : str, optional
         Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
     empty_rows : {"absent", "keep"}, default="absent"
         What rows of zeros are. "absent": in a view without negative values they are samples that
-        the view lacks, if they outnumber the rows that have fewer than ten values other than zero;
-        a warning says how many they are. "keep": they are samples like any other.
+        the view lacks, with a warning, if they outnumber the rows that have fewer than ten values
+        other than zero. "keep": they are samples like any other.
+    missing_cells : {"accept", "error"}, default="accept"
+        What a NaN in a row with other values is: a missing cell (see docs/views.md), or an error.
     columns, drop : list of str, optional
         Of a table: the columns to take, or to leave out.
     categories : list of str, or dict, optional
         Of a table: columns that are categories, whatever they look like; a dict has their levels.
         Unasked, text with few levels is one. A category gives an indicator for each level
-        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary;
-        booleans are 0 and 1. Free text is left out, with a warning. See docs/views.md.
+        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary.
     empty_markers : list of str, optional
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
-        Whether a column that would be left out is an error.
+        Whether a column that would be left out, such as free text, is an error.
 
     Returns
     -------
@@ -80,12 +80,12 @@ def as_view(
     View('labs', 2 samples × 2 features, float64)
     """
     X, reading = chosen(X, reading)
-    empty_rows, asked = parted(**reading)
+    rules, asked = parted(**reading)
     view = open_view(X, ids=ids, name=name, asked=asked)
     if ids is None and not view.checked:
         check_no_id_column(view)
-    checked = without_absent(view, empty_rows)
-    return checked if view.checked else tell_of_empty(checked)
+    checked = without_absent(view, *rules)
+    return checked if view.checked else tell_of_rare(tell_of_empty(checked))
 
 
 def open_view(

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 
 from viewfold._option import option, worded
 from viewfold.io._asked import Asked
-from viewfold.view._cells import EmptyRows
+from viewfold.view._cells import EmptyRows, MissingCells
 
 Names: TypeAlias = Sequence[str] | str
 Categories: TypeAlias = Names | Mapping[str, Sequence[str] | None]
@@ -17,6 +17,7 @@ class Reading(TypedDict, total=False):
     """How a view is to be read; see `as_view`."""
 
     empty_rows: EmptyRows
+    missing_cells: MissingCells
     columns: Names | Mapping[str, Names] | None
     drop: Names | Mapping[str, Names]
     categories: Categories | Mapping[str, Categories]
@@ -29,11 +30,11 @@ class Reading(TypedDict, total=False):
 OF_ONE_VIEW = ("columns", "drop", "categories")
 
 
-def parted(**reading: Unpack[Reading]) -> tuple[EmptyRows, Asked]:
-    """Return what rows of zeros are, and what is said about columns."""
+def parted(**reading: Unpack[Reading]) -> tuple[tuple[EmptyRows, MissingCells], Asked]:
+    """Return what rows of zeros and missing cells are, and what is said about columns."""
     said: dict[str, Any] = dict(reading)
-    empty_rows: EmptyRows = said.pop("empty_rows", "absent")
-    return empty_rows, Asked.of(**said)
+    rules = said.pop("empty_rows", "absent"), said.pop("missing_cells", "accept")
+    return rules, Asked.of(**said)
 
 
 def of_view(reading: Reading, name: str, names: Sequence[str]) -> Reading:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from scipy import sparse
 
 from viewfold._types import Ids
 from viewfold.engine import Rows
 from viewfold.view._column import Column, Source
+from viewfold.view._gaps import Gaps
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class View:
     ids : ndarray of int or object
         The samples, each once.
     rows : Rows
-        A finite row for each id, in the same order.
+        A finite row for each id, in the same order; missing cells are read as `gaps` fills them.
     name : str or None
         The view's name.
     features : tuple of str or None
@@ -38,6 +40,8 @@ class View:
         How many rows of zeros were taken for absent samples; see `as_view`.
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each.
+    gaps : Gaps or None
+        Its missing cells, if it has any.
     source : Source or None
         What was said about how to read it, if anything.
     """
@@ -52,11 +56,28 @@ class View:
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
     source: Source | None = None
+    gaps: Gaps | None = None
+
+    @property
+    def n_missing(self) -> int:
+        """How many cells are missing in rows that have others."""
+        return 0 if self.gaps is None else self.gaps.n_cells
 
     @property
     def shape(self) -> tuple[int, int]:
         """Samples, features."""
         return self.rows.shape
+
+    def missing(self) -> dict[str, Any]:
+        """Tell how many cells are missing, their share, and which features lack most."""
+        gaps, (n, d) = self.gaps, self.shape
+        return {
+            "cells": self.n_missing,
+            "share": round(self.n_missing / (n * d), 4),
+            "samples": 0 if gaps is None else gaps.n_rows,
+            "features": 0 if gaps is None else int((gaps.count > 0).sum()),
+            "worst": {} if gaps is None else gaps.worst(self.features),
+        }
 
     def __repr__(self) -> str:
         n, d = self.shape

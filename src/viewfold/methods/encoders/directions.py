@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -13,7 +14,7 @@ from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.core.sampling import draw
 from viewfold.engine import Engine, Rows
-from viewfold.linalg import column_sums, dense, is_sparse, top_eigenvectors
+from viewfold.linalg import column_sums, dense, filled, is_sparse, top_eigenvectors
 from viewfold.methods.scaling import DOCUMENTS, Products, Scaling, Text, idf, survey, tell_faint
 from viewfold.view._view import View
 
@@ -23,27 +24,45 @@ WIDEST_GRAM = 2048
 """A view with more features gets its principal directions from a sample of rows, not from XᵀX."""
 
 
+def chosen_scale(
+    engine: Engine, view: View, scale: ScaleRule, seed: tuple[int, ...]
+) -> Literal["zscore", "center", "l2", "tfidf"] | None:
+    """Return how to scale a view: as it is said, or by what a sample of its rows is."""
+    if scale != "auto":
+        return scale
+    drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
+    rows = view.rows if view.gaps is None else replace(view.rows, fill=None)
+    return scale_of(engine.collect(engine.select(rows, drawn)))
+
+
 def principal_directions(
-    engine: Engine, view: View, most: int, scale: ScaleRule, seed: tuple[int, ...]
-) -> tuple[Scaling, Array, Array]:
-    """Return scaling, top right singular vectors and singular values of a view, in one pass."""
-    kind = scale
-    if scale == "auto":
-        drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
-        kind = scale_of(engine.collect(engine.select(view.rows, drawn)))
+    engine: Engine,
+    view: View,
+    most: int,
+    kind: Literal["zscore", "center", "l2", "tfidf"] | None,
+    seed: tuple[int, ...],
+    weight: Array | None = None,
+) -> tuple[Scaling, Array, Array, float]:
+    """Return scaling, top right singular vectors and singular values of a view, and its energy.
+
+    One pass is made over the view. `weight` is that of a z-score, where the spread of features is
+    known better than from the rows.
+    """
     text = None
     if kind in ("tfidf", "l2"):
         text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
     standardise = kind if kind in ("zscore", "center") else None
-    look = partial(survey, engine, scale=standardise, text=text)
+    look = partial(survey, engine, scale=standardise, text=text, weight=weight)
     if view.shape[1] <= WIDEST_GRAM:
         scaling, products = look(view.rows, full=True)
         assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
         tell_faint(view, products)
+        energy = products.energy
     else:
-        scaling, values, directions = _of_wide(engine, view, most, seed, partial(look, full=False))
-    return scaling, directions, np.sqrt(values)
+        wide = _of_wide(engine, view, most, seed, partial(look, full=False))
+        scaling, values, directions, energy = wide
+    return scaling, directions, np.sqrt(values), energy
 
 
 def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
@@ -66,8 +85,9 @@ def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
     ('zscore', 'center')
     """
     values = sample.data if is_sparse(sample) else sample[sample != 0]
-    values = values[values != 0]
-    size = sample.shape[0] * sample.shape[1]
+    missing = np.isnan(values)
+    values = values[(values != 0) & ~missing]
+    size = sample.shape[0] * sample.shape[1] - np.count_nonzero(missing)
     if not values.size or values.size >= constants.SPARSE * size or values.min() < 0:
         return "center" if are_scores(sample) else "zscore"
     return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
@@ -78,8 +98,13 @@ def are_scores(sample: Matrix) -> bool:
     n, d = sample.shape
     if not constants.FEWEST <= d < n or is_sparse(sample):
         return False
+    there = n - np.isnan(sample).sum(axis=0)
+    if not there.all():
+        return False
+    if there.min() < n:
+        sample = filled(sample, np.asarray(np.nanmean(sample, axis=0, dtype=np.float64)))
     rows = sample.astype(np.float64) - sample.mean(axis=0, dtype=np.float64)
-    spread = np.linalg.norm(rows, axis=0)
+    spread = np.linalg.norm(rows, axis=0) * np.sqrt(n / there)
     if not spread.all() or np.mean(np.diff(spread) < 0) < constants.FALLING:
         return False
     correlation = (rows / spread).T @ (rows / spread)
@@ -93,8 +118,8 @@ def _of_wide(
     most: int,
     seed: tuple[int, ...],
     look: Callable[..., tuple[Scaling, Products]],
-) -> tuple[Scaling, Array, Array]:
-    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X.
+) -> tuple[Scaling, Array, Array, float]:
+    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X, and its energy.
 
     First the eigenvectors of a sample, ten rows for each of them, from the products of its rows. If
     there are more rows, one product of XᵀX with these improves them (Nyström's method).
@@ -103,7 +128,8 @@ def _of_wide(
     if n <= 10 * most:
         scaling, products = look(rows)
         tell_faint(view, products)
-        return scaling, *_from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        found = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        return scaling, *found, products.energy
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
     some = engine.collect(engine.select(rows, drawn))
     scaling, _ = look(engine.scatter(Rows(some)))
@@ -117,7 +143,7 @@ def _of_wide(
     inner, V = top_eigenvectors(basis.T @ products.cross, basis.shape[1])
     half = products.cross @ (V / np.sqrt(inner))  # XᵀX is about half · halfᵀ
     values, V = top_eigenvectors(half.T @ half, most)
-    return scaling, values, half @ (V / np.sqrt(values))
+    return scaling, values, half @ (V / np.sqrt(values)), products.energy
 
 
 def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:

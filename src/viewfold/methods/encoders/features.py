@@ -21,10 +21,11 @@ from viewfold.constants import FEWEST
 from viewfold.core.parts import part
 from viewfold.core.sampling import draw
 from viewfold.core.state import Encoder
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import Engine, Rows, RowSet
 from viewfold.linalg import damped
-from viewfold.methods.encoders.directions import ScaleRule, principal_directions
+from viewfold.methods.encoders.directions import ScaleRule, chosen_scale, principal_directions
 from viewfold.methods.encoders.landmarks import Landmarks, connect, place
+from viewfold.methods.filling import CELLS, Filled, Filling, learn_filling, of_directions
 from viewfold.methods.scaling import Projection, Scaling, says_nothing
 from viewfold.view._view import View
 
@@ -121,7 +122,7 @@ def learn(
     kind: EncoderKind,
     scale: ScaleRule,
     seed: tuple[int, ...],
-) -> tuple[FeatureEncoder, RowSet]:
+) -> tuple[Filled, RowSet]:
     """Learn the encoder of a view.
 
     Parameters
@@ -142,16 +143,63 @@ def learn(
 
     Returns
     -------
-    encoder : FeatureEncoder
+    encoder : Filled
         Gives nearly these features; holds what may be kept of the view.
     features : RowSet of shape (n_samples, n_linear + n_coordinates)
         The features of the view's samples, of total energy n_samples.
     """
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
-    scaling, directions, spectrum = principal_directions(engine, view, width, scale, seed)
+    rule = chosen_scale(engine, view, scale, seed)
+    view, fill, weight = _completed(engine, view, rule, seed)
+    scaling, directions, spectrum, energy = principal_directions(
+        engine, view, width, rule, seed, weight
+    )
     if not spectrum.size:
         raise says_nothing(view)
+    if fill is None:
+        fill = of_directions(scaling, directions, spectrum, energy, n)
+    encoder, features = _described(
+        engine, view, n_components, scaling, directions, spectrum, kind=kind, seed=seed
+    )
+    return Filled(fill, encoder), features
+
+
+def _completed(
+    engine: Engine, view: View, rule: ScaleRule, seed: tuple[int, ...]
+) -> tuple[View, Filling | None, Array | None]:
+    """Return a view without missing cells, what may be kept of that, and weights of a z-score.
+
+    Of text, what is missing is not there; cells of a sparse view are too many to predict them.
+    """
+    weight = None
+    if view.gaps is None:
+        return view, None, weight
+    if rule in ("l2", "tfidf"):
+        fill = kept = Filling.by_mean(np.zeros(view.shape[1]), view.gaps.rare)
+    elif view.rows.is_sparse:
+        fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
+    else:
+        fill, kept, weight = learn_filling(engine, view, seed)
+    rows = replace(view.rows, fill=fill)
+    if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
+        rows = engine.scatter(Rows(engine.map(lambda block: block, rows)))
+    return replace(view, rows=rows), kept, weight
+
+
+def _described(
+    engine: Engine,
+    view: View,
+    n_components: int,
+    scaling: Scaling,
+    directions: Array,
+    spectrum: Array,
+    *,
+    kind: EncoderKind,
+    seed: tuple[int, ...],
+) -> tuple[FeatureEncoder, RowSet]:
+    """Return the encoder of complete rows, and the features of the view's samples."""
+    n = view.shape[0]
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     if kind == "linear":

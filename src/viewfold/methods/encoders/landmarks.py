@@ -13,7 +13,7 @@ from viewfold.clustering.kmeans import nearest, step
 from viewfold.core.parts import part
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import membership, top_eigenvectors, unit_rows
-from viewfold.methods.aggregates import groups_of_ten, nearest_of
+from viewfold.methods.aggregates import groups_of_ten, nearest_of, weights_of
 from viewfold.methods.scaling import Projection
 
 
@@ -64,20 +64,10 @@ def place(scores: Array, most: int, cosine: bool) -> Array:
 
 
 def _weights(rows: Array, points: Array) -> Matrix:
-    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending."""
-    q = min(constants.NEIGHBOURS, len(points) - 1)
+    """Return the weights of the nearest landmarks of some rows."""
     distance = rows @ (-2 * points.T)
     distance += (points * points).sum(axis=1)
-    farthest = np.partition(distance, q, axis=1)[:, q]
-    at = np.flatnonzero(distance <= farthest[:, None])
-    row, column = np.divmod(at, len(points))
-    weight = farthest[row] - distance.ravel()[at]
-    count, total = (np.bincount(row, w, minlength=len(rows)) for w in (None, weight))
-    # Landmarks that are all equally near share the row.
-    weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
-    starts = np.append(0, np.cumsum(count))
-    shape = len(rows), len(points)
-    return sparse.csr_array((weight.astype(rows.dtype), column, starts), shape=shape)
+    return weights_of(distance, rows.dtype)
 
 
 def connect(
