@@ -12,7 +12,7 @@ import numpy as np
 
 from viewfold._types import Array
 from viewfold.constants import FEWEST
-from viewfold.core.admission import check_fits, check_kind_of_ids
+from viewfold.core.admission import check_fits, check_kind_of_ids, how_to_give_ids
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
@@ -227,10 +227,7 @@ def _extended(record: ViewRecord, view: View) -> ViewRecord:
 def check_has_ids(engine: Engine, state: State, view: View) -> None:
     """Refuse new samples without ids, or with ids of another kind."""
     if view.length is not None:
-        raise ValueError(
-            f"View {view.name!r}: new samples need ids. Pass ids= with one id per row, or a "
-            "DataFrame whose index holds them."
-        )
+        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     check_kind_of_ids(engine, state, view)
 
 
