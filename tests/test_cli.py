@@ -19,6 +19,7 @@ from viewfold import cli
 Run = Callable[..., tuple[int, str, str]]
 MADE: list[bytes] = []
 COMMANDS = [
+    "inspect",
     "init",
     "add",
     "labels",

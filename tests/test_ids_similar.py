@@ -37,8 +37,8 @@ def test_ids_that_are_almost_known_are_refused_matched_or_new(case: str) -> None
     message = f"View 'scan': {came!r} in row 0 is almost {known!r}"
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         model.partial_fit(rows(N - 1), ids=again, view="scan")
-    assert "--similar-ids match" in str(error.value)
-    assert "--similar-ids new" in str(error.value)
+    assert "similar_ids='match'" in str(error.value)
+    assert "similar_ids='new'" in str(error.value)
     pd.testing.assert_frame_equal(model.to_frame(), before)
     model.partial_fit(rows(N - 1), ids=again, view="scan", similar_ids="match")
     assert model.ids_.tolist() == [known, *TEXTS[2:]]
@@ -89,7 +89,7 @@ def test_extend_refuses_what_is_almost_known() -> None:
 
 
 def test_an_unknown_way_is_refused() -> None:
-    with pytest.raises(ValueError, match="'refuse', 'match' or 'new', got 'maybe'"):
+    with pytest.raises(ValueError, match="similar_ids='maybe': expected 'refuse', 'match'"):
         folded(TEXTS, similar_ids="maybe")
 
 

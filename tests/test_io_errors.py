@@ -34,10 +34,10 @@ BAD = {
     "no id column": ("a.csv", b"pid,x\nann,1\n", "id", "no column 'id'. Its columns: 'pid', 'x'"),
     "only ids": ("a.csv", b"id\nann\n", "id", "no column but the ids"),
     "text": ("a.csv", b"who,x\nann,1\n", None,
-             "column 'who' looks like ids (texts that are all different). Pass ids='who' "
-             "(--id who) if it holds them"),
+             "column 'who' looks like ids (texts that are all different). Say ids='who' if it "
+             "holds them"),
     "nothing but text": ("a.csv", b"id,c\n1,Rome\n2,Bonn\n", "id", "no column is a feature"),
-    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "Pass ids='who' (--id who) if"),
+    "json text": ("a.jsonl", b'{"x":1,"who":"ann"}', None, "Say ids='who' if"),
     "list in json": ("a.jsonl", b'{"x":1,"who":["ann"]}', None, "column 'who' holds no numbers"),
     "bad cell": ("a.csv", b"id,x\nann,1\nbob,!\n", "id", "a.csv, line 3, column 'x': '!' is not a"),
     "empty cell": ("a.csv", b"id,x,y\nann,1,2\nbob,?,2\n", "id", "contains NaN in row 1"),
@@ -104,14 +104,14 @@ def test_bad_tables_of_other_kinds_are_named(tmp_path: Path) -> None:
 
     path = tmp_path / "a.parquet"
     write_parquet(path)
-    refused(path, "Pass ids='id' (--id id) if it holds them")
+    refused(path, "Say ids='id' if it holds them")
     refused(path, "no column 'who'", "who")
     path.write_bytes(path.read_bytes()[:-20])
     refused(path, "cannot be read as Parquet")
     pyarrow.parquet.write_table(TABLE[:0], path)
     refused(path, "no rows", "id")
     FRAME[["age"]].set_axis([4, 5, 6, 7]).to_parquet(path)
-    refused(path, "is the index of a pandas DataFrame. Pass ids='__index_level_0__'")
+    refused(path, "is an index that pandas wrote. Say ids='__index_level_0__'")
     pyarrow.parquet.write_table(TABLE.set_column(3, "id", pa.array(["a", None, "b", "c"])), path)
     refused(path, "row 1: there is no id", "id")
     np.savez(tmp_path / "a.npz", y=[1, 2], note="x")

@@ -252,3 +252,17 @@ def test_noise_in_two_deliveries_does_no_harm(data: Data, half: np.ndarray) -> N
     model = halves(noise, half, ViewFold(4, random_state=0))
     y = data.y[[int(i[1:]) for i in model.ids_]]
     assert metrics.accuracy(y, model.labels_) > 0.95
+
+
+def test_rows_with_missing_cells_come_again_unchanged_and_are_placed(data: Data) -> None:
+    """What stands for a missing cell depends on the delivery: fingerprints must not."""
+    X = data.views["scan"].copy()
+    X[np.random.default_rng(5).random(X.shape) < 0.1] = np.nan
+    model = ViewFold(4, random_state=0).partial_fit(X[:100], ids=IDS[:100], view="scan")
+    model.partial_fit(X[20:60], ids=IDS[20:60], view="scan")
+    assert model.delivery_.n_same == 40
+    model.partial_fit(X[90:], ids=IDS[90:], view="scan")
+    assert (model.delivery_.n_new, model.delivery_.n_same) == (60, 10)
+    assert model.views_[0].n_missing == np.isnan(X).sum()
+    model.partial_fit(X[:1], ids=["another"], view="scan")
+    assert metrics.accuracy(np.append(data.y, data.y[0]), model.labels_) > 0.95

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from viewfold.core.state import State, ViewRecord
     from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold
+    from viewfold.inspection import Inspection, inspect_views
     from viewfold.selection import Suggestion, suggest_n_clusters
     from viewfold.store import edit, forget, load, restore, undo, verify
     from viewfold.view import View, as_view, as_views
@@ -32,6 +33,8 @@ _home = {
     "undo": "viewfold.store",
     "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
+    "Inspection": "viewfold.inspection",
+    "inspect_views": "viewfold.inspection",
     "Suggestion": "viewfold.selection",
     "suggest_n_clusters": "viewfold.selection",
     "View": "viewfold.view",
@@ -41,6 +44,7 @@ _home = {
 
 __all__ = [
     "FCMVC",
+    "Inspection",
     "State",
     "StateFileError",
     "Suggestion",
@@ -53,6 +57,7 @@ __all__ = [
     "edit",
     "errors",
     "forget",
+    "inspect_views",
     "io",
     "load",
     "metrics",

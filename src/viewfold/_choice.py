@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from numbers import Integral
 
+from viewfold._option import worded
+
 
 def which_view(names: Sequence[str], wanted: str | int | None, holder: str) -> int:
     """Return which of several views is meant: by name, by number, or because it is the only one.
@@ -35,8 +37,8 @@ def which_view(names: Sequence[str], wanted: str | int | None, holder: str) -> i
     """
     if wanted is None and len(names) > 1:
         raise ValueError(
-            f"Which view is meant? Pass view=, one of {list(names)} (name= to as_view, --view on "
-            f"the command line): {holder} {len(names)} views."
+            f"Which view is meant? {worded('Pass view=', 'Say --view')}, one of {list(names)}"
+            f"{worded(' (name= to as_view)', '')}: {holder} {len(names)} views."
         )
     place = 0 if wanted is None else wanted
     if isinstance(wanted, str) and wanted in names:

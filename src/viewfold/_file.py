@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 
@@ -15,6 +16,8 @@ from viewfold._option import option
 
 SPACES = " \u00a0\u202f\u2009"  # as programs write them between thousands
 SEPARATORS = ",.'’_" + SPACES
+WEB = re.compile(r"https?://", re.I)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+(://|::)", re.I)
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class File(os.PathLike[str]):
         return os.fspath(self.path)
 
     def __str__(self) -> str:
-        return os.fspath(self.path)
+        return plain(os.fspath(self.path))
 
     def said(self) -> dict[str, object]:
         """Return the options that are given."""
@@ -100,6 +103,19 @@ class File(os.PathLike[str]):
         if self.sheet is None:
             return None
         return [self.sheet] if isinstance(self.sheet, str) else list(self.sheet)
+
+
+def is_address(path: str) -> bool:
+    """Whether a path is one that fsspec opens."""
+    return _ADDRESS.match(path) is not None
+
+
+def plain(address: str) -> str:
+    """Return an address without what is not for everybody's eyes: a query, a password."""
+    if not is_address(address):
+        return address
+    address = re.sub(r"://[^/@]*@", "://", address)
+    return re.split(r"[?#]", address)[0] if WEB.match(address) else address
 
 
 def as_file(path: str | os.PathLike[str]) -> File:

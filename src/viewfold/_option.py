@@ -5,13 +5,29 @@ A message that says what to do says it in the words of who reads it.
 
 from __future__ import annotations
 
+import csv
+import io
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any, TypeVar
+
+AnyError = TypeVar("AnyError", bound=Exception)
 
 _typed: ContextVar[bool] = ContextVar("typed", default=False)
-_FLAGS = {"ids": "--id", "use_rep": "--rep", "name": "--view"}
+_FLAGS = {
+    "ids": "--id",
+    "use_rep": "--rep",
+    "name": "--view",
+    "n_clusters": "--clusters",
+    "random_state": "--seed",
+}
+_SWITCHES = {
+    ("ids", False): "--no-id",
+    ("keep_encoders", False): "--private",
+}
+"""Options that have no value on the command line."""
 
 
 @contextmanager
@@ -25,25 +41,68 @@ def command_line() -> Iterator[None]:
 
 
 def option(name: str, value: object = None) -> str:
-    """Return an option, with a value if there is one, as the user would write it.
+    r"""Return an option, with a value if there is one, as the user would write it.
 
     Examples
     --------
     >>> from viewfold._option import command_line, option
-    >>> option("ids", "patient"), option("encoding")
-    ("ids='patient'", 'encoding=…')
+    >>> option("ids", "patient"), option("encoding"), option("drop", ["note", "a, b"])
+    ("ids='patient'", 'encoding=…', "drop=['note', 'a, b']")
     >>> with command_line():
-    ...     option("ids", "patient"), option("encoding")
-    ('--id patient', '--encoding …')
+    ...     option("ids", "patient"), option("encoding"), option("drop", ["note", "a, b"])
+    ('--id patient', '--encoding …', '--drop \'note,"a, b"\'')
+    >>> with command_line():
+    ...     option("ids", False), option("keep_encoders", False), option("n_clusters", 3)
+    ('--no-id', '--private', '--clusters 3')
     """
     if not _typed.get():
         return f"{name}={'…' if value is None else repr(value)}"
+    if isinstance(value, bool) and (name, value) in _SWITCHES:
+        return _SWITCHES[name, value]
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
     if value is True:
         return flag
-    return f"{flag} {'…' if value is None else _quoted(str(value))}"
+    return f"{flag} {'…' if value is None else _quoted(_written(value))}"
 
 
 def _quoted(text: str) -> str:
     """Return a text as one types it into a shell."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
+
+
+def worded(python: str, typed: str) -> str:
+    """Return what to say to who writes Python, or to who types commands.
+
+    For advice that is more than an option: there is no DataFrame on the command line.
+
+    Examples
+    --------
+    >>> from viewfold._option import command_line, worded
+    >>> worded("Call fit.", "Use viewfold add.")
+    'Call fit.'
+    >>> with command_line():
+    ...     worded("Call fit.", "Use viewfold add.")
+    'Use viewfold add.'
+    """
+    return typed if _typed.get() else python
+
+
+def helped_by(error: AnyError, **options: object) -> AnyError:
+    """Return an error that knows which options would help, as its message says to people."""
+    error.options = options  # type: ignore[attr-defined]
+    return error
+
+
+def help_of(error: BaseException) -> dict[str, Any]:
+    """Return the options that would help, as far as the error knows any."""
+    found: dict[str, Any] = getattr(error, "options", {})
+    return found
+
+
+def _written(value: object) -> str:
+    """Return a value as the command line takes it: names with commas between them."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(value)
+    return line.getvalue()

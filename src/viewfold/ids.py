@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._option import helped_by, option
 from viewfold._types import Ids, as_python
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
@@ -94,8 +95,8 @@ def _check_each(index: pd.Index, label: str) -> None:
         if isinstance(value, int):
             if not -(2**63) <= value < 2**63:
                 raise ValueError(
-                    f"{label}, row {row}: the id {value} has more than 64 bits with its sign. Pass "
-                    "such ids as texts."
+                    f"{label}, row {row}: the id {value} has more than 64 bits with its sign. "
+                    "Write such ids as texts."
                 )
         elif value.strip().lower() in MISSING:
             raise ValueError(
@@ -195,7 +196,7 @@ def match_similar(
 def check_rule(rule: str) -> None:
     """Refuse an unknown value of `similar_ids`."""
     if rule not in ("refuse", "match", "new"):
-        raise ValueError(f"similar_ids must be 'refuse', 'match' or 'new', got {rule!r}.")
+        raise ValueError(f"{option('similar_ids', rule)}: expected 'refuse', 'match' or 'new'.")
 
 
 def alike(known: Ids, forms: Any) -> Ids:
@@ -284,12 +285,13 @@ def _almost(
         shown.append(f"{ids.tolist()[new[i]]!r} in row {rows[new[i]]} is almost {other!r}{where}")
     if len(again) > 3:
         shown.append(f"… ({len(again):,} in all)")
-    others = "; if they are others, similar_ids='new' (--similar-ids new)"
-    return ValueError(
-        f"{label}: {', '.join(shown)}. If they are the same samples, correct them or pass "
-        f"similar_ids='match' (--similar-ids match)"
+    others = f"; if they are others, {option('similar_ids', 'new')}"
+    said = (
+        f"{label}: {', '.join(shown)}. If they are the same samples, correct them or say "
+        f"{option('similar_ids', 'match')}"
         f"{others if kind_of(ids) == kind or not known.size else ''}."
     )
+    return helped_by(ValueError(said), similar_ids="match")
 
 
 def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
@@ -306,11 +308,12 @@ def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
         return
     other = str if ours == "whole numbers" else int
     wrong = next(name for name in ids.tolist() if isinstance(name, other))
-    raise ValueError(
+    said = (
         f"{label} has ids that are {'texts' if other is str else 'whole numbers'} ({wrong!r}), but "
         f"the samples folded so far have {ours} ({example!r}). Give every view ids of "
-        "the same kind; similar_ids='match' (--similar-ids match) converts numbers."
+        f"the same kind; {option('similar_ids', 'match')} converts numbers."
     )
+    raise helped_by(ValueError(said), similar_ids="match")
 
 
 def is_called_id(name: str, first: bool) -> bool:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from viewfold._console import say
+
 if TYPE_CHECKING:
     from viewfold.bench.run import Report
 
@@ -275,9 +277,9 @@ def _run(
         _print_profile(report)
     for cell, status in report.failed:
         where = f"{cell.dataset}, {cell.method}, ratio {cell.ratio:g}, draw {cell.draw}"
-        typer.echo(f"{where}: {status}", err=True)
+        say(f"{where}: {status}")
     known = f", {report.known} were there already" if report.known else ""
-    typer.echo(f"{report.computed} cells computed{known}; results in {out}", err=True)
+    say(f"{report.computed} cells computed{known}; results in {out}")
     _print_table(experiment, out)
 
 
@@ -337,8 +339,8 @@ def _print_table(experiment: str, out: Path) -> None:
 
 def _print_profile(report: Report) -> None:
     kinds = ("method", "k-means", "scores")
-    typer.echo("CPU seconds: " + ", ".join(kinds), err=True)
+    say("CPU seconds: " + ", ".join(kinds))
     for dataset, method in dict.fromkeys(key[:2] for key in report.phases):
         spent = [report.phases.get((dataset, method, kind), 0.0) for kind in kinds]
         line = " ".join(f"{seconds:9.2f}" for seconds in spent)
-        typer.echo(f"{dataset:16} {method:24} {line}", err=True)
+        say(f"{dataset:16} {method:24} {line}")

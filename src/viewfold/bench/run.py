@@ -28,6 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from viewfold._console import voice
 from viewfold.bench.plan import EXPERIMENTS, Options, plan
 from viewfold.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
 from viewfold.bench.results import DONE, OUT_OF_MEMORY, OUT_OF_TIME, Cell, Outcome, Results
@@ -297,7 +298,7 @@ def _end_with_parent() -> None:
 @contextmanager
 def _progress(experiment: str, total: int, known: int) -> Iterator[Callable[[], None]]:
     """Show a bar with the time left, if somebody is looking."""
-    if not sys.stderr.isatty():
+    if voice.quiet or not sys.stderr.isatty():
         yield lambda: None
         return
     from rich.console import Console

@@ -15,6 +15,7 @@ from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, suggest
+from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
     datasets,
@@ -27,6 +28,7 @@ from viewfold.cli._show import (
     status,
     verify,
 )
+from viewfold.cli._voice import Log, Quiet, listen, voiced
 
 __all__ = ["add", "app", "labels", "main", "report"]
 
@@ -41,6 +43,7 @@ app = typer.Typer(
 app.add_typer(bench, name="bench", help="The paper's experiments, on your data.")
 
 EXAMPLES: dict[Callable[..., None], str] = {
+    inspect: "labs.csv --state patients.vf",
     init: "patients.vf --clusters 10",
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",
@@ -62,13 +65,21 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The commands, in the order of ``--help``, each with what could follow it."""
 
 for command, line in EXAMPLES.items():
-    app.command(epilog=f"Example: viewfold {command.__name__} {line}")(command)
+    name = command.__name__
+    app.command(name, epilog=f"Example: viewfold {name} {line}")(voiced(command, name))
+for info in bench.registered_commands:
+    if info.callback is not None:
+        info.name = info.name or info.callback.__name__.replace("_", "-")
+        info.callback = voiced(info.callback, f"bench {info.name}")
 
 
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    quiet: Quiet = None,
+    log: Log = None,
 ) -> None:
+    listen(quiet, log)
     if version:
         typer.echo(f"viewfold {__version__}")
         raise typer.Exit

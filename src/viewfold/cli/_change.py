@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,13 +13,14 @@ import typer
 from viewfold._console import progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
-from viewfold.cli._files import ids_option, known_view, read_views, reading_options
+from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
 from viewfold.cli._options import (
     AUTO,
     Categories,
     Clusters,
     Columns,
     Drop,
+    DryRun,
     Empty,
     EmptyMarkers,
     EmptyRows,
@@ -92,6 +94,7 @@ def add(
     private: Private = False,
     keep: Keep = None,
     wait: Wait = 60,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Fold a view into a state file, which is made if it is not there.
@@ -107,15 +110,12 @@ def add(
     reading = reading_options(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
     )
-    new = None
-    if not state.exists():
-        if clusters is None:
-            raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
-        new = _new_model(clusters or PROVISIONAL, method, seed, private)
+    new = None if state.exists() else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
-        with edit(state, new=new, keep=keep, wait=wait) as model:
+        opened = edit(state, new=new, keep=keep, wait=wait)
+        with _in_memory(state, new) if dry_run else opened as model:
             removed = _set(model, clusters or None, private, unconnected)
             if clusters == AUTO and new is not None:
                 model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
@@ -128,7 +128,15 @@ def add(
                 step("choosing a number of clusters")
                 chosen = scores(choose(model))
             step(f"writing {state}")
-    _tell_added(as_json, state, model, folds, removed, round(perf_counter() - started, 3), chosen)
+    seconds = round(perf_counter() - started, 3)
+    _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run)
+
+
+def _in_memory(
+    state: Path, new: FoldingEstimator | None
+) -> AbstractContextManager[FoldingEstimator]:
+    """Return the model that would be changed; nobody has to wait for it."""
+    return nullcontext(load_model(state) if new is None else new)
 
 
 def _tell_added(
@@ -139,11 +147,14 @@ def _tell_added(
     removed: list[str],
     seconds: float,
     chosen: list[dict[str, Any]] | None,
+    dry_run: bool,
 ) -> None:
     for fold in folds:
         say(_fold_line(fold))
     if removed:
-        say(f"encoders of {', '.join(removed)} are removed, also from states to return to.")
+        said = "would be" if dry_run else "are"
+        say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
+    end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
         {
@@ -154,9 +165,10 @@ def _tell_added(
             "encoders_removed": removed,
             **({} if chosen is None else {"suggestion": chosen}),
             "seconds": seconds,
+            "dry_run": dry_run,
         },
         f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
-        f"{len(model.views_)} ({seconds:.1f} s).",
+        f"{len(model.views_)} ({seconds:.1f} s).{end}",
     )
 
 
@@ -288,6 +300,14 @@ def _tell_returned(
         {"file": str(state), **facts, "views": names, "samples": samples},
         f"{line} {state} is at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
     )
+
+
+def _first_model(
+    state: Path, clusters: int | None, method: str, seed: int, private: bool
+) -> FoldingEstimator:
+    if clusters is None:
+        raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
+    return _new_model(clusters or PROVISIONAL, method, seed, private)
 
 
 def _new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:

@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable
 
 from viewfold import errors
-from viewfold._console import note, notes, print_json, say
+from viewfold._console import complain, note, notes, print_json, voice
+from viewfold._journal import journal
 from viewfold._option import command_line
 from viewfold._replace import replaced
 
@@ -18,6 +19,8 @@ def run(app: Callable[..., object]) -> None:
     warnings.showwarning = lambda message, *_, **__: note(_one_line(message))
     notes.clear()
     replaced.clear()
+    journal.close()
+    voice.quiet = False
     try:
         with command_line():
             code = app(standalone_mode=False)
@@ -25,7 +28,9 @@ def run(app: Callable[..., object]) -> None:
             code = _fail(KeyboardInterrupt())
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error)
-    sys.exit(code if isinstance(code, int) else 0)
+    code = code if isinstance(code, int) else 0
+    journal.note("end", exit_code=code)
+    sys.exit(code)
 
 
 def _fail(error: BaseException) -> int:
@@ -46,12 +51,13 @@ def _fail(error: BaseException) -> int:
         shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
     if replaced:
         shown += f" Written before that: {', '.join(path.name for path in replaced)}."
+    written = [str(path) for path in replaced]
+    facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
+    journal.note("error", **facts)
     if "--json" in sys.argv[1:]:
-        written = [str(path) for path in replaced]
-        facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
         print_json({"error": facts})
     else:
-        say(shown)
+        complain(shown)
     return exit_code
 
 

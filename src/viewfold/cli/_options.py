@@ -140,6 +140,10 @@ ViewNames = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done, and write nothing."),
+]
 Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for another writer.", min=0)]
 Clusters = Annotated[
     int | None,
@@ -176,7 +180,9 @@ Keep = Annotated[
         min=0,
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.", min=0)]
+Seed = Annotated[
+    int, typer.Option("--seed", help="Seed of everything that is random.", min=0, max=2**32 - 1)
+]
 Private = Annotated[
     bool,
     typer.Option(

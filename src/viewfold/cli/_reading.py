@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -49,9 +49,7 @@ def reads(command: Command) -> Command:
     """
     own = inspect.signature(command)
 
-    @wraps(command)
-    def with_options(*args: Any, **given: Any) -> None:
-        said = {name: given.pop(name, None) or None for name in OPTIONS}
+    def run(said: dict[str, Any], *args: Any, **given: Any) -> None:
         call = own.bind(*args, **given)
         if "file" in call.arguments:
             call.arguments["file"] = File(call.arguments["file"].path, **said)
@@ -59,15 +57,27 @@ def reads(command: Command) -> Command:
             call.arguments["files"] = _each_with(call.arguments["files"], said)
         command(*call.args, **call.kwargs)
 
+    return with_options(command, OPTIONS, run)
+
+
+def with_options(command: Command, options: Mapping[str, Any], run: Callable[..., None]) -> Command:
+    """Return a command that has more options; ``run(said, …)`` gets what is said with them."""
+
+    @wraps(command)
+    def extended(*args: Any, **given: Any) -> None:
+        said = {name: given.pop(name, None) or None for name in options}
+        run(said, *args, **given)
+
+    own = inspect.signature(command)
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in OPTIONS.items()
+        for name, kind in options.items()
     ]
     hints = get_type_hints(command, include_extras=True)
     every = [one.replace(annotation=hints[one.name]) for one in own.parameters.values()] + more
-    with_options.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {**hints, **OPTIONS}
-    return with_options  # type: ignore[return-value]
+    extended.__signature__ = own.replace(parameters=every)  # type: ignore[attr-defined]
+    extended.__annotations__ = {**hints, **options}
+    return extended  # type: ignore[return-value]
 
 
 def _each_with(files: list[File], said: dict[str, Any]) -> list[File]:

@@ -10,7 +10,7 @@ import typer
 
 from viewfold import _output, errors
 from viewfold._choice import which_view
-from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._annotate import export_copy
 from viewfold.cli._files import (
@@ -132,7 +132,8 @@ def verify(
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
-    found = look_over(file)
+    with progress(f"reading {file}"):
+        found = look_over(file)
     if as_json:
         facts = {"file": str(file), "whole": found.whole}
         print_json({**facts, "problems": found.problems, "rescue": found.rescue})
@@ -140,7 +141,7 @@ def verify(
         say(f"{file} is whole.")
     else:
         for line in (*found.problems, *found.rescue):
-            say(line)
+            complain(line)
     if not found.whole:
         raise typer.Exit(errors.DamagedFileError.exit_code)
 
@@ -209,8 +210,10 @@ def export(
     from viewfold.store import queries
 
     check_output(output, state)
-    table = folded_table(state, queries.everything(state))
-    _output.write_table(table, output, [state], private=state)
+    with progress(f"reading {state}") as step:
+        table = folded_table(state, queries.everything(state))
+        step(f"writing {output}")
+        _output.write_table(table, output, [state], private=state)
     columns = _output.names(table)[1:]
     tell(
         as_json,

@@ -2,5 +2,15 @@
 
 from viewfold.clustering.assign import assign, confidence
 from viewfold.clustering.find import Reading, cluster, match, sample_size, settle
+from viewfold.clustering.silhouette import silhouette
 
-__all__ = ["Reading", "assign", "cluster", "confidence", "match", "sample_size", "settle"]
+__all__ = [
+    "Reading",
+    "assign",
+    "cluster",
+    "confidence",
+    "match",
+    "sample_size",
+    "settle",
+    "silhouette",
+]

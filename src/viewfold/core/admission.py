@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from viewfold._option import helped_by, option, worded
 from viewfold._types import Ids, as_python
 from viewfold.core.state import State
 from viewfold.engine import Engine
@@ -99,7 +100,8 @@ def _check_shared(engine: Engine, state: State, view: View, least: float) -> Non
     part = isinstance(least, float)
     if least < 0 or (part and least > 1) or isinstance(least, bool):
         raise ValueError(
-            f"min_shared must be a whole number or a part from 0 to 1, got {as_python(least)!r}."
+            f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
+            f"got {as_python(least)!r}."
         )
     shared = engine.join(state.ids, engine.scatter(view.ids)).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
@@ -120,18 +122,29 @@ def check_fits(engine: Engine, state: State, view: View) -> None:
             "Give the new one a name of its own."
         )
     if view.length is not None and state.length is None:
-        raise ValueError(
-            f"View {view.name!r} has no ids, but the samples folded so far do. "
-            "Pass ids= with one id per row, or a DataFrame whose index holds them."
-            + _known_column(engine, state, view)
-        )
+        column = _known_column(engine, state, view)
+        said = f"View {view.name!r} has no ids, but the samples folded so far do. "
+        said += how_to_give_ids()
+        if column is None:
+            raise ValueError(said)
+        said += f" Column {column!r} holds ids that are known: {option('ids', column)}."
+        raise helped_by(ValueError(said), ids=column)
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
-            f"{state.length} rows. Which rows belong together is not known: pass ids=, or mark "
-            "samples that a view lacks with rows of NaN."
+            f"{state.length} rows. Which rows belong together is not known: give ids "
+            f"({option('ids')}), or mark samples that a view lacks with rows of "
+            f"{worded('NaN', 'empty cells')}."
         )
     check_kind_of_ids(engine, state, view)
+
+
+def how_to_give_ids() -> str:
+    """Say where ids may be."""
+    return worded(
+        "Pass ids= with one id per row, or a DataFrame whose index holds them.",
+        "Name the column that holds them: --id ….",
+    )
 
 
 def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
@@ -139,16 +152,16 @@ def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
     if state.length is not None and view.ids.dtype == object:
         raise ValueError(
             f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
-            "known by row number. Pass ids from the first view on, or row numbers here."
+            "known by row number. Give ids from the first view on, or row numbers here."
         )
     example = engine.head(state.ids, 1).tolist()[0]
     check_kind(kind_of_known(engine, state), example, view.ids, f"View {view.name!r}")
 
 
-def _known_column(engine: Engine, state: State, view: View) -> str:
+def _known_column(engine: Engine, state: State, view: View) -> str | None:
     """Name the column that holds known ids, if there is one."""
     if view.features is None or state.ids.dtype == object:
-        return ""
+        return None
     top = view.rows.read(slice(0, 100))
     for j, name in enumerate(view.features):
         held = np.unique(top[:, j])
@@ -156,5 +169,5 @@ def _known_column(engine: Engine, state: State, view: View) -> str:
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
         if engine.join(state.ids, engine.scatter(whole)).n_shared == held.size:
-            return f" Column {name!r} holds ids that are known: pass ids={name!r} (--id {name})."
-    return ""
+            return name
+    return None

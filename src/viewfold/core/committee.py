@@ -51,11 +51,14 @@ class Committee:
         return [self, *([] if self.others is None else self.others.members())]
 
 
-def fills(encoder: Encoder) -> bool:
-    """Tell whether an encoder knows what stands for missing cells."""
+def takes_gaps(encoder: Encoder | None) -> bool:
+    """Tell whether rows with missing cells can be embedded.
+
+    Encoders of older files, and of other packages, may not know what stands for a missing cell.
+    """
     if isinstance(encoder, Committee):
-        return all(fills(one.encoder) for one in encoder.members())
-    return hasattr(encoder, "fill")
+        return all(takes_gaps(one.encoder) for one in encoder.members())
+    return encoder is None or hasattr(encoder, "fill")
 
 
 def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Committee:

@@ -8,13 +8,15 @@ tell that they belong together, as with the embedding beside it.
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 
 import numpy as np
 
 from viewfold._types import Array, Matrix
 from viewfold.engine import Engine, RowSet
-from viewfold.linalg import filled, is_sparse
+from viewfold.linalg import is_sparse
+
+CACHED = 2**14
+"""So many cells at once: what is made of them should fit a cache."""
 
 UNKNOWN = 0
 """The fingerprint of a row that is not known, or not there."""
@@ -27,6 +29,8 @@ def new_key() -> int:
 
 def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     """Return the fingerprint of each row of a view; two that differ are the same by chance 2⁻³¹.
+
+    Rows have to come with their missing cells: what stands for these depends on other rows.
 
     The sum over cells of the products of both halves of their bits, each with a random number added
     (the universal hash NH of UMAC). A cell of zero adds nothing, so that sparse rows are quick.
@@ -42,19 +46,19 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     (True, False)
     """
     d = rows.shape[1]
-    if getattr(rows, "fill", None) is not None:  # rows as they came; all that is missing is alike
-        rows = replace(rows, fill=lambda block: filled(block, np.full(d, np.nan)))
-    words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint64)
-    nothing = words[0] * words[1]
+    words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint32)
+    nothing = np.multiply(words[0], words[1], dtype=np.uint64)
 
     def of_block(block: Matrix) -> Array:
+        total = np.zeros(block.shape[0], np.uint64)
         if is_sparse(block):
             made = _products(block.data, words[:, block.indices]) - nothing[block.indices]
-            row = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-            total = np.zeros(block.shape[0], np.uint64)
-            np.add.at(total, row, made)
+            np.add.at(total, np.repeat(np.arange(total.size), np.diff(block.indptr)), made)
         else:
-            total = (_products(block, words[:, None, :]) - nothing).sum(axis=1, dtype=np.uint64)
+            few = max(1, CACHED // d)
+            for i in range(0, total.size, few):
+                total[i : i + few] = _products(block[i : i + few], words[:, None]).sum(axis=1)
+            total -= nothing.sum()
         mixed = (total ^ (total >> np.uint64(32))).astype(np.uint32)
         return np.where(mixed == UNKNOWN, 1, mixed).astype(np.uint32).view(np.int32)
 
@@ -63,8 +67,10 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
 
 def _products(cells: Array, words: Array) -> Array:
     """Return (low + a)(high + b) for the halves of the bits of each cell."""
-    bits = np.ascontiguousarray(cells.astype(np.float64) + 0.0).view(np.uint64)  # −0 is 0
-    half = np.uint64(0xFFFFFFFF)
-    low = ((bits & half) + words[0]) & half
-    high = ((bits >> np.uint64(32)) + words[1]) & half
-    return np.asarray(low * high)
+    plain = cells.astype(np.float64) + 0.0  # −0 is 0
+    gone = plain != plain
+    if gone.any():
+        plain[gone] = np.nan  # whatever its bits were
+    halves = np.ascontiguousarray(plain).view(np.uint32).reshape(*plain.shape, 2)
+    low = halves[..., 0] + words[0]
+    return np.asarray(np.multiply(low, halves[..., 1] + words[1], dtype=np.uint64))

@@ -12,7 +12,7 @@ import numpy as np
 
 from viewfold._types import Array
 from viewfold.constants import FEWEST
-from viewfold.core.admission import check_fits, check_kind_of_ids
+from viewfold.core.admission import check_fits, check_kind_of_ids, how_to_give_ids
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
@@ -48,58 +48,61 @@ def fold(
         Seed of all draws.
     keep_encoders : bool
         Whether to keep what `predict` needs; if not, the encoders of earlier views go, too.
-        Encoder and embedding together give a low-rank copy of the view.
 
     Returns
     -------
     State
     """
     check_fits(engine, state, view)
+    raw = with_gaps(engine, view) if keep_encoders else None
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     with engine.session():
         combined = method.combine(engine, state, view, alignment, seed)
         record = _record(state, view, alignment, combined)
-        views, seen = (*state.views, record), _seen(engine, state, alignment)
+        seen = _seen(engine, state, alignment)
         previous = alignment.carry(state.labels(engine), -1) if state.views else None
         labels, clusters = method.cluster(
             engine,
             alignment.ids,
             combined.embedding,
-            groups=unconnected_groups(engine, seen, views),
+            groups=unconnected_groups(engine, seen, (*state.views, record)),
             previous=previous,
             seed=seed,
         )
     n_moved = 0 if previous is None else moved(engine, previous, labels)
     log = _noted(state, record, alignment.n_samples, n_moved)
-    entry = log[-1].entry
-    needed = any(old.encoder is not None for old in state.views)
-    key = state.key if state.views else new_key()
-    prints = _prints(engine, view, key, keep_encoders)
+    needed = any(old.encoder for old in state.views)
+    state = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
         state,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
         history=appended(engine, alignment.carry(state.history, -1), labels),
-        added=alignment.carry(state.added, entry),
-        fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
-        steps=(*state.steps, entry),
-        views=(*state.views, replace(record, entry=entry)),
+        added=alignment.carry(state.added, log[-1].entry),
+        fingerprints=_printed(engine, state, alignment, raw),
+        steps=(*state.steps, log[-1].entry),
+        views=(*state.views, replace(record, entry=log[-1].entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
-        length=state.length if state.views else view.length,
-        key=key,
         log=log,
     )
     return after if keep_encoders else after.without_encoders(engine)
 
 
-def _prints(engine: Engine, view: View, key: int, wanted: bool) -> RowSet:
-    """Return fingerprints of the rows of a view, unknown ones if they are not wanted."""
-    if wanted:
-        return fingerprints(engine, view.rows, key)
-    return engine.map(lambda ids: np.full(len(ids), UNKNOWN, np.int32), view.ids)
+def with_gaps(engine: Engine, view: View) -> RowSet:
+    """Return the rows of a view with their missing cells, as NaN."""
+    return engine.scatter(replace(view.rows, fill=None))
+
+
+def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | None) -> RowSet:
+    """Return all fingerprints with a column for the rows of a view; unknown if there are none."""
+    if rows is None:
+        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
+    else:
+        prints = fingerprints(engine, rows, state.key)
+    return _with_column(engine, state.fingerprints, alignment, prints, UNKNOWN)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -180,21 +183,17 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         )
     check_has_ids(engine, state, view)
     log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
-    entry, v, last = log[-1].entry, len(state.views), len(state.steps) - 1
+    prints = fingerprints(engine, with_gaps(engine, view), state.key)
+    here = engine.map(lambda new: np.ones(len(new), bool), labels)
 
-    prints = fingerprints(engine, engine.scatter(view.rows), state.key)
+    def merged(new: RowSet, old: RowSet, column: int, fill: int) -> RowSet:
+        """Return old rows, and new ones that have a value in one column only."""
 
-    def printed(own: Array) -> Array:
-        return np.where(np.arange(v) == which, own[:, None], UNKNOWN).astype(np.int32)
+        def of_new(block: Array) -> Array:
+            own = np.arange(old.shape[1]) == column
+            return np.where(own, block[:, None], fill).astype(old.dtype)
 
-    def in_one_view(new: Array) -> Array:
-        return np.tile(np.arange(v) == which, (len(new), 1))
-
-    def now(new: Array) -> Array:
-        return np.where(np.arange(last + 1) == last, new[:, None], -1).astype(np.int32)
-
-    def old(rows: Array) -> Array:
-        return rows
+        return alignment.merge((of_new, new), (lambda block: block, alignment.absent(old)))
 
     record = _extended(state.views[which], view)
     dtype = state.embedding.dtype
@@ -202,14 +201,13 @@ def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSe
         state,
         ids=alignment.ids,
         embedding=alignment.merge(
-            (lambda new: new.astype(dtype), rows), (old, alignment.absent(state.embedding))
+            (lambda new: new.astype(dtype), rows),
+            (lambda block: block, alignment.absent(state.embedding)),
         ),
-        seen=alignment.merge((in_one_view, labels), (old, alignment.absent(state.seen))),
-        history=alignment.merge((now, labels), (old, alignment.absent(state.history))),
-        added=alignment.carry(state.added, entry),
-        fingerprints=alignment.merge(
-            (printed, prints), (old, alignment.absent(state.fingerprints))
-        ),
+        seen=merged(here, state.seen, which, False),
+        history=merged(labels, state.history, len(state.steps) - 1, -1),
+        added=alignment.carry(state.added, log[-1].entry),
+        fingerprints=merged(prints, state.fingerprints, which, UNKNOWN),
         views=(*state.views[:which], record, *state.views[which + 1 :]),
         log=log,
     )
@@ -229,10 +227,7 @@ def _extended(record: ViewRecord, view: View) -> ViewRecord:
 def check_has_ids(engine: Engine, state: State, view: View) -> None:
     """Refuse new samples without ids, or with ids of another kind."""
     if view.length is not None:
-        raise ValueError(
-            f"View {view.name!r}: new samples need ids. Pass ids= with one id per row, or a "
-            "DataFrame whose index holds them."
-        )
+        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     check_kind_of_ids(engine, state, view)
 
 

@@ -19,9 +19,15 @@ from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
 from viewfold.core.method import Method
 from viewfold.core.state import State, unconnected_groups
-from viewfold.core.transitions import check_has_ids, moved, stepped, with_current_encoders
+from viewfold.core.transitions import (
+    check_has_ids,
+    moved,
+    stepped,
+    with_current_encoders,
+    with_gaps,
+)
 from viewfold.engine import Engine, RowSet
-from viewfold.view._gaps import Gaps
+from viewfold.view._gaps import missing_in
 from viewfold.view._view import View
 
 MANY = 0.1
@@ -63,9 +69,10 @@ class Delivery:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a delivery that are not known yet, and their fingerprints."""
+    """The rows of a delivery that are not known yet, also with their gaps, and fingerprints."""
 
     view: View
+    raw: RowSet
     prints: RowSet
     count: Delivery
 
@@ -74,9 +81,10 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     """Tell the rows of a delivery apart, and leave those out that are known."""
     name = view.name or ""
     which = state.names.index(name)
+    raw = with_gaps(engine, view)
     view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
     alignment = engine.join(state.ids, view.ids)
-    prints = fingerprints(engine, view.rows, state.key)
+    prints = fingerprints(engine, raw, state.key)
 
     def kinds(own: Array, known: Array, seen: Array, before: Array) -> tuple[Array, Array]:
         had = seen[:, which]
@@ -90,13 +98,11 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     )
     count = Delivery(name, *(int(number) for number in counts))
     if count.n_same and count.n_changed:
-        rows, gaps = engine.keep(view.rows, changed), view.gaps
-        if gaps is not None:
-            gaps = Gaps.of(replace(rows, fill=None))
-            rows = replace(rows, fill=gaps)
-        view = replace(view, ids=engine.keep(view.ids, changed), rows=rows, gaps=gaps)
-        prints = engine.keep(prints, changed)
-    return _Rows(view, prints, count)
+        view = replace(
+            view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
+        )
+        raw, prints = engine.keep(raw, changed), engine.keep(prints, changed)
+    return _Rows(view, raw, prints, count)
 
 
 def update(
@@ -164,13 +170,15 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
 
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
-    record, count = state.views[which], rows.count
+    record, count, more = state.views[which], rows.count, 0
+    if rows.view.gaps is not None:
+        more = int(engine.reduce(lambda block: missing_in(block).sum(), rows.raw))
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
         n_new=record.n_new + count.n_new,
         n_shared=record.n_shared + count.n_late,
-        n_missing=record.n_missing + rows.view.n_missing,
+        n_missing=record.n_missing + more,
     )
     return replace(
         state,
@@ -198,7 +206,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     assert encoder is not None
     of_view = (
         mean,
-        engine.map(encoder, replace(rows.view.rows, fill=None)),
+        engine.map(encoder, rows.raw),
         alignment.partners(state.embedding),
         alignment.partners(state.seen, False),
     )

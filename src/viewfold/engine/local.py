@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._types import Array, Matrix
+from viewfold._watch import counted
 from viewfold.engine._rows import Picked, Plain, RowBlocks, Rows, as_row_blocks, rows_per_block
 from viewfold.engine._threads import blas_on_one_thread
 from viewfold.engine.base import RowSet, Work
@@ -282,15 +283,23 @@ def _pass(
     width: int | None = None,
     keep: Callable[[slice, Any], Any] | None = None,
 ) -> Iterator[Any]:
+    """Yield what `work` makes of every block, in order, and tell who watches how far it is."""
+    lead = as_row_blocks(rows[0])
+    n = lead.shape[0]
+    step = lead.block_rows() if width is None else rows_per_block(width, _itemsize(lead))
+    return counted(_results(work, rows, step, keep), n, step)
+
+
+def _results(
+    work: Work, rows: Any, step: int, keep: Callable[[slice, Any], Any] | None
+) -> Iterator[Any]:
     """Yield what `work` makes of every block, in order, computed on several threads.
 
     The first rows tell how blocks are cut, and there is one block at least. Whatever `keep` makes
     of a result, in the same thread, is yielded instead.
     """
     parts = [as_row_blocks(one) for one in rows]
-    lead = parts[0]
-    n = lead.shape[0]
-    step = lead.block_rows() if width is None else rows_per_block(width, _itemsize(lead))
+    n = parts[0].shape[0]
 
     def one(start: int) -> Any:
         where = slice(start, min(start + step, n))

@@ -302,7 +302,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         if not found.size:
             return self
         if found.size == state.n_samples:
-            raise ValueError("These are all samples there are. Throw the model away instead.")
+            raise ValueError("These are all samples there are. Throw all of it away instead.")
         kept = engine.map(np.logical_not, gone)
         return self._keep(forget(engine, state, kept, self._method()))
 

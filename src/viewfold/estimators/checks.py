@@ -68,7 +68,7 @@ def check_features(view: View, record: ViewRecord, me: str) -> None:
     if d != record.n_features:
         raise ValueError(
             f"View {record.name!r}: X has {d} features, but {me} is expecting "
-            f"{record.n_features} features as input. Pass the columns the view was folded with."
+            f"{record.n_features} features as input. Give the columns the view was folded with."
         )
     twice = view.features is not None and len(set(view.features)) < d
     if record.features and twice and view.features != record.features:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from viewfold._option import option, worded
 from viewfold._types import Array
 from viewfold.clustering import Reading, assign, cluster, sample_size, settle
 from viewfold.core.method import Combined
@@ -46,9 +47,9 @@ class Recipe:
         n = alignment.n_samples
         if n < self.n_clusters:
             raise ValueError(
-                f"View {view.name!r} has n_samples={n} samples together with those known before, "
-                f"fewer than n_clusters={self.n_clusters}. Give it more of them, or ask for fewer "
-                "clusters."
+                f"View {view.name!r} has {worded(f'n_samples={n}', f'{n:,}')} samples together "
+                f"with those known before, fewer than {option('n_clusters', self.n_clusters)}. "
+                "Give it more of them, or ask for fewer clusters."
             )
         return self.combiner(engine, state, view, alignment, seed)
 

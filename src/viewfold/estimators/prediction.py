@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence
+from viewfold.clustering import assign, confidence, silhouette
 from viewfold.core.admission import admit
-from viewfold.core.committee import fills
+from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.transitions import extend
 from viewfold.engine import RowSet, current_engine
-from viewfold.estimators.checks import check_features, in_order
+from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.given import given
 from viewfold.estimators.results import Results
 from viewfold.ids import Similar, kind_of
@@ -75,7 +76,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if len(lengths) > 1:
             raise ValueError(
                 f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
-                "same number of rows with NaN for samples that a view lacks."
+                "same number of rows, empty ones (NaN) for samples that a view lacks."
             )
         kinds = [kind_of(part.ids) for part in views]
         if len(set(kinds)) > 1 and "both" not in kinds:
@@ -166,6 +167,45 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             index=pd.Index(known, name="id"),
         )
 
+    def score(self, X: ViewsLike, y: object = None, *, view: str | int | None = None) -> float:
+        """Return how well rows of a known view lie in their clusters; the more the better.
+
+        The mean silhouette of the rows in the embedding, with squared distances: near 1 if they
+        are close to their own cluster and far from the next one. It can be compared across
+        numbers of clusters and encoders, as `GridSearchCV` does, and needs no classes. For a
+        number of clusters alone, `suggest_n_clusters` has more to go by.
+
+        Parameters
+        ----------
+        X : array-like, or dict of array-likes
+            Rows with the features of that view, or of several views; see `transform`.
+        y : Ignored
+            Here for scikit-learn's sake: classes are not looked at. See `viewfold.metrics`.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one and X is not a dict.
+
+        Returns
+        -------
+        float
+            From −1 to 1; 0 if all rows are in one cluster.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from viewfold import ViewFold
+        >>> y = np.arange(120) % 4
+        >>> X = np.random.default_rng(0).normal(size=(120, 6)) + 5 * np.eye(6)[y]
+        >>> search = GridSearchCV(ViewFold(random_state=0), {"n_clusters": [2, 3, 4, 5, 6]})
+        >>> search.fit(X).best_params_
+        {'n_clusters': 4}
+        """
+        check_y(y, "score")
+        embedded = np.asarray(self.transform(X, view=view))
+        engine, clusters = current_engine(), self._clusters
+        rows = engine.scatter(embedded)
+        return silhouette(engine, rows, assign(engine, clusters, rows), clusters.n_clusters)
+
     def extend(
         self,
         X: ViewLike,
@@ -194,7 +234,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         (part, *others), _ = given(self.views_, X, ids, view)
         if others:
-            raise ValueError("extend takes rows of one view. Name it with view= (--view).")
+            raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
         record = part.record
         engine, state = current_engine(), self._fitted
         new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
@@ -220,18 +260,16 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None and not gaps:
             raise ValueError(
-                f"View {record.name!r} has no encoder (keep_encoders=False, or it had fewer than "
-                "ten samples): nothing is known about samples that were not in it."
+                f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
+                "had fewer than ten samples): nothing is known about samples that were not in it."
             )
         view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
         check_features(view, record, type(self).__name__)
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         zeros: EmptyRows = "absent" if record.n_empty else "keep"
-        # Encoders of older files, and of other packages, may not know what stands for a gap.
-        if record.encoder is not None and not fills(record.encoder):
-            missing_cells = "error"
-        view = without_absent(view, zeros, missing_cells, known=True)
+        rule = missing_cells if takes_gaps(record.encoder) else "error"
+        view = without_absent(view, zeros, rule, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)

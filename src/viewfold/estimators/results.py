@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._choice import which_view
+from viewfold._option import worded
 from viewfold._types import Array
 from viewfold.clustering import confidence
 from viewfold.core.log import Event
@@ -240,7 +241,8 @@ class Results:
         state: State | None = getattr(self, "_state", None)
         if state is None or not state.views:
             raise AttributeError(
-                f"This {type(self).__name__} has not folded a view yet. Call fit or partial_fit."
+                f"This {type(self).__name__} has not folded a view yet. "
+                + worded("Call fit or partial_fit.", "Add one with viewfold add.")
             )
         return state
 

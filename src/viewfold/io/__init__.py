@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
-from viewfold._file import File, as_file
+from viewfold._file import File, as_file, plain
 from viewfold._types import Array, Matrix, PathLike
 from viewfold.io._asked import asked_now, asking
-from viewfold.io._fetch import fetched, plain
+from viewfold.io._fetch import fetched
 from viewfold.io._locate import locate, name_of
 from viewfold.io._registry import Format, find, formats, register, suffix_of
 from viewfold.io._source import Batch, FileError, FileView
@@ -165,4 +165,12 @@ def _table(
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(Batches(batches), None, first.features, name, whole, first.codes, first.dropped)
+    return FileView(
+        Batches(batches),
+        features=first.features,
+        name=name,
+        file=whole,
+        codes=first.codes,
+        dropped=first.dropped,
+        written=first.written,
+    )

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from viewfold._option import option
 from viewfold._types import Kind
 from viewfold.io._source import FileError, some
 
@@ -92,16 +93,16 @@ class Asked:
         """Return the names of the columns to read, in the order of the table."""
         if self.kinds:
             return tuple(name for name in names if self.kinds.get(name) != "out")
-        for option, asked in (
+        for name, asked in (
             ("columns", self.columns or ()),
             ("drop", self.drop),
             ("categories", self.categories),
         ):
-            unknown = [name for name in asked if name not in names]
+            unknown = [column for column in asked if column not in names]
             if unknown:
                 raise error(
-                    f"{label}: there is no column {unknown[0]!r}, which {option}= (--{option}) "
-                    f"names. Its columns: {some(names)}."
+                    f"{label}: there is no column {unknown[0]!r}, which {option(name)} names. Its "
+                    f"columns: {some(names)}."
                 )
         wanted = tuple(
             name
@@ -121,10 +122,10 @@ class Asked:
         return self.kind_of(name) in ("category", "date")
 
 
-def _names(option: str, given: Sequence[str] | str) -> tuple[str, ...]:
+def _names(name: str, given: Sequence[str] | str) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{option}= takes names of columns (texts), got {list(names)!r}.")
+        raise TypeError(f"{option(name)} takes names of columns (texts), got {list(names)!r}.")
     return names
 
 

@@ -14,12 +14,14 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from viewfold._watch import Tally
 from viewfold.io._source import FileError
 
 SETTING = "VIEWFOLD_MEMORY"
 HARMLESS = 256 * 2**20  # what any file may take
 RATIO = 500  # deflate reaches 1,000 on zeros; dense tables of rare words 300
 LONGEST_LINE = 16 * 2**20  # of JSON and Matrix Market: one million numbers
+PACKED = (".gz", ".bz2", ".zst")  # of text only: the other formats compress themselves
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -94,7 +96,12 @@ class Unpacked(io.RawIOBase):
         import pyarrow as pa
 
         self._budget = Budget(file)
-        self._stream: Any = pa.input_stream(file, compression="detect")
+        # Opened by itself, since only then it is known how much of a packed file is read.
+        self._file: Any = pa.OSFile(file)
+        packed = os.path.splitext(file)[1].lower() in PACKED
+        codec = pa.Codec.detect(file).name if packed else None
+        self._stream: Any = pa.input_stream(self._file, compression=codec)
+        self._tally = Tally(self._file.size())
         self._longest = longest
         self._line = 0
 
@@ -105,6 +112,7 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes."""
         piece = self._stream.read(len(buffer))
+        self._tally.reach(self._file.tell())
         self._budget.unpack(len(piece), "what is unpacked")
         if self._longest is not None:
             self._measure(piece, self._longest)
@@ -114,6 +122,7 @@ class Unpacked(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+        self._file.close()
         super().close()
 
     def _measure(self, piece: bytes, longest: int) -> None:

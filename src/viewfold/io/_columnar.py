@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import duckdb
@@ -15,6 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from viewfold._types import Array
+from viewfold._watch import Tally
 from viewfold.io._arrow import MAGIC, unpacked_sizes
 from viewfold.io._budget import Budget
 from viewfold.io._columns import Codes
@@ -173,14 +174,21 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
         names = columns.read(opened.schema_arrow.names)
         step = batch_rows(columns.width)
+        tally = Tally(opened.metadata.num_rows * len(names))
+
+        def parts_of(group: int, names: list[str]) -> Iterator[Any]:
+            for part in opened.iter_batches(step, row_groups=[group], columns=names):
+                yield part
+                tally.add(part.num_rows * len(names))
+
         for group in range(opened.num_row_groups):
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:
-                parts = opened.iter_batches(batch_size=step, row_groups=[group], columns=names)
-                yield from columns.batches(parts, row=row)
+                yield from columns.batches(parts_of(group, names), row=row)
             else:
-                yield from _by_sections(columns, opened, group, sections, row, spool)
+                read = partial(parts_of, group)
+                yield from _by_sections(columns, read, said.num_rows, sections, row, spool)
             row += said.num_rows
 
 
@@ -192,21 +200,24 @@ def _sections(names: list[str], size: int) -> list[list[str]]:
 
 
 def _by_sections(
-    columns: _Columns, opened: Any, group: int, sections: list[list[str]], row: int, spool: Spool
+    columns: _Columns,
+    read: Callable[[list[str]], Iterator[Any]],
+    n: int,
+    sections: list[list[str]],
+    row: int,
+    spool: Spool,
 ) -> Iterator[Batch]:
     """Read a row group that is too large at once: by columns into the spool, by rows from it.
 
     A page is read as a whole, and reading rows keeps a page of every column in memory, which may
     be all there is in the group.
     """
-    n = opened.metadata.row_group(group).num_rows
     step = batch_rows(columns.width)
     start = spool.reserve(n, columns.width, columns.dtype)
     known: list[Array | None] = []
     column = 0
     for names in sections:
-        parts = opened.iter_batches(batch_size=step, row_groups=[group], columns=names)
-        chosen = (part.select(names) for part in parts)
+        chosen = (part.select(names) for part in read(names))
         at = 0
         for ids, block in columns.batches(chosen, names, row):
             if at + len(block) <= n:

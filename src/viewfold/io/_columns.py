@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from viewfold._option import helped_by, option
 from viewfold._types import Array, Kind
 from viewfold.io._asked import asked_now
 from viewfold.io._source import FileError
@@ -121,11 +122,12 @@ class Codes:
         found = parse(texts)
         if found is None:
             cell = next(c for c in texts.to_pylist() if c is not None and parse(_one(c)) is None)
-            raise FileError(
+            said = (
                 f"{self.label}, column {self.name!r}: {cell[:40]!r} is not a {what}, as the cells "
-                f"before it are. Correct it, or say what the column is: categories=[{self.name!r}] "
-                f"(--categories {self.name}), or drop=[{self.name!r}] (--drop {self.name})."
+                f"before it are. Correct it, or say what the column is: "
+                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
             )
+            raise helped_by(FileError(said), categories=[self.name])
         return found
 
     def _days(self, times: Any) -> Array:

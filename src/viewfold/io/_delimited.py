@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from viewfold._file import File
-from viewfold._option import option
+from viewfold._option import helped_by, option
 from viewfold.io._asked import asked_now
 from viewfold.io._budget import Budget, Unpacked
 from viewfold.io._columns import Codes, codes_of
@@ -32,6 +32,7 @@ from viewfold.io._numerals import (
     AmbiguousError,
     NotANumberError,
     Numerals,
+    helps,
     hint,
     holds_numbers,
     is_ambiguous,
@@ -68,6 +69,14 @@ class _Layout:
     block: int
     empty: frozenset[str]
 
+    @property
+    def written(self) -> dict[str, str]:
+        """What had to be found out, as people are told."""
+        plain = "utf-8" if self.encoding.startswith("utf-8") else self.encoding
+        found = {"encoding": plain, "delimiter": self.delimiter}
+        found["decimal"] = self.numerals.decimal
+        return found | ({"thousands": t} if (t := self.numerals.thousands) else {})
+
 
 def open_table(file: str, ids: str | None, asked: File) -> Table:
     """Look at the first rows of a file."""
@@ -82,7 +91,7 @@ def open_table(file: str, ids: str | None, asked: File) -> Table:
     if codes:
         named = features  # features are called like the columns that they come from
     batches = partial(_batches, file, layout, features, dtype, ids, codes)
-    return Table(named, dtype, lambda _: batches(), codes, dropped)
+    return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
 
 
 def _tell(file: str, layout: _Layout, asked: File) -> None:
@@ -152,8 +161,8 @@ def _numerals(
     try:
         return numerals_of(sample, delimiter, skip, asked)
     except AmbiguousError as error:
-        place = f"line {line + error.row}, column {names[error.column]!r}"
-        raise FileError(f"{file}, {place}: {ways_to_read(error.cell)}") from None
+        place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
+        raise _unclear(place, error.cell) from None
 
 
 def _first_line(file: str, text: io.TextIOWrapper) -> tuple[str, int]:
@@ -239,6 +248,11 @@ def _kinds(
     return kinds
 
 
+def _unclear(place: str, cell: str) -> FileError:
+    sign = "," if "," in cell else "."
+    return helped_by(FileError(f"{place}: {ways_to_read(cell)}"), decimal=sign)
+
+
 def _unclosed(file: str) -> FileError:
     return FileError(
         f"{file}: a quote is opened and not closed, or a cell is very long. Look for a single "
@@ -250,16 +264,18 @@ def _not_a_number(
     file: str, line: int | str, name: str, cell: str, numerals: Numerals
 ) -> FileError:
     if is_ambiguous(cell) and not numerals.met:
-        return FileError(f"{file}, line {line}, column {name!r}: {ways_to_read(cell)}")
+        return _unclear(f"{file}, line {line}, column {name!r}", cell)
     if "\n" in cell:
         return _unclosed(f"{file}, line {line}, column {name!r}")
-    advice = hint(cell[:40], numerals) or (
+    hinted = hint(cell[:40], numerals)
+    advice = hinted or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
-        f"stands for a missing cell, name it with empty_markers= (--empty-markers); if {name!r} is "
-        f"a category, pass categories=[{name!r}] (--categories {name})."
+        f"stands for a missing cell, name it with {option('empty_markers')}; if {name!r} is a "
+        f"category, say {option('categories', [name])}."
     )
-    return FileError(
-        f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
+    said = f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
+    return helped_by(
+        FileError(said), **(helps(cell, numerals) if hinted else {"categories": [name]})
     )
 
 

@@ -7,7 +7,6 @@ with the same limits, in batches, and as often as a reader needs.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 import zlib
@@ -15,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from viewfold._file import WEB, is_address, plain
+from viewfold._watch import Tally
 from viewfold.io._budget import free_disk, shown
 from viewfold.io._source import FileError, optional
 
 STDIN = "-"
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+(://|::)", re.I)
-_WEB = re.compile(r"https?://", re.I)
 _PIECE = 2**20
 _MAGIC = {
     b"PAR1": ".parquet",
@@ -58,19 +57,6 @@ class Place(str):
         return format(self._called, spec)  # type: ignore[attr-defined]
 
 
-def is_address(path: str) -> bool:
-    """Whether a path is one that fsspec opens."""
-    return _ADDRESS.match(path) is not None
-
-
-def plain(address: str) -> str:
-    """Return an address without what is not for everybody's eyes: a query, a password."""
-    if not is_address(address):
-        return address
-    address = re.sub(r"://[^/@]*@", "://", address)
-    return re.split(r"[?#]", address)[0] if _WEB.match(address) else address
-
-
 def file_of(address: str) -> str:
     """Return the file that an address leads to; of a chain, the innermost one."""
     parts = plain(address).split("::")
@@ -83,7 +69,7 @@ def fetched(file: str) -> str:
         return file
     with _system(file) as (system, path):
         # A web server may not be able to give pieces of a file.
-        options = {"block_size": 0} if _WEB.match(file) else {}
+        options = {"block_size": 0} if WEB.match(file) else {}
         with system.open(path, "rb", **options) as stream:
             return _copied(stream, file, getattr(stream, "size", None))
 
@@ -123,7 +109,7 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     free = free_disk()
     _check_room(called, size or 0, free)
     folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
-    done = 0
+    done, tally = 0, Tally(size)
     piece = stream.read(_PIECE)
     name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
     place = Place(folder, name, called, address)
@@ -132,6 +118,7 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
             done += len(piece)
             _check_room(called, done, free)
             copy.write(piece)
+            tally.reach(done)
             piece = stream.read(_PIECE)
     return place
 

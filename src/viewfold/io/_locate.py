@@ -9,10 +9,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from viewfold._file import is_address, plain
 from viewfold._types import PathLike
-from viewfold.io._budget import LONGEST_LINE
-from viewfold.io._fetch import STDIN, addresses, file_of, is_address, plain, standard_input
-from viewfold.io._registry import PACKED, Format, find, formats, suffix_of, tables
+from viewfold.io._budget import LONGEST_LINE, PACKED
+from viewfold.io._fetch import STDIN, addresses, file_of, standard_input
+from viewfold.io._registry import Format, find, formats, suffix_of, tables
 from viewfold.io._source import FileError, natural, some
 
 

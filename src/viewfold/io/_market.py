@@ -20,9 +20,8 @@ from scipy import sparse
 
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
+from viewfold.io._budget import LONGEST_LINE, PACKED, Budget, Unpacked
 from viewfold.io._fetch import beside
-from viewfold.io._registry import PACKED
 from viewfold.io._source import FileError, FileView, as_object, reading
 from viewfold.io._sparse import as_csr
 

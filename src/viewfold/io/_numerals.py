@@ -165,27 +165,45 @@ def is_ambiguous(cell: str) -> bool:
 def hint(cell: str, numerals: Numerals | None = None) -> str:
     """Say what may help with a cell that is no number, where others are, written as `numerals`."""
     bare = cell.strip()
-    if DATE.fullmatch(bare):
-        return ""
     if numerals is not None and cell != bare and _is_number(bare, numerals):
         return "There is space around it, or what looks like it. Remove that."
-    if numerals is not None and numerals.met:
-        other = "." if numerals.decimal == "," else ","
-        if _is_number(bare, Numerals(other)):
-            told = f"Other cells have {numerals.decimal!r} as decimal sign"
-            if is_ambiguous(bare):
-                return f"{told}: if it is {bare.replace(other, '')}, {option('thousands', other)}."
-            return f"{told}. Write all in one way."
+    found = helps(cell, numerals)
+    said = " and ".join(option(name, sign) for name, sign in found.items())
+    other = _other_sign(bare, numerals)
+    if numerals is not None and other:
+        told = f"Other cells have {numerals.decimal!r} as decimal sign"
+        if found:
+            return f"{told}: if it is {bare.replace(other, '')}, {said}."
+        return f"{told}. Write all in one way."
+    return f"If it is one, say {said}." if said else ""
+
+
+def helps(cell: str, numerals: Numerals | None = None) -> dict[str, object]:
+    """Return the options with which a cell would be a number, if there are any."""
+    bare = cell.strip()
+    if DATE.fullmatch(bare):
+        return {}
+    other = _other_sign(bare, numerals)
+    if other:
+        return {"thousands": other} if is_ambiguous(bare) else {}
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
-        return ""
-    last = max(signs, key=bare.rindex)
-    said = []
+        return {}
+    last, found = max(signs, key=bare.rindex), dict[str, object]()
     if last in ",." and bare.count(last) == 1:
-        said.append(option("decimal", last))
+        found["decimal"] = last
         signs.remove(last)
-    said += [option("thousands", sign) for sign in signs[:1]]
-    return f"If it is one, say {' and '.join(said)}."
+    if signs:
+        found["thousands"] = signs[0]
+    return found
+
+
+def _other_sign(bare: str, numerals: Numerals | None) -> str:
+    """Return the decimal sign of a cell, if it is not the one that other cells have."""
+    if numerals is None or not numerals.met:
+        return ""
+    other = "." if numerals.decimal == "," else ","
+    return other if _is_number(bare, Numerals(other)) else ""
 
 
 _WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])

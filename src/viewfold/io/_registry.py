@@ -17,11 +17,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from viewfold._file import File
 from viewfold._option import option
+from viewfold.io._budget import PACKED
 from viewfold.io._fetch import fetched
 from viewfold.io._source import FileError, FileView, reading
 
 GROUP = "viewfold.formats"
-PACKED = (".gz", ".zst", ".bz2")  # of text only: the other formats compress themselves
 
 Reader: TypeAlias = Callable[[str, str | None], FileView | Mapping[str, FileView]]
 AnyReader = TypeVar("AnyReader", bound=Reader)

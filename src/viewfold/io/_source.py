@@ -46,6 +46,8 @@ class FileView:
         known when all rows were read; see `viewfold.io._columns`.
     dropped : tuple of str
         Columns that were not read because the user said so.
+    written : dict of str to str
+        How a text is written: encoding, delimiter, decimal sign.
     layer, use_rep : str, optional
         Of an AnnData: what was read instead of ``X``.
     """
@@ -59,6 +61,7 @@ class FileView:
     dropped: tuple[str, ...] = ()
     layer: str | None = None
     use_rep: str | None = None
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 @contextmanager

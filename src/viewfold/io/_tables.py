@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewfold._option import option
+from viewfold._option import helped_by, option
 from viewfold._types import Array
 from viewfold.ids import MISSING
 from viewfold.io._asked import asked_now
@@ -44,6 +44,8 @@ class Table:
         What the numbers of columns that hold none stand for, as far as rows were read.
     dropped : tuple of str
         Columns that are not read because the user said so.
+    written : dict of str to str
+        How it is written, where that had to be found out: encoding, delimiter, decimal sign.
     """
 
     features: tuple[str, ...] | None
@@ -51,6 +53,7 @@ class Table:
     batches: Callable[[Spool], Iterator[Batch]]
     codes: dict[str, Codes] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
@@ -68,10 +71,11 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     if "" in names and ids != "":
         where = names.index("")
         why = " (pandas writes its index so)" if where == 0 else ""
-        raise FileError(
+        said = (
             f"{file}: column {where} has no name{why}. Name it, remove it, or say "
             f"{option('ids', '')} if it holds the ids."
         )
+        raise helped_by(FileError(said), ids="")
     if not set(names) - {ids}:
         raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
 
@@ -83,13 +87,11 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
     first, found = next(iter(others.items()))
     if len(others) > 1:
         what, advice = f"columns {some(others)} hold no numbers", "Drop or encode them"
-        option = ", and name the one that holds the ids with ids=… (--id …)."
-        advice += "." if ids is not None else option
+        advice += "." if ids is not None else f", and name the ids with {option('ids')}."
     else:
         what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
-        option = f", or pass ids={first!r} (--id {first}) if it holds the ids."
-        advice += "." if ids is not None else option
-    raise FileError(f"{file}: {what} ({found}). {advice}")
+        advice += "." if ids is not None else f", or say {option('ids', first)} if it is the ids."
+    raise helped_by(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
 
 
 def arrow_features(file: str, columns: Sequence[str], widths: Mapping[str, int]) -> tuple[str, ...]:
@@ -112,10 +114,11 @@ def arrow_columns(
     check_names(file, schema.names, ids)
     index = _pandas_index(schema)
     if ids is None and index:
-        raise FileError(
-            f"{file}: column {index[0]!r} is the index of a pandas DataFrame. Pass "
-            f"ids={index[0]!r} if it holds the ids, or write the file without it (index=False)."
+        said = (
+            f"{file}: column {index[0]!r} is an index that pandas wrote. Say "
+            f"{option('ids', index[0])} if it holds the ids, or write the file without it."
         )
+        raise helped_by(FileError(said), ids=index[0])
     asked = asked_now()
     wanted = asked.wanted([name for name in schema.names if name != ids], file)
     kinds = {name: schema.field(name).type for name in wanted if name not in widths}

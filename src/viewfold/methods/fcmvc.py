@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from viewfold._option import option, worded
 from viewfold._types import Array, Matrix
 from viewfold.core.method import Combined
 from viewfold.core.state import State
@@ -190,8 +191,8 @@ def _tell_narrow(view: View, n_clusters: int) -> None:
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
-            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters}: it can add "
-            f"at most {d} dimensions to the consensus.",
+            f"View {view.name!r} has {d} features, fewer than {option('n_clusters', n_clusters)}: "
+            f"it can add at most {d} dimensions to the consensus.",
             stacklevel=3,
         )
 
@@ -402,8 +403,9 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
         return
     (n, d), used = view.shape, constant.size
     said = (
-        f"View {view.name!r} (n_samples={n}) is the first: it enters through its first {used} "
-        f"features only. Constant among them: {names_of(view, np.pad(constant, (0, d - used)))}."
+        f"View {view.name!r} ({worded(f'n_samples={n}', f'{n:,} samples')}) is the first: it "
+        f"enters through its first {used} features only. Constant among them: "
+        f"{names_of(view, np.pad(constant, (0, d - used)))}."
     )
     if constant.all():
         raise ValueError(

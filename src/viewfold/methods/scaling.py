@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold._option import worded
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 from viewfold.core.parts import part
@@ -347,9 +348,10 @@ def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
 
 def says_nothing(view: View) -> ValueError:
     """Return the error for a view whose samples are all alike."""
+    n = view.shape[0]
     return ValueError(
         f"View {view.name!r} has no feature that varies between its samples "
-        f"(n_samples={view.shape[0]}): it says nothing about them. Leave it out."
+        f"({worded(f'n_samples={n}', f'{n:,} of them')}): it says nothing about them. Leave it out."
     )
 
 

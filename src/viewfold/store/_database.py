@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from viewfold._option import worded
 from viewfold.errors import (
     FULL,
     BusyError,
@@ -134,7 +135,7 @@ def check_is_ours(path: Path) -> None:
         if file.read(12)[8:] != b"DUCK":
             raise StateFileError(
                 f"{path.name} was not written by viewfold. Choose another name, or make a file "
-                "with `viewfold init` or model.save(…)."
+                f"with {worded('model.save(…)', 'viewfold init')}."
             )
     for suffix in BESIDE:
         if os.path.lexists(f"{path}{suffix}"):

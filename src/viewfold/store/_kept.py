@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 
+from viewfold._option import option, worded
 from viewfold.core.log import FINAL, Log, standing, undoable
 from viewfold.errors import DamagedFileError, StateFileError
 from viewfold.store import _file
@@ -144,7 +145,7 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
         why = f"The last change, {last}, cannot be taken back" if after_forget else ""
         raise StateFileError(
             f"There is nothing to undo in {name}. "
-            + (f"{why}." if why else "It keeps no state to return to; --keep N keeps the last N.")
+            + (f"{why}." if why else f"It keeps no state to return to; {option('keep', 3)} would.")
         )
     earlier = states[0].log
     if earlier is None:
@@ -154,13 +155,11 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
         )
     taken = undoable(now, earlier)
     said = " and ".join(map(str, taken))
-    how = f"viewfold undo {name} --entry {taken[0].entry}" if taken else ""
+    n = taken[0].entry if taken else 0
+    how = worded(f"viewfold.undo(path, entry={n})", f"viewfold undo {name} --entry {n}")
     if entry is None and after_forget:
-        before = f" To take back the change before it, {said}: {how}" if taken else ""
-        raise StateFileError(
-            f"The last change to {name}, {last}, cannot be taken back.{before}"
-            + (f", or viewfold.undo(path, entry={taken[0].entry})." if taken else "")
-        )
+        before = f" To take back the change before it, {said}: {how}." if taken else ""
+        raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")
     if entry is not None and (not taken or taken[0].entry != entry):
         can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
         raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")

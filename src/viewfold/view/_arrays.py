@@ -36,7 +36,7 @@ def as_matrix(X: Any, label: str) -> Matrix:
     else:
         X = _csr(X, label)
     if np.issubdtype(X.dtype, np.complexfloating):
-        raise ValueError(f"{label}: Complex data not supported. Pass real features.")
+        raise ValueError(f"{label}: Complex data not supported. Give real features.")
     if X.dtype == object or X.dtype.kind in "USTV":
         X = _numbers(X, label)
     if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:

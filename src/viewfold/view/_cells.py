@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from scipy import sparse
 
+from viewfold._option import helped_by, option, worded
 from viewfold._types import Array, Matrix, as_python
 from viewfold.constants import FEWEST
 from viewfold.engine import LocalEngine
@@ -97,7 +98,7 @@ def without_absent(
     present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
     if not present.size:
         raise ValueError(
-            f"{called(view.name, view.file)} is empty: all its rows are NaN"
+            f"{called(view.name, view.file)} is empty: all its rows are {worded('NaN', 'empty')}"
             f"{' or zero' * bool(empty.size)}. Leave the view out."
         )
     rows = replace(rows, present=present)
@@ -132,7 +133,7 @@ def tell_of_rare(view: View) -> View:
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warnings.warn(
             f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
-            f"{', '.join(names)}{more}, which counts as constant. drop= (--drop) leaves it out.",
+            f"{', '.join(names)}{more}, which counts as constant. {option('drop')} leaves it out.",
             stacklevel=3,
         )
     return view
@@ -144,7 +145,7 @@ def tell_of_empty(view: View) -> View:
         warnings.warn(
             f"{called(view.name, view.file)}: {view.n_empty:,} of {view.rows.X.shape[0]:,} rows "
             "hold nothing but zeros and are taken for samples that the view lacks. "
-            "empty_rows='keep' (--empty-rows keep) takes them for samples.",
+            f"{option('empty_rows', 'keep')} takes them for samples.",
             stacklevel=3,
         )
     return view
@@ -156,11 +157,13 @@ def check_no_id_column(view: View) -> None:
         return
     for j, name in enumerate(view.features):
         if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
-            raise ValueError(
+            said = (
                 f"{called(view.name, view.file)}: column {name!r} looks like ids: whole numbers "
-                f"that are all different. Pass ids={name!r} (--id {name}) if it holds them, or "
-                "ids=False (--no-id) if it is a feature and samples are known by their row number."
+                f"that are all different. Say {option('ids', name)} if it holds them, or "
+                f"{option('ids', False)} if it is a feature and samples are known by their row "
+                "number."
             )
+            raise helped_by(ValueError(said), ids=name)
 
 
 @dataclass(frozen=True)
@@ -305,8 +308,8 @@ def _suggest_markers(view: View, found: _Found) -> None:
             warnings.warn(
                 f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
                 f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
-                f"Then name it: empty_markers=['{value:g}', …] (--empty-markers), or replace it by "
-                "NaN.",
+                f"Then name it with the others: {option('empty_markers', [f'{value:g}', '…'])}"
+                f"{worded(', or replace it by NaN', '')}.",
                 stacklevel=4,
             )
 
@@ -335,11 +338,11 @@ def _unusable(view: View, row: int, column: int, value: Any) -> ValueError:
     else:
         shown = "NaN" if np.isnan(value) else "inf"
         said = (
-            "Impute or drop it; a sample that this view lacks altogether is a row with NaN in "
-            "every column."
+            "Impute or drop it; a sample that this view lacks altogether is a row with "
+            f"{worded('NaN', 'an empty cell')} in every column."
         )
         if np.isnan(value):
-            said += " missing_cells='accept' (--missing-cells accept) takes it as it is."
+            said += f" {option('missing_cells', 'accept')} takes it as it is."
     return ValueError(
         f"{called(view.name, view.file)} contains {shown} in row {row} "
         f"(id {as_python(view.ids[row])!r}), column {which}. {said}"

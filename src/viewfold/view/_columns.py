@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewfold._option import helped_by, option
 from viewfold._types import Array, Matrix
 from viewfold.engine import Rows
 from viewfold.ids import is_called_id
@@ -103,11 +104,12 @@ def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
     told = f"{label}: columns that are no features: {shown}{more}. "
     first = next(iter(why))
     ways = (
-        f"A category is named with categories=[{first!r}] (--categories {first}); dates are "
-        "understood as 2024-12-31."
+        f"A category is named with {option('categories', [first])}; dates are understood as "
+        "2024-12-31."
     )
     if strict:
-        raise ValueError(f"{told}Leave them out with drop= (--drop). {ways}")
+        said = f"{told}Leave them out with {option('drop', list(why))}. {ways}"
+        raise helped_by(ValueError(said), drop=list(why))
     warnings.warn(f"{told}They are left out. {ways}", stacklevel=4)
 
 
@@ -118,11 +120,11 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
             continue
         if not column.repeats or is_called_id(name, first=False):
             why = "its name" if column.repeats else "texts that are all different"
-            raise ValueError(
-                f"{label}: column {name!r} looks like ids ({why}). Pass "
-                f"ids={name!r} (--id {name}) if it holds them, or ids=False (--no-id) if samples "
-                "are known by their row number."
+            said = (
+                f"{label}: column {name!r} looks like ids ({why}). Say {option('ids', name)} if it "
+                f"holds them, or {option('ids', False)} if samples are known by their row number."
             )
+            raise helped_by(ValueError(said), ids=name)
 
 
 def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
@@ -184,7 +186,7 @@ def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> No
         said += (" and " if said and unseen else "") + (
             f"it has {some(unseen, 5)}, which the view did not have" if unseen else ""
         )
-        raise ValueError(f"{label}: {said}. Pass the columns that the view was folded with.")
+        raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
 
 
 def expand(

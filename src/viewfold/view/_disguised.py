@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from viewfold._option import option
+from viewfold._option import helped_by, option
 from viewfold.io._numerals import DATE
 
 _SIGN = r"[+\-\u2212\u2013]?"
@@ -48,10 +48,11 @@ def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
     """
     told = _told(list(levels))
     if told:
-        raise ValueError(
+        said = (
             f"{label}: column {name!r} holds {told} If it is a category, say "
             f"{option('categories', name)}; if it is none of these, {option('drop', name)}."
         )
+        raise helped_by(ValueError(said), drop=[name])
 
 
 def _told(levels: list[str]) -> str:

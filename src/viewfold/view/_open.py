@@ -12,6 +12,7 @@ from scipy import sparse
 
 from viewfold import io
 from viewfold._choice import which_view
+from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import Rows
 from viewfold.ids import as_ids, tell_of_totals
@@ -20,7 +21,7 @@ from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids
-from viewfold.view._parts import is_anndata, is_frame, is_lazy, is_path, of_file, of_object
+from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
 from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
 
@@ -132,20 +133,34 @@ def _open(
     parts = take_apart(X, None if ids is False else ids, label)
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
-    ids = None if ids is False else parts.ids
+    given = None if ids is False else parts.ids
+    view = assembled(parts, given, name, file, asked, known)
+    return replace(view, source=source_of(X, asked))
+
+
+def assembled(
+    parts: Parts,
+    ids: Any,
+    name: str | None,
+    file: str | None,
+    asked: Asked,
+    known: tuple[Column, ...] | None = None,
+) -> View:
+    """Make a view of its parts and its ids; its cells are not checked yet."""
+    label = called(name, file)
     matrix, features, columns = as_features(parts, asked, known, label)
     n, d = matrix.shape
     if n == 0 or d == 0:
         raise ValueError(
-            f"{label} is empty: found array with {n} sample(s) and {d} feature(s) "
-            f"(shape={matrix.shape}) while a minimum of 1 is required. Leave the view out."
+            f"{label} is empty: found array with {n} sample(s) and {d} feature(s)"
+            f"{worded(f' (shape={matrix.shape})', '')} while a minimum of 1 is required. Leave the "
+            "view out."
         )
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
     if known is None and length is None:
         tell_of_totals(ids, label)
-    source = source_of(X, asked)
-    return View(ids, Rows(matrix), name, features, length, file, columns=columns, source=source)
+    return View(ids, Rows(matrix), name, features, length, file, columns=columns)
 
 
 def as_views(

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold import io
+from viewfold._option import helped_by, option, worded
 from viewfold._types import Array, Matrix
 from viewfold.io._asked import NOTHING, asked_now
 from viewfold.io._source import some
@@ -102,8 +103,8 @@ def columns_of(
         _check_no_columns_named(label)
         if isinstance(ids, str):
             raise ValueError(
-                f"ids={ids!r} names a column, but there is none: {label} is not a table. Pass one "
-                "id per row instead."
+                f"{option('ids', ids)} names a column, but there is none: {label} is not a table. "
+                + worded("Pass one id per row instead.", "Its rows are known by their number.")
             )
         return Parts(ids, as_matrix(X, label), None)
     frame = nw.from_native(X, eager_only=True)
@@ -153,10 +154,11 @@ def _coded(
         if name in coded:
             cells = _arrow(column)
             if not is_codable(cells.type):
-                raise ValueError(
+                said = (
                     f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
-                    f"or date. Drop or encode it (drop=[{name!r}])."
+                    f"or date. Drop or encode it ({option('drop', [name])})."
                 )
+                raise helped_by(ValueError(said), drop=[name])
             numbers.append(codes[str(name)](cells))
         else:
             numbers.append(column.cast(nw.Float64).to_numpy())
@@ -178,8 +180,9 @@ def _arrow(column: nw.Series[Any]) -> Any:
 def _check_no_columns_named(label: str) -> None:
     if asked_now().names_columns:
         raise ValueError(
-            f"{label} is not a table: it has no columns that columns=, drop= or categories= could "
-            "name. Pass a DataFrame, or choose the columns yourself."
+            f"{label} is not a table: it has no columns that {option('columns')}, "
+            f"{option('drop')} or {option('categories')} could name. "
+            + worded("Pass a DataFrame, or choose the columns yourself.", "Leave them out.")
         )
 
 

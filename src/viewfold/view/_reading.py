@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+from viewfold._option import option, worded
 from viewfold.io._asked import Asked
 from viewfold.view._cells import EmptyRows, MissingCells
 
@@ -39,17 +40,20 @@ def parted(**reading: Unpack[Reading]) -> tuple[tuple[EmptyRows, MissingCells], 
 def of_view(reading: Reading, name: str, names: Sequence[str]) -> Reading:
     """Return what is said about one of several views."""
     said: dict[str, Any] = dict(reading)
-    for option in OF_ONE_VIEW:
-        given = said.pop(option, None)
+    for key in OF_ONE_VIEW:
+        given = said.pop(key, None)
         if given is None or (not isinstance(given, Mapping) and not len(given)):
             continue
         if not isinstance(given, Mapping) or not set(given) <= set(names):
             raise ValueError(
-                f"{option}= is said of columns of one view, but there are several. Pass "
-                f"{{view: …}} with names out of {list(names)}, or one view at a time (--view)."
+                f"{option(key)} is said of columns of one view, but there are several. "
+                + worded(
+                    f"Pass {{view: …}} with names out of {list(names)}, or one view at a time.",
+                    f"Name one with --view, out of {list(names)}.",
+                )
             )
         if name in given:
-            said[option] = given[name]
+            said[key] = given[name]
     result: Reading = said  # type: ignore[assignment]
     return result
 
@@ -57,9 +61,9 @@ def of_view(reading: Reading, name: str, names: Sequence[str]) -> Reading:
 def of_whole(reading: Reading) -> Reading:
     """Return what can be said of a file before it is known which views it holds."""
     said = {
-        option: given
-        for option, given in reading.items()
-        if not (option in ("columns", "drop") and isinstance(given, Mapping))
+        key: given
+        for key, given in reading.items()
+        if not (key in ("columns", "drop") and isinstance(given, Mapping))
     }
     result: Reading = said  # type: ignore[assignment]
     return result

@@ -1,0 +1,251 @@
+"""What would be understood of a file: the command inspect, and what it says."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viewfold._console import print_json, progress
+from viewfold._file import File
+from viewfold._option import option
+from viewfold.cli._files import ids_option, load_model, reading_options
+from viewfold.cli._options import (
+    Categories,
+    Columns,
+    Drop,
+    Empty,
+    EmptyMarkers,
+    EmptyRows,
+    Gaps,
+    Id,
+    Json,
+    MissingCells,
+    NoId,
+    Similar,
+    SimilarIds,
+    Strict,
+    ViewName,
+)
+from viewfold.cli._reading import file_argument, reads
+
+if TYPE_CHECKING:
+    from viewfold.inspection import ColumnFacts, Inspection, SampleFacts
+
+SCALES = {
+    "zscore": "z-score of every feature",
+    "center": "centred (principal-component scores)",
+    "l2": "rows of unit length (weights)",
+    "tfidf": "tf-idf and rows of unit length (counts)",
+    None: "none",
+}
+SHOWN = 8
+
+
+@reads
+def inspect(
+    file: Annotated[File, file_argument("A file, folder or glob.")],
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="Compare with this state file.", metavar="STATE.vf"),
+    ] = None,
+    id_column: Id = None,
+    no_id: NoId = False,
+    similar_ids: SimilarIds = Similar.refuse,
+    empty_rows: EmptyRows = Empty.absent,
+    missing_cells: MissingCells = Gaps.accept,
+    columns: Columns = None,
+    drop: Drop = None,
+    categories: Categories = None,
+    empty_markers: EmptyMarkers = None,
+    strict: Strict = False,
+    view: ViewName = None,
+    as_json: Json = False,
+) -> None:
+    """Tell what add would understand of a file, and the command to type next; nothing is changed.
+
+    Rows, ids, columns by kind, missing cells, scaling; with --state, which samples are known.
+    """
+    from viewfold.inspection import inspect_views
+
+    reading = reading_options(
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
+    )
+    model = load_model(state) if state is not None and state.exists() else None
+    with progress(f"reading {file}"):
+        found = inspect_views(
+            file,
+            ids=ids_option(id_column, no_id),
+            view=view,
+            model=model,
+            similar_ids=similar_ids.value,
+            **reading,
+        )
+    target = state or Path(f"{_stem(found[0].name)}.vf")
+    commands = [command(one, file, target, new=model is None) for one in found]
+    if as_json:
+        print_json(
+            {
+                "file": str(file),
+                "views": [facts(one, line) for one, line in zip(found, commands, strict=True)],
+            }
+        )
+        return
+    for one, line in zip(found, commands, strict=True):
+        typer.echo("\n".join(described(one, line, str(file))))
+
+
+def _stem(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.") or "state"
+
+
+def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | None:
+    """Return the command that folds a view; None if none does."""
+    if found.refused:
+        return None
+    said = dict(found.said())
+    named = said.pop("view", None)
+    if named is None and found.samples is not None and found.samples.fits:
+        # More rows of a view that is known, under another file's name.
+        known = found.samples.fits
+        named = known[0] if found.name not in known else None
+    words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
+    words += [option(name, value) for name, value in said.items() if name != "sheet"]
+    sheets = found.source.sheets() if isinstance(found.source, File) else None
+    words += [option("sheet", sheet) for sheet in sheets or []]
+    words += [option("view", named)] if named is not None else []
+    if new:
+        words.append(option("n_clusters", "auto"))
+    return " ".join(words)
+
+
+def facts(found: Inspection, line: str | None) -> dict[str, Any]:
+    """Return what was found out, for a program."""
+    samples = found.samples
+    return {
+        "view": found.name,
+        "rows": found.n_rows,
+        "ids": {
+            "column": found.id_column,
+            "proposed": "ids" in found.proposed,
+            "candidates": list(found.id_candidates),
+            "given": found.has_ids,
+        },
+        "columns": {
+            "numbers": len(found.of_kind("number")),
+            "booleans": [one.name for one in found.of_kind("boolean")],
+            "categories": {one.name: list(one.levels) for one in found.of_kind("category")},
+            "dates": [one.name for one in found.of_kind("date")],
+            "left_out": {one.name: one.why or "as asked" for one in found.of_kind("out")},
+        },
+        "missing": {
+            "cells": found.n_missing,
+            "share": found.n_missing / max(found.n_cells, 1),
+            "worst": {one.name: one.n_missing for one in found.worst()},
+        },
+        "absent_rows": found.n_absent,
+        "zero_rows": found.n_zero,
+        "empty": found.n_empty,
+        "suspects": {f"{value:g}": list(names) for value, names in found.suspects.items()},
+        "written": dict(found.written),
+        "scale": found.scale,
+        "samples": None
+        if samples is None
+        else {
+            "known": samples.n_known,
+            "new": samples.n_new,
+            "nearly_known": samples.n_similar,
+            "examples": [list(pair) for pair in samples.examples],
+            "in_view": samples.n_in_view,
+            "fits": list(samples.fits),
+        },
+        "problems": list(found.problems),
+        "refused": found.refused or None,
+        "notes": list(found.notes),
+        "command": line,
+    }
+
+
+def described(found: Inspection, line: str | None, file: str) -> list[str]:
+    """Return what was found out, line by line, for a person."""
+    written = ", ".join(f"{what} {sign!r}" for what, sign in found.written.items())
+    lines = [f"{found.name} ({file}): {found.n_rows:,} rows" + (f"; {written}" if written else "")]
+    rows = {"ids": _ids(found)}
+    for title, kind in (("numbers", "number"), ("booleans", "boolean"), ("dates", "date")):
+        rows[title] = _names([one.name for one in found.of_kind(kind)])
+    rows["categories"] = "; ".join(
+        f"{one.name} ({_names(one.levels, count=False)})"
+        for one in found.of_kind("category")[:SHOWN]
+    )
+    rows["left out"] = "; ".join(
+        f"{one.name} ({one.why or 'as asked'})" for one in found.of_kind("out")[:SHOWN]
+    )
+    rows["missing"] = _missing(found)
+    rows["zeros"] = _zeros(found)
+    rows["suspects"] = "; ".join(
+        f"{value:g} in {_names(names, count=False)} may mark missing cells: "
+        f"{option('empty_markers', [f'{value:g}', 'NA'])}"
+        for value, names in found.suspects.items()
+    )
+    rows["scaling"] = SCALES.get(found.scale, str(found.scale)) if not found.refused else ""
+    rows["samples"] = _samples(found.samples)
+    lines += [f"  {title:<11}{text}" for title, text in rows.items() if text]
+    lines += [f"  {'asks':<11}{one}" for one in found.problems]
+    lines += [f"  {'refused':<11}{found.refused}"] if found.refused else []
+    lines += [f"  {'note':<11}{one}" for one in found.notes]
+    end = f"next: {line}" if line else "next: correct the file; no option helps."
+    return [*lines, end]
+
+
+def _ids(found: Inspection) -> str:
+    others = [name for name in found.id_candidates if name != found.id_column]
+    too = ", too" if found.has_ids else ""
+    also = f"; {_names(others, count=False)} looks like ids{too}" if others else ""
+    if found.id_column is not None:
+        proposed = " (proposed)" if "ids" in found.proposed else ""
+        return f"column {found.id_column!r}{proposed}{also}"
+    if found.has_ids:
+        return f"those that the file has{also}"
+    return f"none: samples are known by their row number{also}"
+
+
+def _names(names: Any, *, count: bool = True) -> str:
+    names = list(names)
+    shown = ", ".join(map(str, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    return f"{len(names):,}: {shown}" if count and names else shown
+
+
+def _missing(found: Inspection) -> str:
+    if not found.n_missing:
+        return "no cell"
+
+    def of(column: ColumnFacts) -> str:
+        return f"{column.name} {100 * column.n_missing / found.n_rows:.3g} %"
+
+    worst = ", ".join(of(column) for column in found.worst())
+    absent = f"; {found.n_absent:,} rows hold nothing" if found.n_absent else ""
+    return f"{100 * found.n_missing / found.n_cells:.3g} % of the cells ({worst}){absent}"
+
+
+def _zeros(found: Inspection) -> str:
+    if not found.n_zero:
+        return ""
+    done = f"{found.n_empty:,} of them are taken for absent samples" if found.n_empty else "kept"
+    return f"{found.n_zero:,} rows of zeros, {done}"
+
+
+def _samples(samples: SampleFacts | None) -> str:
+    if samples is None:
+        return ""
+    text = f"{samples.n_known:,} known, {samples.n_new:,} new"
+    if samples.n_similar:
+        pairs = ", ".join(f"{new!r} is almost {known!r}" for new, known in samples.examples)
+        text += f", of which {samples.n_similar:,} are nearly known ({pairs})"
+    if samples.n_in_view:
+        text += f"; {samples.n_in_view:,} are in this view already"
+    if samples.fits:
+        text += f"; the columns are those of {_names(samples.fits, count=False)}"
+    return text

@@ -1,0 +1,62 @@
+"""How the samples and features of a view compare with what a model knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from viewfold._types import Ids
+from viewfold.core.state import State
+from viewfold.engine import current_engine
+from viewfold.ids import alike, normal_forms
+from viewfold.inspection._facts import SampleFacts
+from viewfold.view import View
+
+EXAMPLES = 3
+
+
+def compare(state: State, view: View) -> SampleFacts | None:
+    """Return who is known of a view; None if nobody is, as there is no sample yet."""
+    if not state.views or (view.length is not None and state.length is None):
+        return None
+    engine = current_engine()
+    known = engine.collect(engine.join(state.ids, engine.scatter(view.ids)).known)
+    pairs = _similar(state, view.ids[~known])
+    fits = [
+        record.name
+        for record in state.views
+        if view.features is not None and set(record.features or ()) == set(view.features)
+    ]
+    return SampleFacts(
+        n_known=int(known.sum()),
+        n_new=int((~known).sum()),
+        n_similar=len(pairs),
+        examples=tuple(pairs[:EXAMPLES]),
+        n_in_view=_n_in_view(state, view),
+        fits=tuple(fits),
+    )
+
+
+def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
+    """Return the new ids that are almost known, each with the known one."""
+    whole = new.dtype != object and state.ids.dtype != object
+    if not new.size or whole:  # whole numbers are the same or not
+        return []
+    forms = normal_forms(new)
+    almost = current_engine().reduce(
+        lambda block: alike(block, forms), state.ids, combine=np.append
+    )
+    partner = dict(zip(normal_forms(almost).to_pylist(), almost.tolist(), strict=True))
+    found = zip(new.tolist(), forms.to_pylist(), strict=True)
+    return [(name, partner[form]) for name, form in found if form in partner]
+
+
+def _n_in_view(state: State, view: View) -> int:
+    """Return how many samples are in the view of this name already."""
+    if view.name not in state.names:
+        return 0
+    engine, which = current_engine(), state.names.index(view.name)
+    there = engine.collect(state.seen)[:, which]
+    return int(pd.Index(view.ids).isin(engine.collect(state.ids)[there]).sum())
