@@ -94,14 +94,14 @@ def delivered(
     """
     if record.encoder is None and record.n_samples >= FEWEST:
         raise no_encoder(record.name)
-    view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
     try:
+        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
         check_features(view, record, me)
     except ValueError as error:
-        raise ValueError(
-            f"{error} If this is another view, give it a name of its own "
-            f"({option('view', 'NAME')})."
-        ) from None
+        if "folded with" not in str(error):  # its columns are not the trouble
+            raise
+        another = f"give it a name of its own ({option('view', 'NAME')})"
+        raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
     gaps: MissingCells = reading.get("missing_cells", "accept")
     if not takes_gaps(record.encoder):
