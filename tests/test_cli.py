@@ -196,7 +196,7 @@ def test_report_is_written(run: Run, state: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("add p.vf labs.csv --id patient", "A view named 'labs' was folded already"),
+        ("add p.vf scan.parquet --id patient --view labs", "--view NAME"),
         ("add p.vf nothing.csv", "nothing.csv"),
         ("add p.vf text.tsv --id person", "'person'"),
         ("add p.vf text.tsv", "patient"),

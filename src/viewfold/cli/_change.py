@@ -47,6 +47,7 @@ from viewfold.registry import METHODS
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
+    from viewfold.view import View
 
 
 def init(
@@ -112,7 +113,7 @@ def add(
     )
     new = None if state.exists() else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
-        views = read_views(file, ids_option(id_column, no_id), view, reading)
+        views = read_views(state, file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
         opened = edit(state, new=new, keep=keep, wait=wait)
         with _in_memory(state, new) if dry_run else opened as model:
@@ -123,7 +124,7 @@ def add(
             for one in views:
                 step(f"folding {one.name}")
                 model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
-                folds.append(_fold_summary(model) | {"missing": one.missing()})
+                folds.append(_fold_summary(model, one) | {"missing": one.missing()})
             if clusters == AUTO:
                 step("choosing a number of clusters")
                 chosen = scores(choose(model))
@@ -329,27 +330,33 @@ def _share(text: str) -> float:
         ) from None
 
 
-def _fold_summary(model: FoldingEstimator, which: int = -1) -> dict[str, Any]:
+def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
     """Return who came, who was there before, and who moved."""
-    i = which % len(model.views_)
-    record = model.views_[i]
-    known, seen = model.history_[record.name] >= 0, model.seen_.iloc[:, i]
+    came, seen = model.delivery_, model.seen_[view.name]
+    n, d = view.shape
     return {
-        "view": record.name,
-        "samples": record.n_samples,
-        "features": record.n_features,
-        "new": record.n_new,
-        "shared": record.n_shared,
-        "empty": record.n_empty,
-        "unseen": int((known & ~seen).sum()),
-        "moved": len(model.movers(i)),
+        "view": came.view,
+        "samples": n,
+        "features": d,
+        "new": came.n_new,
+        "shared": came.n_late,
+        "corrected": came.n_corrected,
+        "same": came.n_same,
+        "empty": view.n_empty,
+        "unseen": int((~seen).sum()),
+        "moved": came.n_moved,
+        "update": came.update,
     }
 
 
 def _fold_line(fold: dict[str, Any]) -> str:
     empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
+    counts = "{new:,} new, {shared:,} shared, "
+    if fold["update"]:
+        counts = "more rows of it: {new:,} new, {shared:,} known that lacked it, "
+        counts += "{corrected:,} corrected, {same:,} unchanged, "
     said = (
-        "{view}: {samples:,} samples × {features:,} features; {new:,} new, {shared:,} shared, "
+        f"{{view}}: {{samples:,}} samples × {{features:,}} features; {counts}"
         f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
     ).format(**fold)
     return said + _missing_line(fold["missing"])

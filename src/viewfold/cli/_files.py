@@ -55,15 +55,26 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
 
 
-def read_views(
-    file: File, id_column: str | bool | None, name: str | None, reading: Reading
-) -> list[View]:
-    """Return the views of a file; one of them, if a name is given."""
-    from viewfold.view import as_view, as_views
+SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
+"""Files that may hold several views."""
 
-    if name is None:
-        return as_views(file, ids=id_column, **reading)
-    return [as_view(file, ids=id_column, name=name, **reading)]
+
+def read_views(
+    state: Path, file: File, ids: str | bool | None, name: str | None, reading: Reading
+) -> list[View]:
+    """Return the views of a file; one of them, if a name is given.
+
+    What the state knows of views is looked up only if the file may hold one that is known.
+    """
+    from viewfold.estimators.delivery import views_of
+    from viewfold.io import name_of
+    from viewfold.store import queries
+
+    names = queries.names(state) if state.exists() else []
+    several = name is None and str(file).lower().endswith(SEVERAL)
+    known = names and (several or (name or name_of(file)) in names)
+    records = load_model(state).views_ if known else ()
+    return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
 
 
 def files_of_views(

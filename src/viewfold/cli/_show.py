@@ -120,9 +120,19 @@ def history(
     elif as_json:
         print_json(rows)
     elif rows:
-        print_rows(rows)
+        print_rows(_short(rows))
     else:
         say(f"{state} is empty: nothing was done to it yet.")
+
+
+def _short(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return entries without what none of them has, and times to the minute, to fit a line."""
+    kept = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    kept = [name for name in kept if name != "version"]
+    return [
+        {name: f"{row[name]:%Y-%m-%d %H:%M}" if name == "time" else row[name] for name in kept}
+        for row in rows
+    ]
 
 
 def verify(

@@ -41,6 +41,10 @@ class Combined:
     agreement: float | None = None
 
 
+class NothingVaries(ValueError):
+    """A view whose samples are all alike says nothing about them."""
+
+
 class Method(Protocol):
     """What makes one method differ from another; see docs/extending.md.
 

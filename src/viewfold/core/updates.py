@@ -52,6 +52,8 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    update : bool
+        Whether the view was known before; if not, all its known samples lacked it.
     """
 
     view: str
@@ -60,6 +62,7 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    update: bool = True
 
     @property
     def n_changed(self) -> int:
@@ -96,7 +99,8 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     changed, counts = engine.map(
         kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
     )
-    count = Delivery(name, *(int(number) for number in counts))
+    n_new, n_late, n_corrected, n_same = (int(number) for number in counts)
+    count = Delivery(name, n_new, n_late, n_corrected, n_same)
     if count.n_same and count.n_changed:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
@@ -179,6 +183,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         n_new=record.n_new + count.n_new,
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + more,
+        n_empty=max(record.n_empty, rows.view.n_empty),
     )
     return replace(
         state,

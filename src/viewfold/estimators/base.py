@@ -19,15 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._compat import Interval, validate
 from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.constants import FEWEST
 from viewfold.core.admission import admit
 from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
-from viewfold.core.updates import update
+from viewfold.core.updates import Delivery, update
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
+from viewfold.estimators.delivery import delivered, no_encoder
 from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
 from viewfold.registry import STORES
@@ -106,7 +106,12 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         min_shared: float | None = None,
         **reading: Unpack[Reading],
     ) -> Self:
-        """Fold one more view. It is not needed any more afterwards.
+        """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
+
+        Rows of a view that is known by its name are told apart by id, and counted in `delivery_`:
+        new samples, known ones that lacked the view, and samples that had another row of it, which
+        is corrected. Rows that came before change nothing, so that a delivery can be repeated. If
+        the others are fewer than ten, or than a tenth of the view's samples, nobody else moves.
 
         Parameters
         ----------
@@ -117,7 +122,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
-            What to call the view; ``"view0"``, ``"view1"``, … if not given.
+            What to call the view, or the known one that the rows belong to; a new one is called
+            ``"view0"``, ``"view1"``, … if not given. A known view is read as it was before: of
+            `reading`, only `missing_cells` and `empty_rows` count.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
@@ -139,15 +146,21 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         if name not in state.names:
             came = as_view(X, ids=ids, name=name, **reading)
             admitted = admit(engine, state, came, similar_ids, min_shared)
-            return self._keep(self._next(state, admitted))
-        record = state.views[state.names.index(name)]
-        if not self.keep_encoders or (record.encoder is None and record.n_samples >= FEWEST):
-            raise ValueError(
-                f"View {name!r} was folded already, and its encoder was not kept (private): more "
-                "rows of it cannot be taken in. Fold them under another name."
+            after = self._next(state, admitted)
+            last, name = after.views[-1], after.log[-1].view or ""
+            self.delivery_ = Delivery(
+                name, last.n_new, last.n_shared, n_moved=after.log[-1].n_moved or 0, update=False
             )
+<<<<<<< HEAD
         rule = reading.get("missing_cells", "accept")
         came = self._view_of(X, record, ids=ids, gaps=True, missing_cells=rule)
+=======
+            return self._keep(after)
+        if not self.keep_encoders:
+            raise no_encoder(name)
+        record, me = state.views[state.names.index(name)], type(self).__name__
+        came = delivered(record, X, ids=ids, me=me, **reading)
+>>>>>>> main
         admitted = admit(engine, state, came, similar_ids, min_shared)
         seed = seed_of(self.random_state)
         after, self.delivery_ = update(engine, state, admitted, self._method(), seed=seed)

@@ -258,7 +258,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         missing_cells: MissingCells = "accept",
     ) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""
-        if record.encoder is None and not gaps:
+        if record.encoder is None:
             raise ValueError(
                 f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
                 "had fewer than ten samples): nothing is known about samples that were not in it."

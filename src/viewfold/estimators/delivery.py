@@ -1,0 +1,111 @@
+"""What comes to be folded: new views, and more rows of known ones, which are read as these were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from viewfold._option import option
+from viewfold.constants import FEWEST
+from viewfold.core.committee import takes_gaps
+from viewfold.core.state import ViewRecord
+from viewfold.estimators.checks import check_features, in_order
+from viewfold.view import (
+    MissingCells,
+    Reading,
+    View,
+    as_view,
+    as_views,
+    asked_of,
+    named_views,
+    open_view,
+    opened,
+    own_name,
+    without_absent,
+)
+from viewfold.view._reading import of_whole, parted
+
+
+def views_of(
+    known: Sequence[ViewRecord],
+    X: Any,
+    *,
+    ids: Any = None,
+    name: str | None = None,
+    me: str = "the model",
+    **reading: Unpack[Reading],
+) -> list[View]:
+    """Return the views that X holds, ready to be folded.
+
+    Parameters
+    ----------
+    known : sequence of ViewRecord
+        The views that were folded. Rows of one of them get the features that it has, whatever is
+        said about reading; only `missing_cells` and `empty_rows` count.
+    X, ids, name, **reading
+        See `viewfold.as_views`; with a name, X is one view, or holds one that is called so.
+    me : str
+        Who asks, for errors.
+
+    Returns
+    -------
+    list of View
+    """
+    records = {record.name: record for record in known}
+    own = name or own_name(X)
+    if own in records:
+        return [delivered(records[own], X, ids=ids, me=me, **reading)]
+    if name is not None:
+        return [as_view(X, ids=ids, name=name, **reading)]
+    if records and not (reading.get("layer") or reading.get("use_rep")):
+        # A file may hold several views, some of them known.
+        each = {record.name: asked_of(record.columns, record.source) for record in known}
+        X = opened(X, ids, replace(parted(**of_whole(reading))[1], of_views=each))
+    held = named_views(X) or {}
+    if not held.keys() & records.keys():
+        return as_views(X, ids=ids, **reading)
+    new = {name: rows for name, rows in held.items() if name not in records}
+    made = {view.name: view for view in as_views(new, ids=ids, **reading)} if new else {}
+    return [
+        made[name] if name in made else delivered(records[name], rows, ids=ids, me=me, **reading)
+        for name, rows in held.items()
+    ]
+
+
+def no_encoder(name: str) -> ValueError:
+    """Return the error for more rows of a view of which nothing is kept."""
+    return ValueError(
+        f"View {name!r} was folded already, and its encoder is not kept "
+        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name ({option('view', 'NAME')})."
+    )
+
+
+def delivered(
+    record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
+) -> View:
+    """Return more rows of a known view, with the features that it has.
+
+    Raises
+    ------
+    ValueError
+        If they are not of that view, or if nothing is known of it any more.
+    """
+    if record.encoder is None and record.n_samples >= FEWEST:
+        raise no_encoder(record.name)
+    try:
+        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+        check_features(view, record, me)
+    except ValueError as error:
+        if "folded with" not in str(error):  # its columns are not the trouble
+            raise
+        another = f"give it a name of its own ({option('view', 'NAME')})"
+        raise ValueError(f"{error} If this is another view, {another}.") from None
+    view = in_order(view, record)
+    gaps: MissingCells = reading.get("missing_cells", "accept")
+    if not takes_gaps(record.encoder):
+        gaps = "error"
+    # What zeros mean was found out with the first rows, unless there were none.
+    zeros = "absent" if record.n_empty else reading.get("empty_rows", "absent")
+    return without_absent(view, zeros, gaps, known=record.n_empty > 0)
