@@ -151,16 +151,11 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
             self.delivery_ = Delivery(
                 name, last.n_new, last.n_shared, n_moved=after.log[-1].n_moved or 0, update=False
             )
-<<<<<<< HEAD
-        rule = reading.get("missing_cells", "accept")
-        came = self._view_of(X, record, ids=ids, gaps=True, missing_cells=rule)
-=======
             return self._keep(after)
         if not self.keep_encoders:
             raise no_encoder(name)
         record, me = state.views[state.names.index(name)], type(self).__name__
         came = delivered(record, X, ids=ids, me=me, **reading)
->>>>>>> main
         admitted = admit(engine, state, came, similar_ids, min_shared)
         seed = seed_of(self.random_state)
         after, self.delivery_ = update(engine, state, admitted, self._method(), seed=seed)

@@ -249,13 +249,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return clusters
 
     def _view_of(
-        self,
-        X: ViewLike,
-        record: ViewRecord,
-        *,
-        ids: IdsLike = None,
-        gaps: bool = False,
-        missing_cells: MissingCells = "accept",
+        self, X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False
     ) -> View:
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
@@ -268,8 +262,8 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
         zeros: EmptyRows = "absent" if record.n_empty else "keep"
-        rule = missing_cells if takes_gaps(record.encoder) else "error"
-        view = without_absent(view, zeros, rule, known=True)
+        able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
+        view = without_absent(view, zeros, able, known=True)
         if view.rows.present is not None and not gaps:
             row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
