@@ -266,3 +266,10 @@ def test_rows_with_missing_cells_come_again_unchanged_and_are_placed(data: Data)
     assert model.views_[0].n_missing == np.isnan(X).sum()
     model.partial_fit(X[:1], ids=["another"], view="scan")
     assert metrics.accuracy(np.append(data.y, data.y[0]), model.labels_) > 0.95
+
+
+def test_many_rows_that_are_all_alike_are_placed(data: Data) -> None:
+    X = data.views["labs"]
+    model = ViewFold(4, random_state=0).partial_fit(X, ids=IDS, view="labs")
+    model.partial_fit(np.tile(X[:1], (40, 1)), ids=[f"t{i}" for i in range(40)], view="labs")
+    assert set(model.labels_[160:]) == {model.labels_[0]}

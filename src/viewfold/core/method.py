@@ -41,7 +41,7 @@ class Combined:
     agreement: float | None = None
 
 
-class NothingVaries(ValueError):
+class NothingVariesError(ValueError):
     """A view whose samples are all alike says nothing about them."""
 
 

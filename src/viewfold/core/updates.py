@@ -8,6 +8,7 @@ consensus and encoder learn from them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from viewfold.constants import FEWEST
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
-from viewfold.core.method import Method
+from viewfold.core.method import Method, NothingVariesError
 from viewfold.core.state import State, unconnected_groups
 from viewfold.core.transitions import (
     check_has_ids,
@@ -63,6 +64,13 @@ class Delivery:
     n_same: int = 0
     n_moved: int = 0
     update: bool = True
+
+    @classmethod
+    def first(cls, state: State) -> Delivery:
+        """Return what the last fold of a state brought."""
+        view, event = state.views[-1], state.log[-1]
+        n_moved = event.n_moved or 0
+        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
 
     @property
     def n_changed(self) -> int:
@@ -141,7 +149,8 @@ def update(
         else:
             after = _placed(engine, state, rows, which)
             if many and method.relearns:
-                after = _learned(engine, after, rows, which, method, seed)
+                with suppress(NothingVariesError):  # then placing them is all that can be done
+                    after = _learned(engine, after, rows, which, method, seed)
             elif many:
                 after = _in_form(engine, after, method)
         if record.encoder is None or many:

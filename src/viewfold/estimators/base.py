@@ -141,24 +141,19 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         check_y(y, "partial_fit")
         engine, state = current_engine(), self._now
         name = own_name(X) if view is None else view
-        if name in (None, ""):
-            name = f"view{len(state.views)}"
+        name = name or f"view{len(state.views)}"
         if name not in state.names:
             came = as_view(X, ids=ids, name=name, **reading)
-            admitted = admit(engine, state, came, similar_ids, min_shared)
-            after = self._next(state, admitted)
-            last, name = after.views[-1], after.log[-1].view or ""
-            self.delivery_ = Delivery(
-                name, last.n_new, last.n_shared, n_moved=after.log[-1].n_moved or 0, update=False
-            )
+            after = self._next(state, admit(engine, state, came, similar_ids, min_shared))
+            self.delivery_ = Delivery.first(after)
             return self._keep(after)
         if not self.keep_encoders:
             raise no_encoder(name)
-        record, me = state.views[state.names.index(name)], type(self).__name__
-        came = delivered(record, X, ids=ids, me=me, **reading)
-        admitted = admit(engine, state, came, similar_ids, min_shared)
-        seed = seed_of(self.random_state)
-        after, self.delivery_ = update(engine, state, admitted, self._method(), seed=seed)
+        record = state.views[state.names.index(name)]
+        came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
+        came = admit(engine, state, came, similar_ids, min_shared)
+        method, seed = self._method(), seed_of(self.random_state)
+        after, self.delivery_ = update(engine, state, came, method, seed=seed)
         return self._keep(after)
 
     def fit_predict(

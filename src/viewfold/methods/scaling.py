@@ -19,6 +19,7 @@ from scipy import sparse
 from viewfold._option import worded
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
+from viewfold.core.method import NothingVariesError
 from viewfold.core.parts import part
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import column_sums, dense, is_sparse
@@ -346,10 +347,10 @@ def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
     return second, faint
 
 
-def says_nothing(view: View) -> ValueError:
+def says_nothing(view: View) -> NothingVariesError:
     """Return the error for a view whose samples are all alike."""
     n = view.shape[0]
-    return ValueError(
+    return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
         f"({worded(f'n_samples={n}', f'{n:,} of them')}): it says nothing about them. Leave it out."
     )
