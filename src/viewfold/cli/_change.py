@@ -217,10 +217,11 @@ def forget(
     if not gone:
         raise ValueError("Whom? Give ids, or a file of ids with --from.")
     model = remove(state, gone, wait=wait)
+    n = len(set(gone))
     tell(
         as_json,
-        {"file": str(state), "forgotten": len(set(gone)), "samples": int(model.ids_.size)},
-        f"{len(set(gone)):,} samples are forgotten; {model.ids_.size:,} are left.",
+        {"file": str(state), "forgotten": n, "samples": int(model.ids_.size)},
+        f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.ids_.size:,} are left.",
     )
 
 
@@ -350,6 +351,12 @@ def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
 
 
 def _fold_line(fold: dict[str, Any]) -> str:
+    if fold["update"] and fold["same"] == fold["samples"]:
+        return (
+            "{view}: all {samples:,} samples have these very rows already; nothing changed.".format(
+                **fold
+            )
+        )
     empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
     counts = "{new:,} new, {shared:,} shared, "
     if fold["update"]:
@@ -366,10 +373,10 @@ def _missing_line(missing: dict[str, Any]) -> str:
     """Say how many cells were missing, and in which columns most of them."""
     if not missing["cells"]:
         return ""
-    worst = ", ".join(f"{name} {share:.1%}" for name, share in missing["worst"].items())
+    worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
     return (
-        f" {missing['share']:.1%} of cells are missing, in {missing['samples']:,} samples and "
-        f"{missing['features']:,} columns (most: {worst})."
+        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features), "
+        f"in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
     )
 
 
