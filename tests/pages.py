@@ -1,7 +1,7 @@
 """Pages of docs/ that show commands with their answers: run them, compare, write the answers.
 
-`python tests/pages.py docs/tutorials/hospital.md` runs the commands of a page in an empty folder and
-writes what they say under them: for use after a message has changed. Look at the difference.
+`python tests/pages.py docs/tutorials/hospital.md` runs the commands of a page in an empty folder,
+and writes what they say under them: for use after a message has changed. Look at the difference.
 """
 
 from __future__ import annotations

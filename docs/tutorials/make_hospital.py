@@ -105,9 +105,8 @@ def main(folder: Path) -> None:
     # Week 4. In the first file, embeddings stand beside the ids of others.
     right = scan.loc[20:489]
     write_scans(right, folder / "scan2.parquet")
-    mixed = right.assign(
-        embedding=[right["embedding"].iloc[i] for i in rng.permutation(len(right))]
-    )
+    others = rng.permutation(len(right))
+    mixed = right.assign(embedding=right["embedding"].iloc[others].tolist())
     write_scans(mixed, folder / "scan_mixed.parquet")
     write_answers(asked.loc[30:489], folder / "questionnaire2.csv")
 

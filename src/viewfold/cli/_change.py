@@ -352,11 +352,8 @@ def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
 
 def _fold_line(fold: dict[str, Any]) -> str:
     if fold["update"] and fold["same"] == fold["samples"]:
-        return (
-            "{view}: all {samples:,} samples have these very rows already; nothing changed.".format(
-                **fold
-            )
-        )
+        same = "{view}: all {samples:,} samples are known as they are; nothing changed."
+        return same.format(**fold)
     empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
     counts = "{new:,} new, {shared:,} shared, "
     if fold["update"]:
@@ -375,8 +372,8 @@ def _missing_line(missing: dict[str, Any]) -> str:
         return ""
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
     return (
-        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features), "
-        f"in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
+        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features),"
+        f" in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
     )
 
 
