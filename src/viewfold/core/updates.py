@@ -238,8 +238,10 @@ def _learned(
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
         state = _known_since(engine, state, rows, which)
-    assert combined.linear_map is not None
-    views = list(with_current_encoders(state, combined.linear_map))
+    linear_map = combined.linear_map
+    if linear_map is None:  # earlier rows are as they were
+        linear_map = np.eye(state.embedding.shape[1])
+    views = list(with_current_encoders(state, linear_map))
     record = views[which]
     if n >= FEWEST:
         encoder = combined.encoder
