@@ -223,7 +223,9 @@ def _weight(raw: Array, mean: Array) -> Array:
     count = np.count_nonzero(~np.isnan(raw), axis=0)
     squares = np.nansum((raw - mean) ** 2, axis=0)
     enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
-    return np.asarray(np.where(enough, np.sqrt((count - 1) / np.where(enough, squares, 1)), 0))
+    return np.asarray(
+        np.where(enough, np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1)), 0)
+    )
 
 
 def _precisions(U: Array, there: Array) -> Array:
