@@ -6,6 +6,7 @@ and writes what they say under them: for use after a message has changed. Look a
 
 from __future__ import annotations
 
+import doctest
 import io
 import os
 import re
@@ -99,7 +100,24 @@ def written(page: str) -> str:
                 lines += wrapped if len(line) > 110 else [line]
         return "```console\n" + "\n".join(lines) + "\n```"
 
-    return BLOCK.sub(run, page)
+    return _with_results(BLOCK.sub(run, page))
+
+
+def _with_results(page: str) -> str:
+    """Return a page with what its Python examples print now."""
+    names: dict[str, object] = {}
+    parts = []
+    for part in doctest.DocTestParser().parse(page):
+        if isinstance(part, doctest.Example):
+            said = io.StringIO()
+            with redirect_stdout(said):
+                exec(compile(part.source, "page", "single"), names)
+            first, *more = part.source.splitlines()
+            lines = [f">>> {first}", *(f"... {line}".rstrip() for line in more)]
+            lines += [line.rstrip() for line in said.getvalue().splitlines()]
+            part = "\n".join(lines) + "\n"
+        parts.append(part)
+    return "".join(parts)
 
 
 if __name__ == "__main__":
@@ -108,5 +126,6 @@ if __name__ == "__main__":
         for script in path.parent.glob("*.py"):
             shutil.copy(script, folder)
         os.chdir(folder)
+        sys.path.insert(0, folder)
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
         os.chdir(path.parent)
