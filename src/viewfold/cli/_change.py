@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from viewfold._console import progress, say, tell
+from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
 from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
@@ -152,6 +152,7 @@ def _tell_added(
 ) -> None:
     for fold in folds:
         say(_fold_line(fold))
+        _note_replaced(state, fold, int(model.ids_.size), dry_run)
     if removed:
         said = "would be" if dry_run else "are"
         say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
@@ -364,6 +365,17 @@ def _fold_line(fold: dict[str, Any]) -> str:
         f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
     ).format(**fold)
     return said + _missing_line(fold["missing"])
+
+
+def _note_replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> None:
+    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
+    had = n - fold["unseen"] - fold["new"] - fold["shared"]
+    if 2 * fold["corrected"] > had:
+        back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
+        note(
+            f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
+            f" row of it now: ids and rows may not belong together.{back}"
+        )
 
 
 def _missing_line(missing: dict[str, Any]) -> str:
