@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from viewfold import constants
 from viewfold._types import Array
-from viewfold.constants import FEWEST
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
@@ -142,12 +142,14 @@ def update(
         return state, rows.count
     which = state.names.index(view.name or "")
     record = state.views[which]
-    many = rows.count.n_changed >= max(FEWEST, MANY * record.n_samples)
+    many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     with engine.session():
         if record.encoder is None:
             after = _learned(engine, state, rows, which, method, seed)
         else:
-            after = _placed(engine, state, rows, which, 0.5 if many and method.relearns else 1.0)
+            after = _placed(
+                engine, state, rows, which, constants.AGAIN if many and method.relearns else 1.0
+            )
             if many and method.relearns:
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after = _learned(engine, after, rows, which, method, seed)
@@ -243,7 +245,7 @@ def _learned(
         linear_map = np.eye(state.embedding.shape[1])
     views = list(with_current_encoders(state, linear_map))
     record = views[which]
-    if n >= FEWEST:
+    if n >= constants.FEWEST:
         encoder = combined.encoder
         if record.encoder is not None:
             encoder = joined(record.encoder, n_before, encoder, n)
