@@ -79,7 +79,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert 0 <= self.model.labels_.min() <= self.model.labels_.max() < k
         assert np.isfinite(self.model.embedding_).all()
         history = self.model.history_
-        assert history.shape == (n, len(self.model.views_))
+        assert history.shape == (n, len(self.model._state.steps))
         assert np.array_equal(history.iloc[:, -1], self.model.labels_)
         frame = self.model.to_frame()
         assert frame["confidence"].between(0, 1).all()

@@ -146,8 +146,8 @@ def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
         assert len(shapes) <= 1
         assert len(model.views_) == n_views + 1
         assert model.transform(clusters(y, 5, 0), view=0).shape == model.embedding_.shape
-    # A glance or two at each record, and no work on any.
-    assert calls[1000] - calls[10] < 6 * 990
+    # A few glances at each record, and no work on any.
+    assert calls[1000] - calls[10] < 8 * 990
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
@@ -175,7 +175,7 @@ def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
         state: State = model._state
         assert all(linear_map is None for linear_map in state.maps)
         traces = sum(len(view.objective) for view in model.views_)
-        sizes[i] = len(pickle.dumps(replace(state, log=()))) - 9 * traces - 5 * n * (i + 1)
+        sizes[i] = len(pickle.dumps(replace(state, log=()))) - 9 * traces - 9 * n * (i + 1)
     assert len(state.log) == 60  # an entry for each fold, on top
     assert sizes[59] - sizes[29] < 30 * 150
 

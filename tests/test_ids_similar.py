@@ -151,7 +151,8 @@ def test_ids_are_looked_at_only_if_texts_are_new(monkeypatch) -> None:
         monkeypatch.setattr(f"viewfold.{room}.normal_forms", lambda ids: pytest.fail("looked at"))
     X = np.random.default_rng(0).normal(size=(N, 4))
     for ids in (np.array(TEXTS, object), np.arange(N)):
-        state = State(ids, X, X[:, :1] > 9, np.zeros((N, 1), np.int32), ids, views=(RECORD,))
+        column = np.zeros((N, 1), np.int32)
+        state = State(ids, X, X[:, :1] > 9, column, ids, column, views=(RECORD,))
         later = ids[::-1] if ids.dtype == object else ids + 5
         admitted = admit(LocalEngine(), state, as_view(X, ids=later))
         assert admitted.ids.tolist() == later.tolist()

@@ -228,7 +228,10 @@ def test_large_views_have_more_landmarks(monkeypatch) -> None:
     assert 900 <= kept[24_000] <= 1000
 
 
-def test_two_passes_are_made_over_a_view(monkeypatch) -> None:
+@pytest.mark.parametrize(("keep_encoders", "most"), [(True, 3), (False, 2)])
+def test_two_passes_are_made_over_a_view_and_one_for_fingerprints(
+    keep_encoders: bool, most: int, monkeypatch
+) -> None:
     passes = []
 
     def spy(work, rows, *options):
@@ -241,8 +244,8 @@ def test_two_passes_are_made_over_a_view(monkeypatch) -> None:
     for X in views.values():
         view = viewfold.as_view(X)
         passes.clear()
-        ViewFold(4).fit(view)
-        assert passes.count(X.shape) == 2
+        ViewFold(4, keep_encoders=keep_encoders).fit(view)
+        assert passes.count(X.shape) == most
 
 
 def test_a_view_that_says_nothing_is_refused() -> None:

@@ -141,7 +141,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         check_y(y, "partial_fit")
         engine, state = current_engine(), self._now
         name = own_name(X) if view is None else view
-        name = name or f"view{len(state.views)}"
+        name = f"view{len(state.views)}" if name in (None, "") else name
         if name not in state.names:
             came = as_view(X, ids=ids, name=name, **reading)
             after = self._next(state, admit(engine, state, came, similar_ids, min_shared))
