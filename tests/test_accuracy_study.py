@@ -67,6 +67,26 @@ def test_table_has_every_cell_and_computes_none_twice(
     assert len({json.dumps(json.loads(line)[:2]) for line in lines}) == len(lines)
 
 
+def test_missing_cells_are_compared_with_imputers_on_the_same_cells(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(accuracy, folder, capsys, "--part", "cells")
+    for name in (*NAMES, "average of 2"):
+        rows = re.findall(rf"^\| {name} \| \d0 % \|.*$", said, re.MULTILINE)
+        assert len(rows) == 3
+        assert all(row.count("/") == 5 for row in rows), "ACC/NMI of complete cells and four ways"
+    assert said.count("kept") + said.count("**missed**") == 3 * 5 + 1
+    data, seen = sets.load(folder, "odd"), []
+    for fill in runs.FILLS:
+        before = runs.FILLS[fill]
+        runs.FILLS[fill] = lambda X, before=before: seen.append(np.isnan(X)) or before(X)
+        try:
+            runs.gaps(data, data.absent, {"cells": "30-1", "fill": fill})
+        finally:
+            runs.FILLS[fill] = before
+    assert all(np.array_equal(seen[i], seen[i % 2]) for i in range(len(seen)))
+
+
 def test_choice_moves_every_constant_and_leaves_them_as_they_were(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

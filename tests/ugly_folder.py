@@ -189,8 +189,10 @@ MISSING = {
         csv(column(1, lambda i, old: "-999" if i in (2, 5, 7, 9) else old)),
         read(iron=SENTINELS),
     ),
-    "missing-cells.csv": Ugly(csv(cell(4, 2, ""))),
-    "empty-column.csv": Ugly(with_more("nothing", lambda _: ""), instead=read()),
+    "missing-cells.csv": Ugly(
+        csv(cell(4, 2, "")), read=read(zinc=np.where(np.arange(12) == 4, np.nan, ZINC))
+    ),
+    "empty-column.csv": Ugly(with_more("nothing", lambda _: ""), read=read(nothing=[np.nan] * 12)),
     "rows-of-zeros.csv": Ugly(
         csv(
             [

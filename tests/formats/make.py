@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, edit
-from viewfold.registry import PARTS
 from viewfold.store.tables import FORMAT
 
 
 def main() -> None:
-    """Fold two small views, add samples, forget one, and write what a reader must find."""
-    encoder = max(int(name.split("/")[1]) for name in PARTS.built_in if name.startswith("encoder/"))
-    path = Path(__file__).with_name(f"{FORMAT}-encoder-{encoder}.vf")
+    """Do all that a file can tell of to two small views, and write what a reader must find."""
+    path = Path(__file__).with_name(f"{FORMAT}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)
@@ -27,9 +25,12 @@ def main() -> None:
     labs = pd.DataFrame(4 * np.eye(3, 5)[y] + rng.normal(size=(60, 5))).add_prefix("lab")
     labs.index = [f"p{i}" for i in range(60)]
     scan = rng.poisson(0.2 + 3 * np.eye(3, 80)[y]).astype(float)
-    with edit(path, new=ViewFold(3, random_state=0)) as model:
-        model.partial_fit(labs.iloc[:50], view="labs")
+    with edit(path, new=ViewFold(4, random_state=0), keep=2) as model:
+        model.partial_fit(labs.iloc[:30].mask(rng.random((30, 5)) < 0.1), view="labs")
         model.partial_fit(scan[10:], ids=labs.index[10:], view="scan")
+    with edit(path) as model:
+        model.partial_fit(labs.iloc[20:50], view="labs")
+        model.recluster(3)
     with edit(path) as model:
         model.extend(labs.iloc[:3].rename("new {}".format), view="labs")
     with edit(path) as model:

@@ -3,7 +3,7 @@
 The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
 gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
 many of them, they are also combined with the consensus as a view of their own would be, so that
-consensus and encoder learn from them.
+consensus and encoder learn from them; e then has half the weight, because the row comes in twice.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def update(
         if record.encoder is None:
             after = _first_learned(engine, state, rows, which, method, seed)
         else:
-            after = _placed(engine, state, rows, which)
+            after = _placed(engine, state, rows, which, 0.5 if many and method.relearns else 1.0)
             if many and method.relearns:
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after = _learned(engine, after, rows, which, method, seed)
@@ -239,15 +239,15 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     )
 
 
-def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
-    """Return the state with rows where the view's encoder places them."""
+def _placed(engine: Engine, state: State, rows: _Rows, which: int, weight: float) -> State:
+    """Return the state with rows where the view's encoder places them, with some weight."""
     encoder = state.encoder(rows.count.view)
     alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
     dtype = state.embedding.dtype
 
     def mean(own: Array, partners: Array, seen: Array) -> Array:
         others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
-        return np.asarray((others * partners + own) / (others + 1), dtype)
+        return np.asarray((others * partners + weight * own) / (others + weight), dtype)
 
     assert encoder is not None
     of_view = (
@@ -284,8 +284,10 @@ def _learned(
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
         state = _known_since(engine, state, rows, which)
-    assert combined.linear_map is not None
-    views = list(with_current_encoders(state, combined.linear_map))
+    linear_map = combined.linear_map
+    if linear_map is None:  # earlier rows are as they were
+        linear_map = np.eye(state.embedding.shape[1])
+    views = list(with_current_encoders(state, linear_map))
     record = views[which]
     if n >= FEWEST:
         if record.encoder is None:

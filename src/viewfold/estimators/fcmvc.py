@@ -61,6 +61,8 @@ class FCMVC(FoldingEstimator):
         The consensus; its columns are orthonormal.
     views_ : tuple of ViewRecord
         What is remembered of each view.
+    delivery_ : Delivery
+        What the rows of the last `partial_fit` were: new, late, corrected, or the same as before.
     cluster_centers_ : ndarray of shape (n_clusters, rank)
         Centres of the clusters, among embedding rows of unit length.
     n_iter_ : int

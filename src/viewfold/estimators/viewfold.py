@@ -65,6 +65,8 @@ class ViewFold(FoldingEstimator):
         The consensus.
     views_ : tuple of ViewRecord
         What is remembered of each view.
+    delivery_ : Delivery
+        What the rows of the last `partial_fit` were: new, late, corrected, or the same as before.
     cluster_centers_ : ndarray of shape (n_clusters, n_directions)
         Centres of the clusters, in the directions that tell them apart best: n_clusters − 1, or so
         many for each group of samples that no view connects with others.

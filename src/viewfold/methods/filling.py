@@ -30,9 +30,12 @@ ROOM = 2**20
 WIDEST = 2048
 """Of a view with more features, the linear prediction is enough: it rests on many cells."""
 
-SAMPLE, LEARN, CELLS = 2000, 1000, 4 * 2**20
+SAMPLE, LEARN, SAMPLE_CELLS = 2000, 1000, 2**20
 """What stands for missing cells is learned from so many rows (the directions from half of them),
-and from so many cells, at most."""
+and from so many cells (but from 300 rows), at most."""
+
+CELLS = 4 * 2**20
+"""A view of so many cells is completed once, a larger one in every pass over it."""
 
 
 @part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
@@ -188,7 +191,11 @@ def learn_filling(
     assert view.gaps is not None
     n, d = view.shape
     drawn = draw(
-        engine, view.ids, min(SAMPLE, max(CELLS // d, 300)), seed=seed, purpose="missing cells"
+        engine,
+        view.ids,
+        min(SAMPLE, max(SAMPLE_CELLS // d, 300)),
+        seed=seed,
+        purpose="missing cells",
     )
     raw = engine.collect(engine.select(replace(view.rows, fill=None), drawn)).astype(np.float64)
     mean, rare = view.gaps.mean, view.gaps.rare
@@ -216,7 +223,9 @@ def _weight(raw: Array, mean: Array) -> Array:
     count = np.count_nonzero(~np.isnan(raw), axis=0)
     squares = np.nansum((raw - mean) ** 2, axis=0)
     enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
-    return np.asarray(np.where(enough, np.sqrt((count - 1) / np.where(enough, squares, 1)), 0))
+    return np.asarray(
+        np.where(enough, np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1)), 0)
+    )
 
 
 def _precisions(U: Array, there: Array) -> Array:
