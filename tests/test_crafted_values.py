@@ -120,7 +120,7 @@ VALUES = {
     "a key twice": ("INSERT INTO meta FROM meta", "twice"),
     "a key without a value": ("UPDATE meta SET value = NULL WHERE key = 'ids'", "without a value"),
     "JSON of a thousand brackets": (
-        "UPDATE meta SET value = repeat('[', 100000) WHERE key = 'params'",
+        "UPDATE meta SET value = repeat('[', 50000) WHERE key = 'params'",
         "too deeply",
     ),
     "JSON of many megabytes": (
@@ -128,7 +128,7 @@ VALUES = {
         "more than a file of",
     ),
     "quotes without end": (
-        "UPDATE meta SET value = repeat('\\\"', 50000) || '\\' WHERE key = 'params'",
+        "UPDATE meta SET value = repeat('\\\"', 25000) || '\\' WHERE key = 'params'",
         "damaged",
     ),
     "parameters that are a list": (

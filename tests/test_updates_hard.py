@@ -1,10 +1,12 @@
 """More rows of a known view, in the ways that go wrong: few rows, other orders, other readings."""
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
 import anndata
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,3 +152,52 @@ def test_missing_cells_of_corrected_rows_are_not_counted_twice(data: Data) -> No
     model.partial_fit(X + 1, ids=IDS, view="scan")
     assert counts(model) == (10, 0, 150, 0)
     assert model.views_[0].n_missing == np.isnan(X).sum()
+
+
+def test_rows_of_zeros_that_are_left_out_are_told(data: Data) -> None:
+    X = np.random.default_rng(0).poisson(3, size=(160, 40)).astype(float)
+    model = ViewFold(4, random_state=0).partial_fit(X[:100], ids=IDS[:100], view="words")
+    X[120:130] = 0
+    with pytest.warns(UserWarning, match="10 of 160 rows hold nothing but zeros"):
+        model.partial_fit(X, ids=IDS, view="words")
+    assert counts(model) == (50, 0, 0, 100)
+
+
+@pytest.mark.parametrize("name", ["1.vf", "2.vf"])
+def test_files_without_fingerprints_say_that_rows_count_as_corrections(name: str) -> None:
+    model = viewfold.load(Path(__file__).parent / "formats" / name)
+    X = np.random.default_rng(0).normal(size=(30, model.views_[0].n_features))
+    with pytest.warns(UserWarning, match="'labs': 30 rows are taken for corrections"):
+        model.partial_fit(X, ids=model.ids_[:30], view="labs")
+    assert counts(model) == (0, 0, 30, 0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*corrections")
+        model.partial_fit(X, ids=model.ids_[:30], view="labs")
+    assert counts(model) == (0, 0, 0, 30)
+
+
+def prints_in(path: Path, where: str = "true") -> set[int]:
+    """Return the fingerprints in all states of a file."""
+    with duckdb.connect(path, read_only=True) as db:
+        tables = "SELECT schema_name FROM duckdb_tables() WHERE table_name = 'samples'"
+        states = [state for (state,) in db.sql(tables).fetchall()]
+        assert len(states) > 1
+        every = (
+            f"SELECT unnest(fingerprints) FROM {state}.samples WHERE {where}" for state in states
+        )
+        return {found for (found,) in db.sql(" UNION ALL ".join(every)).fetchall()}
+
+
+def test_no_fingerprint_of_a_forgotten_sample_is_left_in_a_file(data: Data, tmp_path: Path) -> None:
+    path, X = tmp_path / "s.vf", data.views["labs"]
+    for rows in (X[:100], X[:100] + 1, X):
+        with viewfold.edit(path, new=ViewFold(4, random_state=0), keep=2) as model:
+            model.partial_fit(rows, ids=IDS[: len(rows)], view="labs")
+    before = prints_in(path, "id = 's7'")
+    assert len(before) == 2
+    viewfold.forget(path, ["s7"])
+    assert len(prints_in(path)) > 100
+    assert not prints_in(path) & before
+    with viewfold.edit(path) as model:
+        model.set_params(keep_encoders=False).partial_fit(data.views["scan"], ids=IDS, view="scan")
+    assert prints_in(path) == {0}

@@ -8,6 +8,7 @@ consensus and encoder learn from them; e then has half the weight, because the r
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -108,7 +109,8 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     ) -> tuple[Array, Array]:
         had = seen[:, which]
         same = had & (before[:, which] == own)
-        counts = ~known, known & ~had, had & ~same, same
+        unsure = had & (before[:, which] == UNKNOWN)
+        counts = ~known, known & ~had, had & ~same, same, unsure
         return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
     gone = prints  # a pass over the rows is spared where no cell is missing
@@ -118,8 +120,14 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     changed, counts = engine.map(
         kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
     )
-    n_new, n_late, n_corrected, n_same, n_missing = (int(number) for number in counts)
+    n_new, n_late, n_corrected, n_same, n_unsure, n_missing = (int(number) for number in counts)
     count = Delivery(name, n_new, n_late, n_corrected, n_same)
+    if n_unsure:
+        warnings.warn(
+            f"View {name!r}: {n_unsure:,} rows are taken for corrections, as files of earlier "
+            "versions do not tell whether a row came before. From now on it is known.",
+            stacklevel=4,
+        )
     if count.n_same and count.n_changed and state.views[which].encoder is not None:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)

@@ -25,6 +25,7 @@ from viewfold.view import (
     without_absent,
 )
 from viewfold.view._anndata import chosen
+from viewfold.view._cells import tell_of_empty
 from viewfold.view._column import Source
 from viewfold.view._reading import of_whole, parted
 
@@ -100,7 +101,8 @@ def delivered(
         gaps = "error"
     # What zeros mean was found out with the first rows, unless there were none.
     zeros = "absent" if record.n_empty else reading.get("empty_rows", "absent")
-    return without_absent(view, zeros, gaps, known=record.n_empty > 0)
+    checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
+    return checked if view.checked or record.n_empty else tell_of_empty(checked)
 
 
 def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
