@@ -329,7 +329,7 @@ def test_commands_tell_them_and_take_error(
     frame.to_csv(path, index_label="id")
     _, out, told = run("add", tmp_path / "s.vf", path, "--id", "id", "-k", K, "--json")
     share = frame.isna().to_numpy().mean()
-    assert f"{share:.1%} of cells are missing, in " in told
+    assert f"cells are missing ({100 * round(share, 4):.3g} % of all features), in " in told
     assert "(most: f7 " in told
     (fold,) = json.loads(out)["folds"]
     assert fold["missing"]["cells"] == frame.isna().to_numpy().sum()

@@ -332,6 +332,6 @@ def test_commands_keep_list_and_restore(run: Run, data: Data) -> None:
     assert (code, "entry 1" in said, "entry 2" in said, "--yes" in said) == (1, True, True, True)
     answer = json.loads(run("restore p.vf --entry 0 --yes --json")[1])
     assert (answer["entry"], answer["views"]) == (0, [])
-    assert "restore of the state after entry 0" in run("undo p.vf --yes")[2]
+    assert "restore to entry 0" in run("undo p.vf --yes")[2]
     assert [view.name for view in viewfold.load("p.vf").views_] == ["text"]
     assert run("restore p.vf --entry 9 --yes")[0] == 3

@@ -76,7 +76,11 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*("–" if value is None else _shown(value) for value in row.values()))
-    Console(soft_wrap=not sys.stdout.isatty(), highlight=False, markup=False).print(table)
+    width = None if sys.stdout.isatty() else 10_000  # only a terminal has an end of the line
+    console = Console(width=width, highlight=False, markup=False)
+    with console.capture() as shown:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from viewfold._console import progress, say, tell
+from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
 from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
@@ -152,6 +152,7 @@ def _tell_added(
 ) -> None:
     for fold in folds:
         say(_fold_line(fold))
+        _note_replaced(state, fold, int(model.ids_.size), dry_run)
     if removed:
         said = "would be" if dry_run else "are"
         say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
@@ -217,10 +218,11 @@ def forget(
     if not gone:
         raise ValueError("Whom? Give ids, or a file of ids with --from.")
     model = remove(state, gone, wait=wait)
+    n = len(set(gone))
     tell(
         as_json,
-        {"file": str(state), "forgotten": len(set(gone)), "samples": int(model.ids_.size)},
-        f"{len(set(gone)):,} samples are forgotten; {model.ids_.size:,} are left.",
+        {"file": str(state), "forgotten": n, "samples": int(model.ids_.size)},
+        f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.ids_.size:,} are left.",
     )
 
 
@@ -350,6 +352,9 @@ def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
 
 
 def _fold_line(fold: dict[str, Any]) -> str:
+    if fold["update"] and fold["same"] == fold["samples"]:
+        same = "{view}: all {samples:,} samples are known as they are; nothing changed."
+        return same.format(**fold)
     empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
     counts = "{new:,} new, {shared:,} shared, "
     if fold["update"]:
@@ -362,14 +367,25 @@ def _fold_line(fold: dict[str, Any]) -> str:
     return said + _missing_line(fold["missing"])
 
 
+def _note_replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> None:
+    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
+    had = n - fold["unseen"] - fold["new"] - fold["shared"]
+    if 2 * fold["corrected"] > had:
+        back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
+        note(
+            f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
+            f" row of it now: ids and rows may not belong together.{back}"
+        )
+
+
 def _missing_line(missing: dict[str, Any]) -> str:
     """Say how many cells were missing, and in which columns most of them."""
     if not missing["cells"]:
         return ""
-    worst = ", ".join(f"{name} {share:.1%}" for name, share in missing["worst"].items())
+    worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
     return (
-        f" {missing['share']:.1%} of cells are missing, in {missing['samples']:,} samples and "
-        f"{missing['features']:,} columns (most: {worst})."
+        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features),"
+        f" in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
     )
 
 

@@ -107,7 +107,7 @@ def evidence(found: Suggestion) -> str:
     said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
     if others:
         second = max(others, key=lambda k: others[k])
-        said += f" (next is {second}, with {others[second]:.2f})"
+        said += f" (next is {second}, with {round(others[second], 2) + 0.0:.2f})"
     if not found.stands_out:
         said += ", but hardly more than where there are no clusters at all: look at several"
     return f"{said}."

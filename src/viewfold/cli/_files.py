@@ -134,7 +134,7 @@ def as_table(frame: pd.DataFrame) -> pa.Table:
     """Return a frame with ids that are numbers, texts or both as other tables have them."""
     import pyarrow as pa
 
-    plain = frame.reset_index()
+    plain = frame.reset_index().astype({"confidence": "float32"})  # as `labels` has it
     if plain["id"].dtype == object:
         plain.insert(1, "id_is_int", [isinstance(i, int) for i in plain["id"]])
         plain["id"] = plain["id"].astype(str)

@@ -227,7 +227,8 @@ def _missing(found: Inspection) -> str:
 
     worst = ", ".join(of(column) for column in found.worst())
     absent = f"; {found.n_absent:,} rows hold nothing" if found.n_absent else ""
-    return f"{100 * found.n_missing / found.n_cells:.3g} % of the cells ({worst}){absent}"
+    share = 100 * found.n_missing / found.n_cells
+    return f"{found.n_missing:,} cells, {share:.3g} % of those in the file ({worst}){absent}"
 
 
 def _zeros(found: Inspection) -> str:

@@ -56,12 +56,18 @@ def status(state: State, as_json: Json = False) -> None:
     if facts["views"]:
         sizes = enumerate(facts["cluster_sizes"])
         typer.echo("cluster sizes: " + ", ".join(f"{i}: {n:,}" for i, n in sizes))
-        print_rows(facts["views"])
+        print_rows(_without(facts["views"], "empty", "missing"))
     else:
         typer.echo("no view yet")
     for one in facts["states"]:
         where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
         typer.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+
+
+def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
+    """Return rows without columns of counts that are zero throughout, to fit a line."""
+    gone = {name for name in rare if not any(row[name] for row in rows)}
+    return [{name: row[name] for name in row if name not in gone} for row in rows]
 
 
 @reads
@@ -112,7 +118,8 @@ def history(
         if not rows:
             raise ValueError(f"Unknown samples: [{sample!r}].")
     else:
-        rows = [_entry(event) for event in queries.log(state)]
+        log = queries.log(state)
+        rows = [_entry(event) for event in log]
     if output is not None:
         import pyarrow as pa
 
@@ -120,7 +127,7 @@ def history(
     elif as_json:
         print_json(rows)
     elif rows:
-        print_rows(_short(rows))
+        print_rows(_short(rows if sample is not None else [_line(event) for event in log]))
     else:
         say(f"{state} is empty: nothing was done to it yet.")
 
@@ -128,11 +135,20 @@ def history(
 def _short(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return entries without what none of them has, and times to the minute, to fit a line."""
     kept = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    kept = [name for name in kept if name != "version"]
     return [
         {name: f"{row[name]:%Y-%m-%d %H:%M}" if name == "time" else row[name] for name in kept}
         for row in rows
     ]
+
+
+def _line(event: Event) -> dict[str, Any]:
+    """Return an entry of the log with what was done in words, which needs fewer columns."""
+    counts = ("samples", "new", "shared", "corrected", "moved")
+    told = _entry(event)
+    return {name: told[name] for name in ("entry", "time")} | {
+        "what": event.said,
+        **{name: told[name] for name in counts},
+    }
 
 
 def verify(

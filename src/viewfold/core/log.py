@@ -55,8 +55,9 @@ class Event:
     undoes: int | None = None
     n_clusters: int | None = None
 
-    def __str__(self) -> str:
-        """Say in a few words what was done."""
+    @property
+    def said(self) -> str:
+        """What was done, in a few words."""
         counts = {"extend": self.n_new, "forget": self.n_forgotten}
         of = self.view if self.what in ("fold", "update", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
@@ -64,9 +65,14 @@ class Event:
         if self.n_clusters is not None:
             said += f" to {self.n_clusters}"
         if self.what == "restore" and self.undoes is not None:
-            said += f" of the state after entry {self.undoes - 1}"
-        said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"
-        return f"entry {self.entry} ({said}, {self.time:%Y-%m-%d %H:%M} UTC)"
+            said += f" to entry {self.undoes - 1}"
+        if self.what == "undo" and self.undoes is not None:
+            said += f" of entry {self.undoes}"
+        return said + ("" if count is None else f", {count:,} sample{'' if count == 1 else 's'}")
+
+    def __str__(self) -> str:
+        """Name the entry, what was done, and when."""
+        return f"entry {self.entry} ({self.said}, {self.time:%Y-%m-%d %H:%M} UTC)"
 
 
 Log = tuple[Event, ...]

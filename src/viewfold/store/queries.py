@@ -127,7 +127,11 @@ def labels(path: StrPath) -> pa.Table | None:
 
 
 def status(path: StrPath) -> dict[str, Any]:
-    """Return what a file holds: method, sizes of clusters, and what each view brought."""
+    """Return what a file holds: method, sizes of clusters, and what each view brought.
+
+    Samples that are in a view, and those that are not (`unseen`), are those of now; who moved is
+    told of its first fold.
+    """
     with opened(path, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
@@ -135,8 +139,8 @@ def status(path: StrPath) -> dict[str, Any]:
         empty, missing = (n if n in has else "0" for n in ("n_empty", "n_missing"))
         rows = db.sql(
             f"""
-            SELECT fold, v.name, v.n_samples, n_features, n_new, n_shared, {empty}, {missing},
-                   count(*) FILTER (history[step] >= 0 AND NOT views_seen[fold]),
+            SELECT fold, v.name, count(*) FILTER (views_seen[fold]), n_features, n_new, n_shared,
+                   {empty}, {missing}, count(*) FILTER (NOT views_seen[fold]),
                    count(*) FILTER (step > 1 AND history[step - 1] >= 0
                                     AND history[step - 1] <> history[step]),
                    round(agreement, 3)
