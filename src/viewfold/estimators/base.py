@@ -140,8 +140,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         self._check_parameters()
         check_y(y, "partial_fit")
         engine, state = current_engine(), self._now
-        name = own_name(X) if view is None else view
-        name = name or f"view{len(state.views)}"
+        name = (own_name(X) if view is None else view) or f"view{len(state.views)}"
         if name not in state.names:
             came = as_view(X, ids=ids, name=name, **reading)
             after = self._next(state, admit(engine, state, came, similar_ids, min_shared))
@@ -152,10 +151,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         record = state.views[state.names.index(name)]
         came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
         came = admit(engine, state, came, similar_ids, min_shared)
-        method, seed = self._method(), seed_of(self.random_state)
-        after, count = update(engine, state, came, method, seed=seed)
-        after = self._in_clusters(after, self.n_clusters)  # there may be another number since
-        self.delivery_ = count
+        seed = seed_of(self.random_state)
+        after, count = update(engine, state, came, self._method(), seed=seed)
+        after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
         return self._keep(after)
 
     def fit_predict(
