@@ -67,6 +67,11 @@ HALF_TRUST = 0.01
 FLOOR = 0.05
 """Added to the shares that views explain of each other before these are compared."""
 
+# -- more rows of a known view
+
+AGAIN = 0.5
+"""Rows that are placed by an encoder and learned from come in twice, with this weight each."""
+
 # -- cluster
 
 TREE = 150

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from viewfold import constants
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.constants import FEWEST
 from viewfold.core.admission import check_samples
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
@@ -162,12 +162,14 @@ def update(
         return state, rows.count
     which = state.names.index(view.name or "")
     record = state.views[which]
-    many = rows.count.n_changed >= max(FEWEST, MANY * record.n_samples)
+    many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     with engine.session():
         if record.encoder is None:
             after = _first_learned(engine, state, rows, which, method, seed)
         else:
-            after = _placed(engine, state, rows, which, 0.5 if many and method.relearns else 1.0)
+            after = _placed(
+                engine, state, rows, which, constants.AGAIN if many and method.relearns else 1.0
+            )
             if many and method.relearns:
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after = _learned(engine, after, rows, which, method, seed)
@@ -204,7 +206,7 @@ def _check_kept(engine: Engine, state: State, view: View) -> None:
     """
     which = state.names.index(view.name or "")
     record = state.views[which]
-    if record.encoder is not None or record.n_samples < FEWEST:
+    if record.encoder is not None or record.n_samples < constants.FEWEST:
         return
     if not engine.reduce(lambda block: np.count_nonzero(block[:, which]), state.fingerprints):
         raise no_encoder(record.name)
@@ -297,7 +299,7 @@ def _learned(
         linear_map = np.eye(state.embedding.shape[1])
     views = list(with_current_encoders(state, linear_map))
     record = views[which]
-    if n >= FEWEST:
+    if n >= constants.FEWEST:
         if record.encoder is None:
             views[which] = replace(
                 record, encoder=combined.encoder, columns=view.columns, source=view.source

@@ -59,7 +59,9 @@ def combine(
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
         return Combined(rows, encode.then(Q), None)
-    return _refactor(engine, state, F, encode, alignment, n_components)
+    again = any(view.name == record.name and record.encoder for record in state.views)
+    weight = constants.AGAIN if again else 1.0
+    return _refactor(engine, state, F, encode, alignment, n_components, weight)
 
 
 def rank(n_clusters: int) -> int:
@@ -82,6 +84,7 @@ def _refactor(
     encode: Encoder,
     alignment: Alignment,
     n_components: int,
+    weight: float,
 ) -> Combined:
     """Complete [B, F] by ridge regressions, and return its scores on its principal directions."""
     B = state.embedding
@@ -92,7 +95,7 @@ def _refactor(
 
     highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
     weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
-    of_B, of_F = weights.of_B, weights.of_F * np.eye(f)
+    of_B, of_F = weights.of_B, np.sqrt(weight) * weights.of_F * np.eye(f)
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(of_B, of_F)
