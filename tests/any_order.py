@@ -80,6 +80,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert np.isfinite(self.model.embedding_).all()
         history = self.model.history_
         assert history.shape == (n, len(self.model._state.steps))
+        assert set(history.columns) >= {record.name for record in self.model.views_}
         assert np.array_equal(history.iloc[:, -1], self.model.labels_)
         frame = self.model.to_frame()
         assert frame["confidence"].between(0, 1).all()
@@ -130,6 +131,20 @@ class AnyOrder(RuleBasedStateMachine):
         ids = np.arange(*people)
         X = rows(seed, ids.size, d, kind)
         self.attempt(lambda: self.model.partial_fit(X, ids=ids))
+
+    @precondition(lambda self: hasattr(self.model, "_state"))
+    @rule(which=st.integers(0, 9), seed=SEEDS, kind=KINDS, people=PEOPLE, few=st.booleans())
+    def deliver(self, which: int, seed: int, kind: str, people: tuple[int, int], few: bool) -> None:
+        """Give more rows of a known view, then the same ones again: these change nothing."""
+        name, d = self.sized(which)
+        ids = np.arange(*people)[: 3 if few else None]
+        X = rows(seed, ids.size, d, kind)
+        before = self.model._state
+        self.attempt(lambda: self.model.partial_fit(X, ids=ids, view=name))
+        if self.model._state is not before:
+            now = self.model._state
+            self.attempt(lambda: self.model.partial_fit(X, ids=ids, view=name))
+            assert self.model._state is now
 
     @rule(value=st.sampled_from([np.nan, np.inf, 1e200]))
     def fold_what_is_broken(self, value: float) -> None:

@@ -66,6 +66,7 @@ def read_views(
 
     What the state knows of views is looked up only if the file may hold one that is known.
     """
+    from viewfold.core.updates import no_encoder
     from viewfold.estimators.delivery import views_of
     from viewfold.io import name_of
     from viewfold.store import queries
@@ -73,7 +74,10 @@ def read_views(
     names = queries.names(state) if state.exists() else []
     several = name is None and str(file).lower().endswith(SEVERAL)
     known = names and (several or (name or name_of(file)) in names)
-    records = load_model(state).views_ if known else ()
+    model = load_model(state) if known else None
+    if model is not None and not several and not model.keep_encoders:
+        raise no_encoder(name or name_of(file))
+    records = () if model is None else model.views_
     return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
 
 

@@ -121,6 +121,11 @@ def check_fits(engine: Engine, state: State, view: View) -> None:
             f"A view named {view.name!r} was folded already (views: {state.names}). "
             "Give the new one a name of its own."
         )
+    check_samples(engine, state, view)
+
+
+def check_samples(engine: Engine, state: State, view: View) -> None:
+    """Refuse a view whose rows cannot be matched with known samples."""
     if view.length is not None and state.length is None:
         column = _known_column(engine, state, view)
         said = f"View {view.name!r} has no ids, but the samples folded so far do. "

@@ -1,8 +1,8 @@
 """Fingerprints of rows: whether a row that comes again is the one that came before.
 
 A fingerprint is 32 bits of a keyed hash. Its key is drawn for each state, so that the fingerprints
-in two files cannot be compared. It holds no part of the row; who has the file and the whole row can
-tell that they belong together, as with the embedding beside it.
+in two files cannot be compared. Who has the file and guesses a whole row can confirm the guess: of
+a view with few possible rows, fingerprints tell them (docs/privacy.md).
 """
 
 from __future__ import annotations

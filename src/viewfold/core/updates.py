@@ -8,20 +8,22 @@ consensus and encoder learn from them; e then has half the weight, because the r
 
 from __future__ import annotations
 
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from viewfold import constants
+from viewfold._option import option
 from viewfold._types import Array
+from viewfold.core.admission import check_samples
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
 from viewfold.core.method import Method, NothingVariesError
 from viewfold.core.state import State, unconnected_groups
 from viewfold.core.transitions import (
-    check_has_ids,
     moved,
     stepped,
     with_current_encoders,
@@ -86,10 +88,15 @@ class _Rows:
     raw: RowSet
     prints: RowSet
     count: Delivery
+    n_missing: int
 
 
 def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
-    """Tell the rows of a delivery apart, and leave those out that are known."""
+    """Tell the rows of a delivery apart, and leave those out that are known.
+
+    A view without an encoder learns from all rows of a delivery: those that are known connect the
+    others with what they were placed by before.
+    """
     name = view.name or ""
     which = state.names.index(name)
     raw = with_gaps(engine, view)
@@ -97,24 +104,36 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     alignment = engine.join(state.ids, view.ids)
     prints = fingerprints(engine, raw, state.key)
 
-    def kinds(own: Array, known: Array, seen: Array, before: Array) -> tuple[Array, Array]:
+    def kinds(
+        own: Array, gone: Array, known: Array, seen: Array, before: Array
+    ) -> tuple[Array, Array]:
         had = seen[:, which]
         same = had & (before[:, which] == own)
-        counts = ~known, known & ~had, had & ~same, same
-        return ~same, np.array([np.count_nonzero(kind) for kind in counts])
+        unsure = had & (before[:, which] == UNKNOWN)
+        counts = ~known, known & ~had, had & ~same, same, unsure
+        return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
-    beside = (alignment.known, alignment.partners(state.seen, False))
+    gone = prints  # a pass over the rows is spared where no cell is missing
+    if view.gaps is not None:
+        gone = engine.map(lambda block: np.asarray(missing_in(block).sum(axis=1)).ravel(), raw)
+    beside = (gone, alignment.known, alignment.partners(state.seen, False))
     changed, counts = engine.map(
         kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
     )
-    n_new, n_late, n_corrected, n_same = (int(number) for number in counts)
+    n_new, n_late, n_corrected, n_same, n_unsure, n_missing = (int(number) for number in counts)
     count = Delivery(name, n_new, n_late, n_corrected, n_same)
-    if count.n_same and count.n_changed:
+    if n_unsure:
+        warnings.warn(
+            f"View {name!r}: {n_unsure:,} rows are taken for corrections, as files of earlier "
+            "versions do not tell whether a row came before. From now on it is known.",
+            stacklevel=4,
+        )
+    if count.n_same and count.n_changed and state.views[which].encoder is not None:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
         )
         raw, prints = engine.keep(raw, changed), engine.keep(prints, changed)
-    return _Rows(view, raw, prints, count)
+    return _Rows(view, raw, prints, count, n_missing if view.gaps is not None else 0)
 
 
 def update(
@@ -136,7 +155,8 @@ def update(
     Delivery
         What the rows were.
     """
-    check_has_ids(engine, state, view)
+    check_samples(engine, state, view)
+    _check_kept(engine, state, view)
     rows = _unknown_rows(engine, state, view)
     if not rows.count.n_changed:
         return state, rows.count
@@ -145,7 +165,7 @@ def update(
     many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     with engine.session():
         if record.encoder is None:
-            after = _learned(engine, state, rows, which, method, seed)
+            after = _first_learned(engine, state, rows, which, method, seed)
         else:
             after = _placed(
                 engine, state, rows, which, constants.AGAIN if many and method.relearns else 1.0
@@ -170,6 +190,28 @@ def update(
     return _recorded(engine, state, after, rows.count, labels)
 
 
+def no_encoder(name: str) -> ValueError:
+    """Return the error for more rows of a view of which nothing is kept."""
+    return ValueError(
+        f"View {name!r} was folded already, and its encoder is not kept "
+        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name ({option('view', 'NAME')})."
+    )
+
+
+def _check_kept(engine: Engine, state: State, view: View) -> None:
+    """Refuse rows of a view whose encoder was removed; of one that had too few samples, take them.
+
+    These have fingerprints, which are removed with encoders.
+    """
+    which = state.names.index(view.name or "")
+    record = state.views[which]
+    if record.encoder is not None or record.n_samples < constants.FEWEST:
+        return
+    if not engine.reduce(lambda block: np.count_nonzero(block[:, which]), state.fingerprints):
+        raise no_encoder(record.name)
+
+
 def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     """Return the state with all that is noted of the rows, but for the embedding."""
     alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
@@ -185,15 +227,13 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
 
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
-    record, count, more = state.views[which], rows.count, 0
-    if rows.view.gaps is not None:
-        more = int(engine.reduce(lambda block: missing_in(block).sum(), rows.raw))
+    record, count = state.views[which], rows.count
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
         n_new=record.n_new + count.n_new,
         n_shared=record.n_shared + count.n_late,
-        n_missing=record.n_missing + more,
+        n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
     )
     return replace(
@@ -230,11 +270,25 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int, weight: float
     return replace(_known_since(engine, state, rows, which), embedding=placed)
 
 
+def _first_learned(
+    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
+) -> State:
+    """Combine rows of a view that has no encoder yet, which could place them one by one."""
+    try:
+        return _learned(engine, state, rows, which, method, seed)
+    except NothingVariesError:
+        raise NothingVariesError(
+            f"View {rows.count.view!r} has got fewer than ten samples at a time so far, so that "
+            f"nothing is kept by which these rows (n_samples={rows.count.n_changed}), which are "
+            "all alike, could be placed. Give them together with others."
+        ) from None
+
+
 def _learned(
     engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
 ) -> State:
     """Combine the rows with the consensus; their encoder joins the one that there is."""
-    view, n = rows.view, rows.count.n_changed
+    view, n = rows.view, rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     combined = method.combine(engine, state, view, alignment, seed)
@@ -246,10 +300,13 @@ def _learned(
     views = list(with_current_encoders(state, linear_map))
     record = views[which]
     if n >= constants.FEWEST:
-        encoder = combined.encoder
-        if record.encoder is not None:
-            encoder = joined(record.encoder, n_before, encoder, n)
-        views[which] = replace(record, encoder=encoder, columns=record.columns or view.columns)
+        if record.encoder is None:
+            views[which] = replace(
+                record, encoder=combined.encoder, columns=view.columns, source=view.source
+            )
+        else:
+            encoder = joined(record.encoder, n_before, combined.encoder, n)
+            views[which] = replace(record, encoder=encoder)
     return replace(
         state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
     )

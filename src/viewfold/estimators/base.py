@@ -24,10 +24,10 @@ from viewfold.core.method import Method
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
-from viewfold.core.updates import Delivery, update
+from viewfold.core.updates import Delivery, no_encoder, update
 from viewfold.engine import current_engine
 from viewfold.estimators.checks import check_y
-from viewfold.estimators.delivery import delivered, no_encoder
+from viewfold.estimators.delivery import delivered
 from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
 from viewfold.registry import STORES
@@ -109,9 +109,8 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
         Rows of a view that is known by its name are told apart by id, and counted in `delivery_`:
-        new samples, known ones that lacked the view, and samples that had another row of it, which
-        is corrected. Rows that came before change nothing, so that a delivery can be repeated. If
-        the others are fewer than ten, or than a tenth of the view's samples, nobody else moves.
+        new samples, known ones that lacked the view, and corrections. Rows that came before change
+        nothing. If others are fewer than ten, or a tenth of the view's samples, nobody else moves.
 
         Parameters
         ----------
@@ -152,8 +151,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         record = state.views[state.names.index(name)]
         came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
         came = admit(engine, state, came, similar_ids, min_shared)
-        method, seed = self._method(), seed_of(self.random_state)
-        after, self.delivery_ = update(engine, state, came, method, seed=seed)
+        seed = seed_of(self.random_state)
+        after, count = update(engine, state, came, self._method(), seed=seed)
+        after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
         return self._keep(after)
 
     def fit_predict(
@@ -250,16 +250,23 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         other._check_parameters()
         assert state.clusters is not None
         if n_clusters != state.clusters.n_clusters:
-            if n_clusters > state.n_samples:
-                raise ValueError(
-                    f"{option('n_clusters', n_clusters)} is more than there are samples "
-                    f"({state.n_samples}). Ask for fewer clusters."
-                )
             self._warn_columns(other)
-            seed = seed_of(self.random_state)
-            state = recluster(current_engine(), state, other._method(), seed=seed)
+        state = self._in_clusters(state, n_clusters)
         self.set_params(n_clusters=n_clusters)
         return self._keep(state)
+
+    def _in_clusters(self, state: State, n: int) -> State:
+        """Return a state that has as many clusters as are asked for."""
+        clusters = state.clusters
+        if clusters is None or n == clusters.n_clusters:
+            return state
+        if n > state.n_samples:
+            raise ValueError(
+                f"{option('n_clusters', n)} is more than there are samples ({state.n_samples}). "
+                "Ask for fewer clusters."
+            )
+        method = clone(self).set_params(n_clusters=n)._method()
+        return recluster(current_engine(), state, method, seed=seed_of(self.random_state))
 
     def _columns(self) -> int | None:
         """Return how many columns a fold gives the consensus at most; None if that is not known."""

@@ -10,6 +10,7 @@ import pandas as pd
 
 from viewfold.core.state import ViewRecord
 from viewfold.view import View, is_view_like
+from viewfold.view._column import columns_for
 
 
 def check_y(y: object, method: str) -> None:
@@ -78,11 +79,17 @@ def check_features(view: View, record: ViewRecord, me: str) -> None:
 def in_order(view: View, record: ViewRecord) -> View:
     """Return rows with their columns in the order of the view that they belong to.
 
-    Columns are put in order by name, block by block as they are read.
+    Columns are put in order by name, block by block as they are read, with all that is known of
+    them.
     """
     if not view.features or not record.features or view.features == record.features:
         return view
     place = {name: j for j, name in enumerate(view.features)}
-    columns = np.array([place[name] for name in record.features], np.intp)
-    rows = replace(view.rows, columns=columns)
-    return replace(view, rows=rows, features=record.features)
+    order = np.array([place[name] for name in record.features], np.intp)
+    rows, gaps = view.rows, view.gaps
+    if gaps is not None:
+        gaps = gaps.of_columns(order)
+        rows = replace(rows, fill=gaps)
+    rows = replace(rows, columns=order if rows.columns is None else rows.columns[order])
+    columns = None if view.columns is None else columns_for(view.columns, record.features)
+    return replace(view, rows=rows, gaps=gaps, features=record.features, columns=columns)

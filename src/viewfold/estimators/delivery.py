@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from viewfold._option import option
-from viewfold.constants import FEWEST
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import ViewRecord
 from viewfold.estimators.checks import check_features, in_order
+from viewfold.io._asked import Asked
 from viewfold.view import (
     MissingCells,
     Reading,
@@ -24,6 +24,9 @@ from viewfold.view import (
     own_name,
     without_absent,
 )
+from viewfold.view._anndata import chosen
+from viewfold.view._cells import tell_of_empty
+from viewfold.view._column import Source
 from viewfold.view._reading import of_whole, parted
 
 
@@ -73,15 +76,6 @@ def views_of(
     ]
 
 
-def no_encoder(name: str) -> ValueError:
-    """Return the error for more rows of a view of which nothing is kept."""
-    return ValueError(
-        f"View {name!r} was folded already, and its encoder is not kept "
-        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
-        f"view of another name ({option('view', 'NAME')})."
-    )
-
-
 def delivered(
     record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
 ) -> View:
@@ -92,10 +86,9 @@ def delivered(
     ValueError
         If they are not of that view, or if nothing is known of it any more.
     """
-    if record.encoder is None and record.n_samples >= FEWEST:
-        raise no_encoder(record.name)
+    X, rest = chosen(X, reading)
     try:
-        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+        view = _opened(record, X, ids, parted(**rest)[1])
         check_features(view, record, me)
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
@@ -108,4 +101,18 @@ def delivered(
         gaps = "error"
     # What zeros mean was found out with the first rows, unless there were none.
     zeros = "absent" if record.n_empty else reading.get("empty_rows", "absent")
-    return without_absent(view, zeros, gaps, known=record.n_empty > 0)
+    checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
+    return checked if view.checked or record.n_empty else tell_of_empty(checked)
+
+
+def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
+    """Return rows that are read as the view was, as far as that is remembered."""
+    if record.encoder is None:
+        return open_view(X, ids=ids, name=record.name, asked=asked)
+    view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+    was, said = record.source or Source(), view.source or Source()
+    if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
+        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
+        part = rep if said.layer is None else layer
+        raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
+    return view

@@ -223,7 +223,7 @@ def _of_samples(state: State, clusters: Clusters) -> Iterator[str]:
         return
     if not _differ(ids):
         yield "two samples have one id"
-    if not isinstance(state.key, int) or not 0 <= state.key < 2**63:
+    if type(state.key) is not int or not 0 <= state.key < 2**63:
         yield f"the key of its fingerprints is {state.key!r}"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
@@ -266,6 +266,27 @@ def _fits(arrays: Mapping[str, Any]) -> bool:
     )
 
 
+def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
+    """Yield what is wrong with encoders that are used together."""
+    from viewfold.core.committee import MOST, Committee
+
+    members: list[Committee] = []
+    while part is not None and len(members) <= MOST:
+        if not isinstance(part, Committee) or isinstance(part.encoder, Committee | None):
+            yield "there is no committee.encoder"
+            return
+        members.append(part)
+        part = part.others
+    if len(members) > MOST:
+        yield f"there are more than {MOST} encoders"
+        return
+    for one in members:
+        if not isinstance(one.n_rows, float) or not 1 <= one.n_rows < 2**63:
+            yield f"an encoder was learned from {one.n_rows!r} rows"
+        # Each has directions and landmarks of its own.
+        yield from _of_part(one.encoder, {axis: axes[axis] for axis in "dr"})
+
+
 def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; `axes` collects the lengths of axes."""
     if part is None:
@@ -277,11 +298,8 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
         yield f"there is a {type(part).__name__}"
         return
     known, kind = axes_of(part), tag.type
-    if kind == "committee":  # each encoder has directions and landmarks of its own
-        if not part.n_rows >= 1:
-            yield "an encoder was learned from no rows"
-        for one in (part.encoder, part.others):
-            yield from _of_part(one, {axis: axes[axis] for axis in "dr"})
+    if kind == "committee":
+        yield from _of_committee(part, axes)
         return
     for field in fields(part):
         value = getattr(part, field.name)

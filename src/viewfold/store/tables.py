@@ -415,7 +415,7 @@ def _state(
             cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),
         length=meta["length"],
-        key=meta.get("key") or new_key(),  # before format 3 there are no fingerprints
+        key=meta["key"] if "fingerprints" in samples else new_key(),  # since format 3
         log=log,
         method=meta["method"],
         params=params,

@@ -5,8 +5,8 @@ Rows that come later are read in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from viewfold._types import Kind
 
@@ -65,6 +65,33 @@ class Source:
     empty_markers: tuple[str, ...] | None = None
     layer: str | None = None
     use_rep: str | None = None
+
+
+def columns_for(columns: Iterable[Column], features: Sequence[str]) -> tuple[Column, ...] | None:
+    """Return columns, and their levels, in an order that gives the features; None if none does.
+
+    Examples
+    --------
+    >>> from viewfold.view._column import Column, columns_for
+    >>> columns = [Column("iron", "number"), Column("ward", "category", ("ER", "ICU"))]
+    >>> [column.name for column in columns_for(columns, ("ward=ICU", "ward=ER", "iron"))]
+    ['ward', 'iron']
+    """
+    place = {name: j for j, name in enumerate(features)}
+    held = [
+        replace(column, levels=_sorted(column.levels, column.features, place)) for column in columns
+    ]
+    held.sort(key=lambda column: place.get(next(iter(column.features), ""), -1))
+    return tuple(held) if features_of(held) == tuple(features) else None
+
+
+def _sorted(
+    levels: tuple[str, ...], features: tuple[str, ...], place: dict[str, int]
+) -> tuple[str, ...]:
+    if not levels:
+        return levels
+    pairs = zip(features, levels, strict=True)
+    return tuple(level for _, level in sorted(pairs, key=lambda pair: place.get(pair[0], -1)))
 
 
 def features_of(columns: Iterable[Column]) -> tuple[str, ...]:

@@ -189,6 +189,24 @@ def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> No
         raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
 
 
+def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -> None:
+    """Refuse columns that were made features in another way than those of a known view.
+
+    Days since another first day would have the names of the features, and other values.
+    """
+    had, has = (
+        {one.name: (one.kind, set(one.levels), one.first) for one in each if one.kind != "out"}
+        for each in (known, columns)
+    )
+    other = [name for name in had if had[name] != has.get(name)]
+    if other:
+        raise ValueError(
+            f"{label} is a View, and what became of its {some(other, 5)} is not what became of "
+            "that column when the view was folded (levels, or the day from which days are "
+            "counted). Pass the table itself: it is read as the first one was."
+        )
+
+
 def expand(
     X: Array,
     names: Sequence[str],

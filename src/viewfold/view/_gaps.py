@@ -5,7 +5,7 @@ What stands for them, unless a method knows better, is the mean of the feature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,10 @@ class Gaps:
     def __call__(self, block: Matrix) -> Matrix:
         """Return a block with the mean of the feature in the place of each missing cell."""
         return filled(block, self.mean, self.rare)
+
+    def of_columns(self, order: Array) -> Gaps:
+        """Return the same for columns in another order."""
+        return replace(self, count=self.count[order], mean=self.mean[order], rare=self.rare[order])
 
     @property
     def n_cells(self) -> int:

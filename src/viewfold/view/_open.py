@@ -20,7 +20,7 @@ from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.view._column import Column, Source
-from viewfold.view._columns import as_features, asked_of, check_no_text_ids
+from viewfold.view._columns import as_features, asked_of, check_no_text_ids, check_same
 from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
 from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
@@ -119,6 +119,8 @@ def _open(
             raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
         if asked.names_columns:
             raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
+        if known is not None and X.columns is not None:
+            check_same(known, X.columns, called(name or X.name))
         return replace(X, name=name or X.name)
     if is_path(X):
         path, X = os.fspath(X), opened(X, ids)
