@@ -70,7 +70,7 @@ FLOOR = 0.05
 # -- more rows of a known view
 
 AGAIN = 0.5
-"""Rows that are placed by an encoder and learned from come in twice, with this weight each."""
+"""Rows that an encoder has placed come in twice if they are learned from: with this energy then."""
 
 # -- cluster
 

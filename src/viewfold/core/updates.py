@@ -3,7 +3,7 @@
 The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
 gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
 many of them, they are also combined with the consensus as a view of their own would be, so that
-consensus and encoder learn from them; e then has half the weight, because the row comes in twice.
+consensus and encoder learn from them.
 """
 
 from __future__ import annotations
@@ -167,9 +167,7 @@ def update(
         if record.encoder is None:
             after = _first_learned(engine, state, rows, which, method, seed)
         else:
-            after = _placed(
-                engine, state, rows, which, constants.AGAIN if many and method.relearns else 1.0
-            )
+            after = _placed(engine, state, rows, which)
             if many and method.relearns:
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after = _learned(engine, after, rows, which, method, seed)
@@ -249,15 +247,15 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     )
 
 
-def _placed(engine: Engine, state: State, rows: _Rows, which: int, weight: float) -> State:
-    """Return the state with rows where the view's encoder places them, with some weight."""
+def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
+    """Return the state with rows where the view's encoder places them."""
     encoder = state.encoder(rows.count.view)
     alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
     dtype = state.embedding.dtype
 
     def mean(own: Array, partners: Array, seen: Array) -> Array:
         others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
-        return np.asarray((others * partners + weight * own) / (others + weight), dtype)
+        return np.asarray((others * partners + own) / (others + 1), dtype)
 
     assert encoder is not None
     of_view = (
