@@ -98,7 +98,7 @@ def add(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Fold a view into a state file, which is made if it is not there.
+    """Fold a view into a state file, which is made if it is not there, or more rows of a known one.
 
     The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB,
     AnnData, MuData and Matrix Market files are read; of a file that holds several views, all are
