@@ -4,9 +4,7 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +12,8 @@ import pytest
 from conftest import Data
 
 import viewfold
-from viewfold import cli
+from commands import Run, runner
 
-Run = Callable[..., tuple[int, str, str]]
 MADE: list[bytes] = []
 COMMANDS = [
     "inspect",
@@ -45,14 +42,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Run a command in an empty folder; return its exit code, output and messages."""
     monkeypatch.chdir(tmp_path)
 
-    def command(line: str, *more: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["viewfold", *line.split(), *map(str, more)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return command
+    return runner(monkeypatch, capsys)
 
 
 @pytest.fixture

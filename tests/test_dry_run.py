@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from viewfold import cli, store
-
-Run = Callable[[str], tuple[int, str, str]]
+from commands import Run, runner
+from viewfold import store
 
 
 @pytest.fixture
@@ -29,14 +25,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         frame = pd.DataFrame(X, index=pd.Index([f"p{i}" for i in range(60)], name="patient"))
         frame[which].add_prefix(name).to_csv(f"{name}.csv")
 
-    def command(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["viewfold", *shlex.split(line)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return command
+    return runner(monkeypatch, capsys)
 
 
 def _folder(folder: Path) -> dict[str, tuple[bytes, int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +15,8 @@ from conftest import Data
 from ugly_files import german, sheet_of, write_text, write_workbook
 
 import viewfold
-from viewfold import cli
+from commands import Run, runner
 
-Run = Callable[..., tuple[int, str, str]]
 RNG = np.random.default_rng(3)
 
 
@@ -27,14 +25,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Run a command in an empty folder; return its exit code, output and messages."""
     monkeypatch.chdir(tmp_path)
 
-    def command(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["viewfold", *shlex.split(line)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return command
+    return runner(monkeypatch, capsys)
 
 
 def _table(n: int = 40, first: int = 0) -> pd.DataFrame:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-import shlex
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,9 @@ import pandas as pd
 import pytest
 
 import viewfold
+from commands import Run, runner
 from viewfold import _console, _watch, cli
 from viewfold.engine import LocalEngine, block_bytes
-
-Run = Callable[[str], tuple[int, str, str]]
 
 
 class Seen:
@@ -48,14 +45,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     labs = pd.DataFrame(rng.normal(size=(40, 5)), index=ids).add_prefix("x")
     labs.assign(note=[f"words {i}" for i in range(40)]).to_csv("labs.csv")
 
-    def command(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["viewfold", *shlex.split(line)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return command
+    return runner(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".jsonl"])

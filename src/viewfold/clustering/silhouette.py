@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from viewfold._types import Array
+from viewfold.clustering.kmeans import sums
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import unit_rows
 
@@ -54,10 +55,8 @@ def silhouette(engine: Engine, embedding: RowSet, labels: RowSet, n_clusters: in
 def _sums(n_clusters: int, block: Array, label: Array) -> tuple[Array, Array, Array]:
     """Return, for each cluster, how many rows it has, their sum, and the sum of their squares."""
     rows = unit_rows(block.astype(np.float64))
-    total = np.zeros((n_clusters, rows.shape[1]))
-    np.add.at(total, label, rows)
-    squares = np.bincount(label, (rows**2).sum(axis=1), n_clusters)
-    return np.bincount(label, minlength=n_clusters), total, squares
+    total, counts = sums(rows, label, n_clusters)
+    return counts, total, np.bincount(label, (rows**2).sum(axis=1), n_clusters)
 
 
 def _widths(counts: Array, mean: Array, squares: Array, block: Array, label: Array) -> Array:

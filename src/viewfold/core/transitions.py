@@ -1,4 +1,4 @@
-"""The ways from a state to the next: fold a view, add samples, find other clusters, forget some.
+"""The ways from a state to the next: fold a view, find other clusters, forget samples.
 
 Pure functions: they take a state and return another one. What differs between methods is behind
 `Method`; where rows live is the engine's business.
@@ -12,7 +12,7 @@ import numpy as np
 
 from viewfold._types import Array
 from viewfold.constants import FEWEST
-from viewfold.core.admission import check_fits, check_kind_of_ids, how_to_give_ids
+from viewfold.core.admission import check_fits
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
@@ -151,84 +151,6 @@ def _with_column(
 def moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     """Return how many samples have another cluster than before."""
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
-
-
-def extend(engine: Engine, state: State, view: View, rows: RowSet, labels: RowSet) -> State:
-    """Add samples that are in one known view and in no other.
-
-    Parameters
-    ----------
-    engine, state
-        As for `fold`.
-    view : View
-        The samples, all of them new, under the name of a known view.
-    rows : RowSet of shape (n_new, n_components)
-        Their rows of the embedding, as the view's encoder gives them.
-    labels : RowSet of int, shape (n_new,)
-        Their clusters.
-
-    Returns
-    -------
-    State
-    """
-    n, which = view.shape[0], state.names.index(view.name or "")
-    ids = engine.scatter(view.ids)
-    # Where rows are known by number, they may come in between.
-    alignment = engine.join(state.ids, ids, ordered=state.length is not None)
-    if alignment.n_shared:
-        first = engine.head(engine.keep(ids, alignment.known), 1).tolist()[0]
-        raise ValueError(
-            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
-            "samples can be added to a view that was folded."
-        )
-    check_has_ids(engine, state, view)
-    log = noted(state.log, "extend", alignment.n_samples, view=view.name, n_new=n)
-    prints = fingerprints(engine, with_gaps(engine, view), state.key)
-    here = engine.map(lambda new: np.ones(len(new), bool), labels)
-
-    def merged(new: RowSet, old: RowSet, column: int, fill: int) -> RowSet:
-        """Return old rows, and new ones that have a value in one column only."""
-
-        def of_new(block: Array) -> Array:
-            own = np.arange(old.shape[1]) == column
-            return np.where(own, block[:, None], fill).astype(old.dtype)
-
-        return alignment.merge((of_new, new), (lambda block: block, alignment.absent(old)))
-
-    record = _extended(state.views[which], view)
-    dtype = state.embedding.dtype
-    return replace(
-        state,
-        ids=alignment.ids,
-        embedding=alignment.merge(
-            (lambda new: new.astype(dtype), rows),
-            (lambda block: block, alignment.absent(state.embedding)),
-        ),
-        seen=merged(here, state.seen, which, False),
-        history=merged(labels, state.history, len(state.steps) - 1, -1),
-        added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=merged(prints, state.fingerprints, which, UNKNOWN),
-        views=(*state.views[:which], record, *state.views[which + 1 :]),
-        log=log,
-    )
-
-
-def _extended(record: ViewRecord, view: View) -> ViewRecord:
-    """Return the record of a view that has got more samples, all of them new."""
-    n = view.shape[0]
-    return replace(
-        record,
-        n_samples=record.n_samples + n,
-        n_new=record.n_new + n,
-        n_missing=record.n_missing + view.n_missing,
-    )
-
-
-def check_has_ids(engine: Engine, state: State, view: View) -> None:
-    """Refuse new samples without ids, or with ids of another kind."""
-    if view.length is not None:
-        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
-    check_kind_of_ids(engine, state, view)
 
 
 def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:

@@ -3,7 +3,7 @@
 The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
 gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
 many of them, they are also combined with the consensus as a view of their own would be, so that
-consensus and encoder learn from them.
+consensus and encoder learn from them. `extend` takes new samples only, and moves nobody else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from viewfold import constants
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.core.admission import check_samples
+from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
@@ -29,7 +29,7 @@ from viewfold.core.transitions import (
     with_current_encoders,
     with_gaps,
 )
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view._gaps import missing_in
 from viewfold.view._view import View
 
@@ -188,6 +188,52 @@ def update(
     return _recorded(engine, state, after, rows.count, labels)
 
 
+def extend(engine: Engine, state: State, view: View, method: Method) -> State:
+    """Add samples that are in one known view and in no other. Nobody else moves.
+
+    Parameters
+    ----------
+    engine, state, method
+        As for `update`.
+    view : View
+        The samples, all of them new, under the name of a known view whose encoder was kept.
+
+    Returns
+    -------
+    State
+    """
+    name = view.name or ""
+    which, n = state.names.index(name), view.shape[0]
+    raw = with_gaps(engine, view)
+    rows = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
+    alignment = engine.join(state.ids, rows.ids)
+    if alignment.n_shared:
+        first = engine.head(engine.keep(rows.ids, alignment.known), 1).tolist()[0]
+        raise ValueError(
+            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
+            "samples can be added to a view that was folded."
+        )
+    _check_has_ids(engine, state, view)
+    prints = fingerprints(engine, raw, state.key)
+    new = _Rows(rows, raw, prints, Delivery(name, n, 0), view.n_missing)
+    with engine.session():
+        after = _placed(engine, state, new, which)
+        labels = _nearest(engine, after, rows, method)
+
+    def now(history: Array, own: Array) -> Array:
+        return np.column_stack([history[:, :-1], own.astype(history.dtype)])
+
+    log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
+    return replace(after, history=engine.map(now, after.history, labels), log=log)
+
+
+def _check_has_ids(engine: Engine, state: State, view: View) -> None:
+    """Refuse new samples without ids, or with ids of another kind."""
+    if view.length is not None:
+        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
+    check_kind_of_ids(engine, state, view)
+
+
 def no_encoder(name: str) -> ValueError:
     """Return the error for more rows of a view of which nothing is kept."""
     return ValueError(
@@ -210,12 +256,8 @@ def _check_kept(engine: Engine, state: State, view: View) -> None:
         raise no_encoder(record.name)
 
 
-def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State:
+def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) -> State:
     """Return the state with all that is noted of the rows, but for the embedding."""
-    alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
-
-    def same(block: Array) -> Array:
-        return block
 
     def marked(seen: Array) -> Array:
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
@@ -237,9 +279,9 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     return replace(
         state,
         ids=alignment.ids,
-        seen=alignment.merge((marked, seen), (same, alignment.absent(state.seen))),
+        seen=alignment.merge((marked, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (printed, prints, rows.prints), (same, alignment.absent(state.fingerprints))
+            (printed, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
@@ -264,8 +306,8 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
         alignment.partners(state.embedding),
         alignment.partners(state.seen, False),
     )
-    placed = alignment.merge(of_view, (lambda block: block, alignment.absent(state.embedding)))
-    return replace(_known_since(engine, state, rows, which), embedding=placed)
+    placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
+    return replace(_known_since(state, rows, which, alignment), embedding=placed)
 
 
 def _first_learned(
@@ -291,7 +333,7 @@ def _learned(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
-        state = _known_since(engine, state, rows, which)
+        state = _known_since(state, rows, which, alignment)
     linear_map = combined.linear_map
     if linear_map is None:  # earlier rows are as they were
         linear_map = np.eye(state.embedding.shape[1])
@@ -324,12 +366,16 @@ def _in_form(engine: Engine, state: State, method: Method) -> State:
 def _nearest(engine: Engine, state: State, view: View, method: Method) -> RowSet:
     """Return labels of which only those of the view's samples are new."""
     assert state.clusters is not None
-    placed = method.assign(engine, state.clusters, state.embedding)
     alignment = engine.join(state.ids, view.ids)
+    rows = engine.map(_same, alignment.partners(state.embedding))
     return alignment.merge(
-        (lambda block: block, alignment.partners(placed)),
-        (lambda block: block, alignment.absent(state.labels(engine))),
+        (_same, method.assign(engine, state.clusters, rows)),
+        (_same, alignment.absent(state.labels(engine))),
     )
+
+
+def _same(block: Array) -> Array:
+    return block
 
 
 def _recorded(

@@ -17,7 +17,7 @@ from viewfold.clustering import assign, confidence, silhouette
 from viewfold.core.admission import admit
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
-from viewfold.core.transitions import extend
+from viewfold.core.updates import extend
 from viewfold.engine import RowSet, current_engine
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.given import given
@@ -238,9 +238,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         record = part.record
         engine, state = current_engine(), self._fitted
         new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
-        rows = self._embed(new, record)
-        labels = assign(engine, self._clusters, rows)
-        return self._keep(extend(engine, state, new, rows, labels))
+        return self._keep(extend(engine, state, new, self._method()))
 
     @property
     def _clusters(self) -> Clusters:

@@ -1,0 +1,25 @@
+"""Run commands in this process, as a user types them."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from viewfold import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what runs a command, and returns its exit code, output and messages."""
+
+    def command(line: str, *more: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["viewfold", *shlex.split(line), *map(str, more)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return command
