@@ -4,6 +4,10 @@
 
 A model of 2 million samples with 20 numbers each is saved and loaded, and DuckDB writes and reads a
 table with the same columns, in turns; the ratio of the best times is printed.
+
+    python benchmarks/store.py --kept 0 1 5 --samples 100000
+
+tells instead what it costs to keep so many earlier states: size, and time to write one change.
 """
 
 import argparse
@@ -29,14 +33,19 @@ def model_of(n: int, width: int, text_ids: bool) -> viewfold.ViewFold:
         ids = np.array([f"patient-{i}" for i in ids], dtype=object)
     seen = rng.random((n, 2)) < 0.7
     seen[:, 0] |= ~seen[:, 1]
-    views = tuple(ViewRecord(name, n, 100, n, 0, 1, entry=1) for name in ("labs", "scan"))
+    views = tuple(
+        ViewRecord(name, n, 100, n, 0, 1, entry=i) for i, name in enumerate(("labs", "scan"), 1)
+    )
     log = noted((), "fold", n, view="labs", n_new=n)
+    log = noted(log, "fold", n, view="scan", n_new=0)
     state = State(
         ids=ids,
         embedding=rng.normal(size=(n, width)),
         seen=seen,
         history=rng.integers(10, size=(n, 2)).astype(np.int32),
         added=np.ones(n, np.int32),
+        fingerprints=np.where(seen, rng.integers(1, 2**31, size=(n, 2)), 0).astype(np.int32),
+        steps=(1, 2),
         views=views,
         clusters=Clusters(np.eye(width), rng.normal(size=(1, 10, width))),
         log=log,
@@ -57,6 +66,7 @@ def table_of(model: viewfold.ViewFold) -> pa.Table:
             "label": state.history[:, -1].copy(),
             "confidence": np.zeros(len(model.ids_), np.float32),
             "added": state.added,
+            "fingerprints": lists(state.fingerprints),
             "views_seen": lists(state.seen),
             "history": lists(state.history),
             "embedding": lists(state.embedding),
@@ -88,12 +98,31 @@ def best(times: int, *jobs: Callable[[], object]) -> list[float]:
     return [min(each) for each in taken]
 
 
+def show_kept(n: int, width: int, numbers: list[int]) -> None:
+    """Print size and time of the last of as many changes as it takes to keep all states."""
+    model = model_of(n, width, text_ids=True)
+    for keep in numbers:
+        with tempfile.TemporaryDirectory(prefix="viewfold-") as folder:
+            path = Path(folder) / "model.vf"
+            model.save(path)
+            for change in range(keep + 1):
+                with viewfold.edit(path, keep=keep) as edited:
+                    edited.set_params(n_init=change + 1)
+                    started = time.perf_counter()
+                taken = time.perf_counter() - started
+            print(f"--keep {keep}: {path.stat().st_size / 1e6:.0f} MB, {taken:.1f} s to write")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=2_000_000)
     parser.add_argument("--width", type=int, default=20)
     parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--kept", type=int, nargs="+", metavar="N")
     asked = parser.parse_args()
+    if asked.kept:
+        show_kept(asked.samples, asked.width, asked.kept)
+        return
     print(f"{asked.samples:,} samples x {asked.width} numbers, best of {asked.times}, in turns")
     for text_ids in (False, True):
         model = model_of(asked.samples, asked.width, text_ids)
