@@ -51,6 +51,7 @@ from viewfold.engine._tasks import (
     first_columns,
     first_of_opened,
     kept_rows,
+    mapped,
     same,
     stacked,
 )
@@ -169,12 +170,20 @@ class BucketEngine(ABC):
         """Return the rows that `work` makes of each block; see `Engine.map`."""
         if not _are_bucketed(rows):
             return LocalEngine().map(work, *rows, sums=sums, width=width, reuse=reuse)
+        if reuse and len(rows) == 1 and not sums:
+            return self._later(work, rows[0], width)
         path, owner = self.room()
         task = Map(path, work, openers(rows), sums, width)
         files, total, several = self._checked(task, self._items(rows), both)
         made = self._rows(files, [part.n for part in rows[0].parts], owner)
         result: Any = tuple(made) if several else made[0]
         return (result, total) if sums else result
+
+    def _later(self, work: Work, rows: BucketRows, width: int | None) -> BucketRows:
+        """Return rows of the same kind that are computed when they are read: no file is written."""
+        make = partial(mapped, work=work, opener=rows.opener, width=width)
+        parts = tuple(Made(make, (part,), part.n) for part in rows.parts)
+        return replace(rows, parts=parts, cells=False)
 
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
         """Return what `work` makes of rows and the others in their bucket; see `Engine.match`."""
@@ -253,7 +262,9 @@ class BucketEngine(ABC):
         )
         share = sum(many) / max(rows.n, 1)
         stored, owner = int(rows.stored * share), (rows.owner, kept.owner)
-        return replace(rows, parts=parts, stored=stored, owner=owner)
+        picked = replace(rows, parts=parts, stored=stored, owner=owner)
+        # Of samples that are removed from a state, no file may be left: the others are copied.
+        return picked if rows.cells else self.map(same, picked)
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
         """Return the first columns."""
