@@ -79,3 +79,21 @@ TREE = 150
 
 PAIRED = 0.5
 """Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""
+
+# -- events between steps
+
+GOES_ON = 0.5
+"""A cluster goes on in the one that has more than this share of it: there can be only one."""
+
+PART = 0.1
+"""A cluster of mostly new samples is a part of an earlier one if it has so much of that."""
+
+GREW = 0.25
+"""A cluster grew if it has so much more of its own size, beyond what others have, too."""
+
+SHRANK = 0.2
+"""A cluster shrank if it lost so much of its own size: growth by `GREW`, taken back."""
+
+CHANCE = 4.0
+"""And by so many standard deviations of what comes and goes by chance, a Poisson count: with 3,
+more growth is found, and more that is none (``benchmarks/events.py --seed 1``)."""

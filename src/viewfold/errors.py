@@ -83,6 +83,8 @@ class UnreadableError(ValueError):
 
 
 USAGE = ("usage", 2)
+MOVED = ("moved", 13)
+"""No error: more samples moved than ``--max-moved`` says, and what was asked for was done."""
 INTERRUPTED = ("interrupted", 130)
 BUILT_IN: tuple[tuple[type[BaseException], str, int], ...] = (
     (KeyboardInterrupt, *INTERRUPTED),

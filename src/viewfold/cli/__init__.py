@@ -14,7 +14,8 @@ import typer
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
-from viewfold.cli._clusters import recluster, suggest
+from viewfold.cli._clusters import recluster, rename, suggest
+from viewfold.cli._diff import diff
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
@@ -52,10 +53,12 @@ EXAMPLES: dict[Callable[..., None], str] = {
     extend: "patients.vf new.csv --id patient --view labs",
     suggest: "patients.vf --range 2-30",
     recluster: "patients.vf --clusters 12",
+    rename: "patients.vf 3 'late responders'",
     forget: "patients.vf p17 p42",
     undo: "patients.vf",
     restore: "patients.vf --entry 3",
     history: "patients.vf --id p17",
+    diff: "monday.vf patients.vf --max-moved 5%",
     verify: "patients.vf",
     report: "patients.vf -o report.html",
     export: "patients.vf -o patients.parquet",

@@ -8,7 +8,7 @@ from typing import Any
 
 from viewfold import _output
 from viewfold._console import progress, tell
-from viewfold.cli._files import folded_table
+from viewfold.cli._files import folded_table, ids_of
 
 
 def export_copy(
@@ -57,11 +57,12 @@ def _annotation(state: Path, key: str) -> Any:
     from viewfold.store import queries
 
     table = folded_table(state, queries.embedded(state)).combine_chunks()
-    ids = table["id"].to_numpy()
-    if "id_is_int" in table.column_names:
-        mixed = zip(ids.tolist(), table["id_is_int"].to_pylist(), strict=True)
-        ids[:] = [int(i) if number else i for i, number in mixed]
+    ids = ids_of(table)
     rows = table["embedding"].combine_chunks()
     embedding = rows.flatten().to_numpy().reshape(len(rows), -1)
     clusters, confidence = (table[name].to_numpy() for name in ("cluster", "confidence"))
-    return Annotation(ids, clusters, confidence, embedding, key)
+    names = {}
+    if "name" in table.column_names:
+        pairs = zip(clusters.tolist(), table["name"].to_pylist(), strict=True)
+        names = {cluster: name for cluster, name in pairs if name is not None}
+    return Annotation(ids, clusters, confidence, embedding, key, names)

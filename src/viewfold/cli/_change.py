@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +15,7 @@ from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
 from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
+from viewfold.cli._moved import Limit, share
 from viewfold.cli._options import (
     AUTO,
     Categories,
@@ -28,6 +30,7 @@ from viewfold.cli._options import (
     Id,
     Json,
     Keep,
+    MaxMoved,
     Method,
     MinShared,
     MissingCells,
@@ -80,6 +83,7 @@ def add(
     no_id: NoId = False,
     similar_ids: SimilarIds = Similar.refuse,
     min_shared: MinShared = None,
+    max_moved: MaxMoved = None,
     empty_rows: EmptyRows = Empty.absent,
     missing_cells: MissingCells = Gaps.accept,
     columns: Columns = None,
@@ -107,7 +111,8 @@ def add(
     from viewfold.store import edit
 
     started = perf_counter()
-    least = None if min_shared is None else _share(min_shared)
+    least = None if min_shared is None else share(min_shared, "--min-shared")
+    limit = Limit(max_moved)
     reading = reading_options(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
     )
@@ -117,20 +122,35 @@ def add(
         step(f"waiting for {state}")
         opened = edit(state, new=new, keep=keep, wait=wait)
         with _in_memory(state, new) if dry_run else opened as model:
+            limit.begin(model)
             removed = _set(model, clusters or None, private, unconnected)
             if clusters == AUTO and new is not None:
                 model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
-            folds, chosen = [], None
-            for one in views:
-                step(f"folding {one.name}")
-                model.partial_fit(one, similar_ids=similar_ids.value, min_shared=least)
-                folds.append(_fold_summary(model, one) | {"missing": one.missing()})
+            folds, chosen = _fold_all(model, views, step, similar_ids.value, least), None
             if clusters == AUTO:
                 step("choosing a number of clusters")
                 chosen = scores(choose(model))
             step(f"writing {state}")
     seconds = round(perf_counter() - started, 3)
-    _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run)
+    facts = limit.facts(model)
+    _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run, facts)
+    limit.end()
+
+
+def _fold_all(
+    model: FoldingEstimator,
+    views: list[View],
+    step: Callable[[str], None],
+    similar_ids: Literal["refuse", "match", "new"],
+    min_shared: float | None,
+) -> list[dict[str, Any]]:
+    """Fold views one after the other; return what is told of each."""
+    folds = []
+    for view in views:
+        step(f"folding {view.name}")
+        model.partial_fit(view, similar_ids=similar_ids, min_shared=min_shared)
+        folds.append(_fold_summary(model, view) | {"missing": view.missing()})
+    return folds
 
 
 def _in_memory(
@@ -149,6 +169,7 @@ def _tell_added(
     seconds: float,
     chosen: list[dict[str, Any]] | None,
     dry_run: bool,
+    facts: dict[str, Any],
 ) -> None:
     for fold in folds:
         say(_fold_line(fold))
@@ -168,6 +189,7 @@ def _tell_added(
             **({} if chosen is None else {"suggestion": chosen}),
             "seconds": seconds,
             "dry_run": dry_run,
+            **facts,
         },
         f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({seconds:.1f} s).{end}",
@@ -319,17 +341,6 @@ def _new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingE
         raise ValueError(f"There is no method {method!r}. Known are: {', '.join(known)}.")
     kind = METHODS[known[method.lower()]]
     return kind(n_clusters=clusters, random_state=seed, keep_encoders=not private)
-
-
-def _share(text: str) -> float:
-    """Return a number of samples, or a part of them for a percentage."""
-    number = text.strip().removesuffix("%")
-    try:
-        return float(number) / 100 if text.strip().endswith("%") else int(number)
-    except ValueError:
-        raise ValueError(
-            f"--min-shared {text!r} is no number. Give one such as 100, or 50%."
-        ) from None
 
 
 def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:

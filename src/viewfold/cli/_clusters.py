@@ -83,6 +83,31 @@ def recluster(
     )
 
 
+def rename(
+    state: State,
+    cluster: Annotated[int, typer.Argument(metavar="CLUSTER", help="Its number.", min=0)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name; '' takes it away.")],
+    keep: Keep = None,
+    wait: Wait = 60,
+    as_json: Json = False,
+) -> None:
+    """Give a cluster a name, which is shown wherever the cluster is, as long as it goes on.
+
+    undo takes it back.
+    """
+    from viewfold.store import edit
+
+    with edit(state, keep=keep, wait=wait) as model:
+        if not hasattr(model, "labels_"):
+            raise ValueError(_empty(state))
+        model.rename(cluster, name)
+    tell(
+        as_json,
+        {"file": str(state), "cluster": cluster, "cluster_names": model.cluster_names_},
+        f"Cluster {cluster} is {name!r} now." if name else f"Cluster {cluster} has no name now.",
+    )
+
+
 def choose(model: FoldingEstimator) -> Suggestion:
     """Find the number of clusters that stands out most, in a consensus that is there; say why."""
     found = suggestion(model, None)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from viewfold._types import Ids
     from viewfold.cli._options import Empty, Gaps
     from viewfold.estimators import FoldingEstimator
     from viewfold.io import File
@@ -128,6 +129,15 @@ def folded_table(state: Path, table: pa.Table | None) -> pa.Table:
     if table is None:
         raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
     return table
+
+
+def ids_of(table: pa.Table) -> Ids:
+    """Return the ids in a table: numbers, texts or both."""
+    ids: Ids = table["id"].to_numpy()
+    if "id_is_int" in table.column_names:
+        mixed = zip(ids.tolist(), table["id_is_int"].to_pylist(), strict=True)
+        ids[:] = [int(i) if number else i for i, number in mixed]
+    return ids
 
 
 def as_table(frame: pd.DataFrame) -> pa.Table:

@@ -76,6 +76,15 @@ MinShared = Annotated[
         metavar="N|P%",
     ),
 ]
+MaxMoved = Annotated[
+    str | None,
+    typer.Option(
+        "--max-moved",
+        help="End with exit code 13 if more known samples have another cluster now, for instance "
+        "5% or 100; everything is done all the same.",
+        metavar="N|P%",
+    ),
+]
 EmptyRows = Annotated[
     Empty,
     typer.Option(

@@ -54,8 +54,9 @@ def status(state: State, as_json: Json = False) -> None:
         f"clusters, {facts['bytes'] / 1e6:.1f} MB"
     )
     if facts["views"]:
-        sizes = enumerate(facts["cluster_sizes"])
-        typer.echo("cluster sizes: " + ", ".join(f"{i}: {n:,}" for i, n in sizes))
+        sizes, names = enumerate(facts["cluster_sizes"]), facts["cluster_names"]
+        said = (f"{i} ({names[i]}): {n:,}" if i in names else f"{i}: {n:,}" for i, n in sizes)
+        typer.echo(f"cluster sizes: {', '.join(said)}")
         print_rows(_without(facts["views"], "empty", "missing"))
     else:
         typer.echo("no view yet")
@@ -102,10 +103,17 @@ def history(
     moved: Annotated[
         str | None, typer.Option("--moved", help="Who moved when this view came.", metavar="VIEW")
     ] = None,
+    events: Annotated[
+        bool,
+        typer.Option("--events", help="Clusters that were born, merged, split, vanished, grew."),
+    ] = False,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
-    """Print the log: what every change did, where one sample went, or who moved when."""
+    """Print the log: what every change did, where one sample went, or who moved when.
+
+    With --events, what happened to clusters from step to step; see docs/commands.md.
+    """
     from viewfold.store import queries
 
     check_output(output, state)
@@ -113,13 +121,16 @@ def history(
         which_view(queries.names(state), moved, f"{state} holds")
         deliver(queries.movers(state, moved), output, as_json, state)
         return
-    if sample is not None:
+    shown: list[dict[str, Any]] | None = None
+    if events:
+        rows = [vars(event) for event in queries.events(state)]
+    elif sample is not None:
         rows = queries.way(state, sample)
         if not rows:
             raise ValueError(f"Unknown samples: [{sample!r}].")
     else:
         log = queries.log(state)
-        rows = [_entry(event) for event in log]
+        rows, shown = [_entry(event) for event in log], [_line(event) for event in log]
     if output is not None:
         import pyarrow as pa
 
@@ -127,7 +138,9 @@ def history(
     elif as_json:
         print_json(rows)
     elif rows:
-        print_rows(_short(rows if sample is not None else [_line(event) for event in log]))
+        print_rows(_short(shown or rows))
+    elif events:
+        say(f"Nothing happened to the clusters of {state}, as far as its history tells.")
     else:
         say(f"{state} is empty: nothing was done to it yet.")
 

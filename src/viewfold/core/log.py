@@ -19,7 +19,8 @@ class Event:
     ----------
     entry : int
         Its number: 1, 2, …; a number is never used again, not even after an undo.
-    what : {"fold", "update", "extend", "recluster", "forget", "undo", "restore", "params"}
+    what : {"fold", "update", "extend", "recluster", "rename", "forget", "undo", "restore",
+            "params"}
         What was done; "update" brought more rows of a known view, "params" is a change of the
         model's parameters in a file.
     time : datetime
@@ -39,6 +40,8 @@ class Event:
         Of an undo or a restore: the entry that it took back, with those after it.
     n_clusters : int or None
         Of a recluster: how many clusters there are since.
+    note : str or None
+        What happened to names of clusters.
     """
 
     entry: int
@@ -54,6 +57,7 @@ class Event:
     n_corrected: int | None = None
     undoes: int | None = None
     n_clusters: int | None = None
+    note: str | None = None
 
     @property
     def said(self) -> str:
@@ -68,7 +72,8 @@ class Event:
             said += f" to entry {self.undoes - 1}"
         if self.what == "undo" and self.undoes is not None:
             said += f" of entry {self.undoes}"
-        return said + ("" if count is None else f", {count:,} sample{'' if count == 1 else 's'}")
+        said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"
+        return said if self.note is None else f"{said}: {self.note}"
 
     def __str__(self) -> str:
         """Name the entry, what was done, and when."""

@@ -140,6 +140,8 @@ class State:
         If samples are known by row number: how many rows a view without ids has.
     key : int
         The key of the fingerprints.
+    cluster_names : dict of int to str
+        What clusters are called, of those that have a name; see `viewfold.core.names`.
     log : tuple of Event
         What was done, from the first view on.
     method : str
@@ -160,6 +162,7 @@ class State:
     clusters: Clusters | None = None
     length: int | None = None
     key: int = 0
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
     log: Log = ()
     method: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)

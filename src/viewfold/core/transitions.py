@@ -16,6 +16,7 @@ from viewfold.core.admission import check_fits, placed
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
+from viewfold.core.names import following, lost, with_names
 from viewfold.core.state import (
     State,
     ViewRecord,
@@ -88,6 +89,7 @@ def fold(
         clusters=clusters,
         log=log,
     )
+    after = after if previous is None else with_names(engine, after, previous, labels)
     return after if keep_encoders else after.without_encoders(engine)
 
 
@@ -190,6 +192,7 @@ def stepped(engine: Engine, state: State, labels: RowSet) -> State:
 
     If there are too many columns, that of the oldest step goes which is not the fold of a view.
     """
+    state = with_names(engine, state, state.labels(engine), labels)
     history, steps = appended(engine, state.history, labels), (*state.steps, state.log[-1].entry)
     folds = {record.entry for record in state.views}
     others = [i for i, entry in enumerate(steps) if entry not in folds]
@@ -203,8 +206,8 @@ def stepped(engine: Engine, state: State, labels: RowSet) -> State:
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     """Remove samples, with an entry in the log; see `keep_samples`."""
     after = keep_samples(engine, state, kept, method)
-    n_gone = state.n_samples - after.n_samples
-    return replace(after, log=noted(state.log, FINAL, after.n_samples, n_forgotten=n_gone))
+    facts = {"n_forgotten": state.n_samples - after.n_samples, "note": lost(state, after)}
+    return replace(after, log=noted(state.log, FINAL, after.n_samples, **facts))
 
 
 def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
@@ -239,15 +242,17 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         maps=(None,) * len(state.views),
     )
     assert state.clusters is not None
+    labels = after.labels(engine)
     with engine.session():
         clusters = method.settle(
             engine,
             after.embedding,
-            after.labels(engine),
+            labels,
             groups=unconnected_groups(engine, after.seen, after.views),
             before=state.clusters,
         )
-    return replace(after, clusters=clusters)
+    names = following(engine, state.cluster_names, labels, labels)
+    return replace(after, clusters=clusters, cluster_names=names)
 
 
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:

@@ -21,6 +21,7 @@ from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.core.admission import admit
 from viewfold.core.method import Method
+from viewfold.core.names import rename
 from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
@@ -255,6 +256,35 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         state = self._in_clusters(state, n_clusters)
         self.set_params(n_clusters=n_clusters)
         return self._keep(state)
+
+    def rename(self, cluster: int, name: str | None) -> Self:
+        """Give a cluster a name, which is shown wherever the cluster is.
+
+        A name goes with its cluster through folds and other changes, also to another number. If the
+        cluster is no more, so is its name; a warning and the log say so.
+
+        Parameters
+        ----------
+        cluster : int
+            Its number.
+        name : str or None
+            What to call it, in at most 60 letters; no other cluster may be called so. None or an
+            empty text takes the name away.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> model = ViewFold(2).fit(np.eye(6)).rename(1, "late responders")
+        >>> model.cluster_names_
+        {1: 'late responders'}
+        """
+        check_is_fitted(self)
+        return self._keep(rename(self._fitted, cluster, name))
 
     def _in_clusters(self, state: State, n: int) -> State:
         """Return a state that has as many clusters as are asked for."""

@@ -144,7 +144,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         DataFrame
-            With the columns ``cluster`` and ``confidence``.
+            With the columns ``cluster`` and ``confidence``; and ``name`` if clusters have names.
 
         Examples
         --------
@@ -160,9 +160,11 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ['ann', 'bob', 'cleo', 'dan']
         """
         engine, (known, embedded) = self._engine, self._placed(X, ids, view)
+        labels = engine.collect(assign(engine, self._clusters, embedded))
         return pd.DataFrame(
             {
-                "cluster": engine.collect(assign(engine, self._clusters, embedded)),
+                "cluster": labels,
+                **self._names_of(labels),
                 "confidence": engine.collect(confidence(engine, self._clusters, embedded)),
             },
             index=pd.Index(known, name="id"),

@@ -19,6 +19,7 @@ from viewfold.clustering import confidence
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.explain.events import ClusterEvent, events_between
 
 
 def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
@@ -44,7 +45,8 @@ class Results:
         Returns
         -------
         DataFrame
-            Of pandas or polars, with the columns cluster, confidence and views_seen.
+            Of pandas or polars, with the columns cluster, confidence and views_seen; and name, if
+            clusters have names.
         """
         if backend not in ("pandas", "polars"):
             raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
@@ -79,7 +81,8 @@ class Results:
         ----------
         data : AnnData or MuData
             What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
-            them; ``obs[f"{key}_confidence"]``; ``obsm[f"X_{key}"]``, the embedding.
+            them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
+            ``obsm[f"X_{key}"]``, the embedding.
         key : str, default="viewfold"
             What they are called.
         ids : str, optional
@@ -97,21 +100,36 @@ class Results:
         from viewfold.io._annotate import Annotation
 
         check_is_fitted(self)
-        known = Annotation(self.ids_, self.labels_, self._confidence(), self.embedding_, key)
+        known = Annotation(
+            self.ids_, self.labels_, self._confidence(), self.embedding_, key, self.cluster_names_
+        )
         data = data.copy() if copy else data
         known.into_object(data, ids, overwrite)
         return data if copy else None
 
     def _to_pandas(self) -> pd.DataFrame:
         check_is_fitted(self)
+        labels = self.labels_
         return pd.DataFrame(
             {
-                "cluster": self.labels_,
+                "cluster": labels,
+                **self._names_of(labels),
                 "confidence": self._confidence(),
                 "views_seen": self.seen_.to_numpy().sum(axis=1),
             },
             index=pd.Index(self.ids_, name="id"),
         )
+
+    def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:
+        """Return a column for the names of clusters, None where there is none; if any has one."""
+        names = self.cluster_names_
+        called = np.array([names.get(c) for c in range(labels.max(initial=-1) + 1)], object)
+        return {"name": called[labels]} if names else {}
+
+    @property
+    def cluster_names_(self) -> dict[int, str]:
+        """The names of clusters that have one; see `rename`."""
+        return dict(self._fitted.cluster_names)
 
     @property
     def labels_(self) -> NDArray[np.intp]:
@@ -167,6 +185,29 @@ class Results:
         frame = pd.DataFrame([asdict(event) for event in log], columns=names)
         counts = [name for name in names if name.startswith("n_")]
         return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
+
+    @property
+    def events_(self) -> pd.DataFrame:
+        """What happened to clusters from step to step: a row per event, none for the first step.
+
+        Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
+        ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
+        a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> y = np.repeat([0, 1, 2, 3], 20)
+        >>> X = 9 * np.eye(4)[y] + np.random.default_rng(0).normal(size=(80, 4))
+        >>> model = ViewFold(4, random_state=0).fit(X).recluster(3)
+        >>> model.events_[["step", "kind", "samples", "share"]].to_numpy().tolist()
+        [['recluster (2)', 'merged', 40, 1.0]]
+        """
+        state = self._fitted
+        found = events_between(self._engine, state.history, state.steps, state.step_names)
+        names = [field.name for field in fields(ClusterEvent)]
+        return pd.DataFrame([vars(event) for event in found], columns=names)
 
     def movers(self, view: str | int = -1, *, entry: int | None = None) -> pd.DataFrame:
         """Return the samples that changed their cluster when a view was folded, or at another step.

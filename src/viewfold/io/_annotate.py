@@ -7,8 +7,8 @@ make a copy, however large, and no matrix is ever read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,8 @@ class Annotation:
         The consensus.
     key : str
         What the new columns are called, or begin with.
+    names : dict of int to str
+        Names of clusters that have one.
     """
 
     ids: Ids
@@ -53,11 +55,13 @@ class Annotation:
     confidence: Array
     embedding: Array
     key: str = "viewfold"
+    names: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def columns(self) -> tuple[str, str]:
-        """The names of the new columns of obs: cluster, confidence."""
-        return self.key, f"{self.key}_confidence"
+    def columns(self) -> tuple[str, ...]:
+        """The names of the new columns of obs: cluster, confidence, and name if there are names."""
+        named = (f"{self.key}_name",) if self.names else ()
+        return self.key, f"{self.key}_confidence", *named
 
     @property
     def matrix(self) -> str:
@@ -86,7 +90,11 @@ class Annotation:
         embedding = np.where(known[:, None], self.embedding[place], np.nan)
         n = int(np.unique(place[known]).size)
         counts = Counts(int(known.sum()), int((~known).sum()), len(self.ids) - n)
-        return dict(zip(self.columns, (clusters, sure), strict=True)), embedding, counts
+        columns: list[Any] = [clusters, sure]
+        if self.names:
+            called = pd.Series(found).where(known).map(dict(self.names))
+            columns.append(pd.Categorical(called, [self.names[c] for c in sorted(self.names)]))
+        return dict(zip(self.columns, columns, strict=True)), embedding, counts
 
     def _places(self, names: list[str]) -> NDArray[np.intp]:
         """Return where samples of these names are, −1 if they are not known."""

@@ -72,7 +72,11 @@ FORMATS: dict[int, Tables] = {
     3: {
         **_FORMAT_2,
         "samples": {**_FORMAT_2["samples"], "fingerprints": r"INTEGER\[\d+\]"},
-        "log": {**_FORMAT_2["log"], **dict.fromkeys(("n_clusters", "n_corrected"), "BIGINT|")},
+        "log": {
+            **_FORMAT_2["log"],
+            **dict.fromkeys(("n_clusters", "n_corrected"), "BIGINT|"),
+            "note": "VARCHAR|",
+        },
         "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
     },
 }

@@ -56,6 +56,23 @@ def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, st
         raise UnreadableError("it does not say which method and parameters it is of")
 
 
+def cluster_names(meta: dict[str, Any]) -> dict[int, str]:
+    """Return the names of clusters that have one.
+
+    Raises
+    ------
+    UnreadableError
+        If they are not texts by the numbers of clusters.
+    """
+    said = meta.get("cluster_names", {})
+    fine = isinstance(said, dict) and all(
+        c.isdecimal() and c.isascii() and isinstance(name, str) for c, name in said.items()
+    )
+    if not fine:
+        raise UnreadableError("it does not say what clusters are called as it should")
+    return {int(c): name for c, name in said.items()}
+
+
 def check_keep(keep: Any) -> None:
     """Refuse a number of states to keep that no file can have.
 
@@ -171,6 +188,8 @@ def check_state(state: State) -> None:
 
 def problems(state: State) -> Iterator[str]:
     """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
+    from viewfold.core import names
+
     for name, value in state.params.items():
         if not isinstance(value, str | int | float | None | np.random.RandomState):
             yield f"parameter {name!r} is a {type(value).__name__}"
@@ -190,6 +209,7 @@ def problems(state: State) -> Iterator[str]:
     yield from _of_samples(state, clusters)
     if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
         yield "the centres of its clusters do not fit their directions"
+    yield from names.problems(state.cluster_names, clusters.n_clusters)
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
     yield from _of_encoders(state)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from viewfold._option import option
 from viewfold.core.log import FINAL, Log, noted
+from viewfold.core.names import lost
 from viewfold.core.state import State
 from viewfold.core.transitions import keep_samples
 from viewfold.engine import current_engine
@@ -256,7 +257,8 @@ def forget(
         model = model_of(before)
         mine = gone[gone.isin(here)]
         after = before if not len(mine) else state_of(model.forget(mine))
-        log = noted(before.log, FINAL, after.n_samples, n_forgotten=len(gone))
+        facts = {"n_forgotten": len(gone), "note": lost(before, after)}
+        log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         keep, older = kept_in(path)
         write(path, after, kept=older, change=_revision(before, after, gone), keep=keep)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +18,11 @@ from viewfold.core.log import Log
 from viewfold.errors import UnreadableError
 from viewfold.store import _file, digests
 from viewfold.store._catalogue import meta_table
+from viewfold.store._check import cluster_names
 from viewfold.store.tables import CHANGED, FORMAT, events_of, read_meta, to_tables
+
+if TYPE_CHECKING:
+    from viewfold.explain.events import ClusterEvent
 
 StrPath = str | os.PathLike[str]
 
@@ -120,10 +124,20 @@ def labels(path: StrPath) -> pa.Table | None:
     with opened(path, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
-        return db.sql(
+        table = db.sql(
             f"SELECT id{_mixed(meta)}, label AS cluster, confidence, "
             "list_sum(views_seen::INTEGER[])::INTEGER AS views_seen FROM samples"
         ).to_arrow_table()
+        return _with_names(table, meta)
+
+
+def _with_names(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+    """Return a table with the names of clusters after their numbers, if any has one."""
+    names = cluster_names(meta)
+    if not names:
+        return table
+    called = pa.array([names.get(c) for c in table["cluster"].to_pylist()], pa.string())
+    return table.add_column(table.column_names.index("cluster") + 1, "name", called)
 
 
 def status(path: StrPath) -> dict[str, Any]:
@@ -148,6 +162,7 @@ def status(path: StrPath) -> dict[str, Any]:
             """
         ).fetchall()
         kept = {name for (name,) in db.sql("SELECT name FROM arrays").fetchall()}
+        called = cluster_names(meta)
         k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
         if k > MOST_CLUSTERS:
             raise UnreadableError(f"it has {k:,} clusters")
@@ -158,6 +173,7 @@ def status(path: StrPath) -> dict[str, Any]:
         "clusters": params["n_clusters"],
         "samples": sum(sizes.values()),
         "cluster_sizes": [sizes.get(label, 0) for label in range(k)],
+        "cluster_names": called,
         "private": not params["keep_encoders"],
         "views": [
             {**dict(zip(names, row[1:], strict=True)), "encoder": f"encoder/{row[0]}" in kept}
@@ -203,6 +219,20 @@ def names(path: StrPath) -> list[str]:
         return [name for (name,) in db.sql("SELECT name FROM views ORDER BY fold").fetchall()]
 
 
+def events(path: StrPath) -> list[ClusterEvent]:
+    """Return what happened to clusters from step to step."""
+    from viewfold.engine import LocalEngine
+    from viewfold.explain.events import events_between
+
+    with opened(path, "history", small=("log", "steps", "views")) as (db, meta):
+        if "n_samples" not in meta:
+            return []
+        steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
+        history = db.sql("SELECT history FROM samples").to_arrow_table().combine_chunks()
+    rows = history["history"].combine_chunks().flatten().to_numpy().reshape(len(history), -1)
+    return events_between(LocalEngine(), rows, *map(list, zip(*steps, strict=True)))
+
+
 def movers(path: StrPath, view: str) -> pa.Table:
     """Return who changed cluster when a view was folded: id, before, after."""
     with opened(path, "id", "history", small=("views", "steps")) as (db, meta):
@@ -232,7 +262,7 @@ def everything(path: StrPath) -> pa.Table | None:
         # DuckDB takes names that differ in case only for one: they are put on afterwards.
         columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))
         table = db.sql(f"SELECT {columns} FROM samples").to_arrow_table()
-    return table.rename_columns(list(chosen))
+        return _with_names(table.rename_columns(list(chosen)), meta)
 
 
 def embedded(path: StrPath) -> pa.Table | None:
@@ -240,6 +270,7 @@ def embedded(path: StrPath) -> pa.Table | None:
     with opened(path, "id", "label", "confidence", "embedding", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
-        return db.sql(
+        table = db.sql(
             f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples"
         ).to_arrow_table()
+        return _with_names(table, meta)

@@ -19,6 +19,7 @@ from viewfold._version import __version__
 from viewfold.core.log import Event, Log
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.store import digests
+from viewfold.store._check import cluster_names
 
 if TYPE_CHECKING:
     from viewfold._types import Array
@@ -147,6 +148,8 @@ def _log(log: Log) -> pa.Table:
         "undoes": pa.int32(),
         "n_clusters": pa.int64(),
     }
+    if any(event.note is not None for event in log):
+        columns["note"] = pa.string()
     return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
 
 
@@ -209,6 +212,8 @@ def _meta(state: State) -> dict[str, Any]:
             "length": state.length,
             "key": state.key,
         }
+    if state.cluster_names:
+        meta["cluster_names"] = {str(c): name for c, name in state.cluster_names.items()}
     return meta
 
 
@@ -416,6 +421,7 @@ def _state(
         ),
         length=meta["length"],
         key=meta["key"] if "fingerprints" in samples else new_key(),  # since format 3
+        cluster_names=cluster_names(meta),
         log=log,
         method=meta["method"],
         params=params,

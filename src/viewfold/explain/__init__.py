@@ -1,0 +1,1 @@
+"""What there is to say about clusters: what happened to them from step to step."""

@@ -1,0 +1,115 @@
+"""What differs between two clusterings of the same samples: who moved, what became of clusters.
+
+Their clusters may be numbered in different ways: then numbers are matched first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+
+from viewfold._types import Ids
+from viewfold.clustering import match
+from viewfold.core.log import Log
+from viewfold.core.transfers import Transfers
+from viewfold.engine import LocalEngine
+from viewfold.explain.events import ClusterEvent, events_of
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two clusterings.
+
+    Attributes
+    ----------
+    n_both, n_gone, n_new : int
+        Samples in both, only in the first, only in the second.
+    n_moved : int
+        Of those in both, how many have another cluster.
+    adjusted_rand : float or None
+        The adjusted Rand index of those in both; None if there are none.
+    numbers : dict of int to int or None
+        The cluster of the second that each of the first was matched with; None if numbers mean the
+        same in both.
+    events : tuple of ClusterEvent
+        What happened to clusters, in the numbers of each.
+    """
+
+    n_both: int
+    n_gone: int
+    n_new: int
+    n_moved: int
+    adjusted_rand: float | None
+    numbers: dict[int, int] | None
+    events: tuple[ClusterEvent, ...]
+
+
+def difference(
+    old: tuple[Ids, NDArray[np.integer]],
+    new: tuple[Ids, NDArray[np.integer]],
+    *,
+    same_numbers: bool = False,
+) -> Difference:
+    """Compare two clusterings.
+
+    Parameters
+    ----------
+    old, new : tuple of ndarray
+        Ids of samples, and the cluster of each.
+    same_numbers : bool, default=False
+        Whether clusters have the same numbers in both, as far as they are the same.
+
+    Returns
+    -------
+    Difference
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.explain.difference import difference
+    >>> old = np.arange(40), np.repeat([0, 1], 20)
+    >>> new = np.arange(1, 41), np.repeat([1, 0], 20)  # numbered the other way round
+    >>> found = difference(old, new)
+    >>> found.n_both, found.n_moved, found.numbers
+    (39, 1, {0: 1, 1: 0})
+    """
+    known, labels = pd.Index(old[0]), np.asarray(new[1])
+    place = known.get_indexer(pd.Index(new[0]))
+    both = place >= 0
+    before = np.where(both, np.asarray(old[1])[place], -1)
+    a, b = before[both], labels[both]
+    numbers = None if same_numbers else _matched(a, b)
+    went = a if numbers is None else np.array([numbers.get(c, -1) for c in a.tolist()])
+    events = events_of(Transfers.of(before, labels))
+    return Difference(
+        n_both=a.size,
+        n_gone=known.size - a.size,
+        n_new=labels.size - a.size,
+        n_moved=int(np.count_nonzero(went != b)),
+        adjusted_rand=float(adjusted_rand_score(a, b)) if a.size else None,
+        numbers=numbers,
+        events=tuple(e for e in events if same_numbers or e.kind != "renumbered"),
+    )
+
+
+def _matched(a: NDArray[np.integer], b: NDArray[np.integer]) -> dict[int, int]:
+    """Return the cluster of `b` that each of `a` has most in common with, one to one."""
+    k = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+    of_new = match(LocalEngine(), a, b, k) if k else np.empty(0, np.intp)
+    here = set(np.unique(a).tolist())
+    return {int(i): j for j, i in sorted(enumerate(of_new), key=lambda x: x[1]) if int(i) in here}
+
+
+def one_story(log: Log, other: Log) -> bool:
+    """Tell whether clusters have the same numbers in two states, as far as they are the same.
+
+    They have if one log is the beginning of the other, unless all was forgotten in between: then
+    there was a first fold again.
+    """
+    short, long = sorted((log, other), key=len)
+    again = any(e.what == "fold" and e.n_new == e.n_samples for e in long[len(short) :])
+    return bool(short) and long[: len(short)] == short and not again

@@ -1,0 +1,225 @@
+"""What happened to clusters between two steps: born, merged, split, vanished, grew, shrank.
+
+Everything comes from one table, which counts the samples of each cluster before in each cluster
+after. Numbers of clusters are not trusted: one that is free is given to another cluster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from viewfold import constants
+from viewfold._types import Array
+from viewfold.core.transfers import Transfers
+from viewfold.engine import Engine, RowSet
+
+KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
+"""What can happen to clusters, in the order in which it is told."""
+
+
+@dataclass(frozen=True)
+class ClusterEvent:
+    """What happened to clusters at a step.
+
+    Attributes
+    ----------
+    entry : int or None
+        The entry of the log that the step is; None between two states that are compared.
+    step : str
+        What the step is called.
+    kind : str
+        One of `KINDS`.
+    before, after : tuple of int
+        The clusters before the step, and after it.
+    samples : int
+        How many samples it is about: of clusters that merged, were split or renumbered, those that
+        went on together; of one that was born or vanished, all; else how many more or fewer.
+    share : float
+        Of the samples that the clusters before had. Of a cluster that was born, how much of it is
+        new; of one that vanished, the largest part of it that is in one cluster now.
+    """
+
+    entry: int | None
+    step: str
+    kind: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    samples: int
+    share: float
+
+
+def events_between(
+    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
+) -> list[ClusterEvent]:
+    """Return what happened to clusters at each step of a history, in one pass over it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    history : RowSet of int, shape (n_samples, n_steps)
+        The cluster of every sample after each step, −1 before it was known.
+    steps : sequence of int
+        The entry of the log that each column was written by.
+    names : sequence of str
+        What each column is called.
+
+    Returns
+    -------
+    list of ClusterEvent
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.engine import LocalEngine
+    >>> from viewfold.explain.events import events_between
+    >>> before = np.repeat([0, 1, 2], [40, 40, 60])
+    >>> after = np.repeat([0, 0, 2, 1], [40, 40, 30, 30])  # 1 went into 0, and is a part of 2 now
+    >>> history = np.column_stack([before, after])
+    >>> for event in events_between(LocalEngine(), history, [1, 2], ["labs", "scan"]):
+    ...     print(event.kind, event.before, event.after, event.samples)
+    merged (0, 1) (0,) 80
+    split (2,) (1, 2) 60
+    """
+    n_pairs = len(steps) - 1
+
+    def count(block: Array) -> list[Transfers]:
+        return [Transfers.of(block[:, i], block[:, i + 1]) for i in range(n_pairs)]
+
+    def both(some: list[Transfers], others: list[Transfers]) -> list[Transfers]:
+        return [a + b for a, b in zip(some, others, strict=True)]
+
+    if n_pairs < 1:
+        return []
+    found = engine.reduce(count, history, combine=both)
+    later = zip(found, steps[1:], names[1:], strict=True)
+    return [event for moved, entry, name in later for event in events_of(moved, entry, name)]
+
+
+def events_of(moved: Transfers, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
+    """Return what happened to clusters at one step, from the samples that each gave to which."""
+    found = _Step(moved)
+    told = [
+        ClusterEvent(entry, step, kind, before, after, samples, round(share, 4))
+        for kind, before, after, samples, share in (*found.structure(), *found.sizes())
+    ]
+    return sorted(told, key=lambda event: KINDS.index(event.kind))
+
+
+_Told = tuple[str, tuple[int, ...], tuple[int, ...], int, float]
+
+
+class _Step:
+    """The clusters before and after a step, and which of them goes on in which.
+
+    A cluster goes on in the one that has more than half of its samples. A cluster in which none
+    goes on is a part of the one that more than half of its samples came from. Single samples that
+    moved hither and thither are put back first, as far as they can be told from the table.
+    """
+
+    def __init__(self, moved: Transfers) -> None:
+        known = moved.before >= 0
+        self.i, self.j, self.count = moved.before[known], moved.after[known], moved.count[known]
+        k = int(max(moved.before.max(initial=-1), moved.after.max(initial=-1))) + 1
+        self.before = np.bincount(self.i, self.count, minlength=k)
+        self.new = np.bincount(moved.after[~known], moved.count[~known], minlength=k)
+        self.after = np.bincount(self.j, self.count, minlength=k) + self.new
+        n_after = int(np.count_nonzero(self.after))
+        share = _background(self.i, self.count, self.before, n_after)
+        put_back = np.maximum(self.count - share * self.before[self.i], 0.0)
+        left = np.bincount(self.i, put_back, minlength=k)[self.i]
+        self.went = put_back * self.before[self.i] / np.maximum(left, 1e-300)
+        self.settled = np.bincount(self.j, self.went, minlength=k) + self.new
+        self.links = self._links()
+
+    def _links(self) -> dict[int, list[int]]:
+        """Return in which clusters each goes on: the one with most of it, and its parts."""
+        half, known = constants.GOES_ON, self.settled - self.new
+        whole = self.went > half * self.before[self.i]
+        taken = np.isin(self.j, self.j[whole])
+        part = (
+            ~taken
+            & (self.went > half * known[self.j])
+            & (
+                (self.went > constants.PART * self.before[self.i])
+                | (self.went > half * self.settled[self.j])
+            )
+        )
+        links: dict[int, list[int]] = {}
+        for a, b in zip(self.i[whole | part].tolist(), self.j[whole | part].tolist(), strict=True):
+            links.setdefault(a, []).append(b)
+        return links
+
+    def structure(self) -> Iterator[_Told]:
+        """Yield which clusters merged, were split, were born and vanished."""
+        told_before, told_after = (
+            set(np.flatnonzero(sizes >= constants.FEWEST).tolist())
+            for sizes in (self.before, self.after)
+        )
+        origins: dict[int, list[int]] = {}
+        for a, ends in self.links.items():
+            for b in ends:
+                origins.setdefault(b, []).append(a)
+        for b, some in sorted(origins.items()):
+            whole = tuple(a for a in some if a in told_before)
+            if len(whole) > 1:
+                yield "merged", whole, (b,), *self._together(whole, (b,))
+        for a, ends in sorted(self.links.items()):
+            parts = tuple(b for b in ends if b in told_after)
+            if len(parts) > 1:
+                yield "split", (a,), parts, *self._together((a,), parts)
+        for b in sorted(told_after - origins.keys()):
+            yield "born", (), (b,), int(self.after[b]), float(self.new[b] / self.after[b])
+        for a in sorted(told_before - self.links.keys()):
+            largest = self.count[self.i == a].max()
+            yield "vanished", (a,), (), int(self.before[a]), float(largest / self.before[a])
+
+    def sizes(self) -> Iterator[_Told]:
+        """Yield which clusters that go on as one grew, shrank, or have another number."""
+        origins = Counter(b for some in self.links.values() for b in some)
+        alone = [
+            (a, some[0])
+            for a, some in sorted(self.links.items())
+            if len(some) == 1 and origins[some[0]] == 1 and self.before[a] >= constants.FEWEST
+        ]
+        ratios = [self.settled[b] / self.before[a] for a, b in alone]
+        # If many samples came, all clusters grew: told is who grew more than the others.
+        usual = max(1.0, float(np.quantile(ratios, 0.5, method="lower"))) if ratios else 1.0
+        for a, b in alone:
+            same = self._together((a,), (b,))
+            if a != b:
+                yield "renumbered", (a,), (b,), *same
+            turnover = self.before[a] + self.after[b] - 2 * same[0]
+            chance = constants.CHANCE * np.sqrt(turnover)
+            more = self.settled[b] - self.before[a] * usual
+            fewer = self.before[a] - self.settled[b]
+            change = int(abs(self.after[b] - self.before[a]))
+            told = change, float(change / self.before[a])
+            if more > max(constants.GREW * usual * self.before[a], chance):
+                yield "grew", (a,), (b,), *told
+            elif fewer > max(constants.SHRANK * self.before[a], chance):
+                yield "shrank", (a,), (b,), *told
+
+    def _together(self, before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, float]:
+        """Return how many samples of clusters are in others, and their share."""
+        both = np.isin(self.i, before) & np.isin(self.j, after)
+        samples = int(self.count[both].sum())
+        return samples, samples / float(self.before[list(before)].sum())
+
+
+def _background(i: Array, count: Array, before: Array, n_after: int) -> float:
+    """Return the share of a cluster that goes to each other one without anything having happened.
+
+    What leaves a cluster is the samples that are not where most of them are. The median over all
+    clusters that lost little is taken for what leaves any of them, to all others alike.
+    """
+    most = np.zeros(len(before))
+    np.maximum.at(most, i, count)
+    told = before >= constants.FEWEST
+    leaves = 1 - most[told] / before[told]
+    little = leaves[leaves < constants.SHRANK]
+    return float(np.median(little)) / (n_after - 1) if n_after > 1 and little.size else 0.0
