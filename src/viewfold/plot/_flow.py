@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from viewfold._types import Array
 from viewfold.plot._docs import figure
 from viewfold.plot._style import annotate, axes_or_new, cluster_colour
-from viewfold.plot._words import shorten
+from viewfold.plot._words import called, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,11 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     gap = GAP * n / (1 - GAP * len(names))
     top = np.cumsum(counts, axis=1) - counts + gap * np.arange(len(names))
     for fold in range(n_folds):
-        _blocks(ax, fold, names, counts[fold], top[fold], ends=(fold == 0, fold == n_folds - 1))
+        # What clusters are called today is written where they are those of today.
+        last = fold == n_folds - 1
+        today = model.cluster_names_ if last else {}
+        titles = [name if isinstance(name, str) else called(name, today, 16) for name in names]
+        _blocks(ax, fold, (names, titles), counts[fold], top[fold], ends=(fold == 0, last))
     for fold, (before, after) in enumerate(pairwise(states.T)):
         flow = np.bincount(before * len(names) + after, minlength=len(names) ** 2)
         flow = flow.reshape(len(names), len(names))
@@ -63,8 +67,8 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
             _ribbon(ax, fold, ends, float(flow[a, b]), (names[a], names[b]))
     ax.set(xlim=(-0.35, n_folds - 0.65), ylim=(n + gap * len(names), -gap), yticks=[])
     rotated: dict[str, Any] = {"rotation": 30, "ha": "right"} if n_folds > 7 else {}
-    called = [shorten(name, 16) for name in model.history_]
-    ax.set_xticks(range(n_folds), called, parse_math=False, **rotated)
+    steps = [shorten(name, 16) for name in model.history_]
+    ax.set_xticks(range(n_folds), steps, parse_math=False, **rotated)
     ax.set_xlabel("clusters after each step")
     ax.tick_params(bottom=False)
     ax.spines[:].set_visible(False)
@@ -93,15 +97,15 @@ def _states(model: FoldingEstimator) -> tuple[list[int | str], NDArray[np.intp]]
 def _blocks(
     ax: Axes,
     fold: int,
-    names: list[int | str],
+    names: tuple[list[int | str], list[str]],
     counts: NDArray[np.intp],
     top: Array,
     ends: tuple[bool, bool],
 ) -> None:
-    """Draw the clusters after a fold, one above the other, and their names at both ends."""
+    """Draw the clusters after a fold, one above the other, what they are called at both ends."""
     from matplotlib.patches import Rectangle
 
-    for name, count, y in zip(names, counts, top, strict=True):
+    for name, title, count, y in zip(*names, counts, top, strict=True):
         if not count:
             continue
         colour = cluster_colour(name)
@@ -111,7 +115,7 @@ def _blocks(
         for end, side, ha in zip(ends, (-1, 1), ("right", "left"), strict=True):
             if end:
                 at = (fold + 0.06 * side, y + count / 2)
-                annotate(ax, at, str(name), offset=(4 * side, 0), ha=ha, va="center", size=7)
+                annotate(ax, at, title, offset=(4 * side, 0), ha=ha, va="center", size=7)
 
 
 def _ribbon(

@@ -72,7 +72,7 @@ def sample_map(
         points = place[labels == c]
         # A mean may lie in the middle of others; the point next to the median does not.
         middle = points[np.argmin(((points - np.median(points, axis=0)) ** 2).sum(axis=1))]
-        tag_cluster(ax, middle, int(c), many=len(present) > MANY)
+        tag_cluster(ax, middle, int(c), len(present) > MANY, model.cluster_names_)
     ax.set(xticks=[], yticks=[], xlabel=counted_sample(len(drawn), model.ids_.size))
     ax.set_aspect("equal", adjustable="datalim")
     ax.spines[:].set_visible(False)
@@ -115,7 +115,7 @@ def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     ax.margins(y=0.16 if 12 < len(sizes) <= 20 else 0.1)
     ax.set_ylabel("samples")
     ax.yaxis.set_major_formatter(lambda value, _: short(value))
-    cluster_axis(ax, len(sizes))
+    cluster_axis(ax, len(sizes), model.cluster_names_)
     return ax
 
 
@@ -155,7 +155,9 @@ def draw_confidence(frame: pd.DataFrame, n_clusters: int, ax: Axes | None = None
         hollow = {"markerfacecolor": background(ax), "markeredgewidth": 1, "clip_on": False}
         ax.lines[-1].set(**mark(int(c), thick + 1) | hollow)
     ax.set(ylim=(0, 1), ylabel="confidence")
-    cluster_axis(ax, n_clusters)
+    named = frame.drop_duplicates("cluster").dropna() if "name" in frame else frame[:0]
+    names = dict(zip(named["cluster"], named["name"], strict=True)) if len(named) else {}
+    cluster_axis(ax, n_clusters, names)
     return ax
 
 

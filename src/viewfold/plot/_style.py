@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from viewfold._types import Array
+from viewfold.plot._words import called
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,22 +92,28 @@ def annotate(
         va=va,
         rotation=rotation,
         fontsize=size,
+        parse_math=False,
     )
 
 
-def tag_cluster(ax: Axes, at: Array, c: int, many: bool) -> None:
-    """Write a cluster's number on a little tag: above its middle if it could hide a small one."""
+def tag_cluster(ax: Axes, at: Array, c: int, many: bool, names: Mapping[int, str]) -> None:
+    """Write what a cluster is on a little tag: above its middle if it could hide a small one."""
     tag = {"boxstyle": "round,pad=0.2", "facecolor": background(ax), "edgecolor": cluster_colour(c)}
     up, size = (9, 6) if many else (0, 8)
     tag["linewidth"] = 0.6 if many else 1
-    text = ax.annotate(str(c), (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
+    said = called(c, names)
+    text = ax.annotate(said, (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
     text.set(ha="center", va="center", size=size, weight="bold", gid=f"cluster{c}.tag")
+    text.set_parse_math(False)
 
 
-def cluster_axis(ax: Axes, n_clusters: int) -> None:
-    """Let x be the clusters, with as many numbers as can be read."""
-    names = range(0, n_clusters, 1 if n_clusters <= MANY else 5 * -(-n_clusters // 100))
-    ax.set_xticks(names, [str(c) for c in names], fontsize=8 if n_clusters > 20 else None)
+def cluster_axis(ax: Axes, n_clusters: int, names: Mapping[int, str]) -> None:
+    """Let x be the clusters, with as many numbers as can be read, and their names."""
+    shown = range(0, n_clusters, 1 if n_clusters <= MANY else 5 * -(-n_clusters // 100))
+    how: dict[str, Any] = {"rotation": 30, "ha": "right"} if names else {}
+    texts = [called(c, names) for c in shown]
+    size = 8 if n_clusters > 20 else None
+    ax.set_xticks(shown, texts, fontsize=size, parse_math=False, **how)
     ax.set(xlim=(-0.6, n_clusters - 0.4), xlabel="cluster")
     ax.tick_params(bottom=False)
     ax.spines[["top", "right"]].set_visible(False)

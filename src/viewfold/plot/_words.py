@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 def counted(number: int, what: str) -> str:
     """Say how many of something there are.
@@ -43,6 +45,18 @@ def short(number: float) -> str:
     if abs(number) < 999_500:
         return f"{number / 1000:.3g}k"
     return f"{number / 1e6:,.3g}M" if abs(number) < 1e9 else f"{number:.2g}"
+
+
+def called(cluster: int, names: Mapping[int, str], most: int = 20) -> str:
+    """Return the number of a cluster, with its name if it has one.
+
+    Examples
+    --------
+    >>> from viewfold.plot._words import called
+    >>> called(2, {3: "late responders"}), called(3, {3: "late responders"})
+    ('2', '3 late responders')
+    """
+    return f"{cluster} {shorten(names[cluster], most)}" if cluster in names else str(cluster)
 
 
 def shorten(name: str, most: int = 28) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["render", "write"]
 
+MOST_EVENTS = 50
+"""How many of the latest events the page lists."""
+
 
 def write(
     model: FoldingEstimator, path: str | os.PathLike[str], *, title: str | None = None
@@ -101,6 +104,7 @@ def render(model: FoldingEstimator, *, title: str | None = None) -> str:
         moved=_moved(model),
         views=[_view(record) for record in model.views_],
         clusters=_clusters(model, frame),
+        events=_events(model),
         shapes=[marker(shape) for shape in plot.MARKERS],
         figures=_figures(model, frame, number),
         flowing=plot.FLOWING,
@@ -187,6 +191,7 @@ def _clusters(model: FoldingEstimator, frame: pd.DataFrame) -> list[dict[str, An
     means = frame.groupby("cluster")["confidence"].mean()
     return [
         {
+            "name": _printable(model.cluster_names_.get(c, "")),
             "size": int(size),
             "share": size / len(frame),
             "confidence": means.get(c),
@@ -194,6 +199,20 @@ def _clusters(model: FoldingEstimator, frame: pd.DataFrame) -> list[dict[str, An
             "shape": c % len(plot.MARKERS),
         }
         for c, size in enumerate(plot.sizes_of(model))
+    ]
+
+
+def _events(model: FoldingEstimator) -> list[dict[str, Any]]:
+    """Return what happened to clusters, the latest first, as far as that is shown."""
+    found = model.events_[::-1][:MOST_EVENTS].to_dict("records")
+    return [
+        {
+            **event,
+            "step": _printable(event["step"]),
+            "before": ", ".join(map(str, event["before"])),
+            "after": ", ".join(map(str, event["after"])),
+        }
+        for event in found
     ]
 
 
