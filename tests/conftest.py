@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-# Threads of linear algebra that have nothing to do sleep. By default they watch for work and keep
-# the cores from the processes that share them, here one per core; numpy looks when it is imported.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import pytest
