@@ -32,15 +32,14 @@ def diff(
     from viewfold.store import queries
 
     limit = Limit(max_moved)
-    tables = [folded_table(path, queries.labels(path)) for path in (old, new)]
-    clusterings = [(ids_of(table), table["cluster"].to_numpy()) for table in tables]
-    same = one_story(queries.log(old), queries.log(new))
-    found = difference(clusterings[0], clusterings[1], same_numbers=same)
+    (was, log, views), (now, later, more) = (queries.clustering(path) for path in (old, new))
+    tables = folded_table(old, was), folded_table(new, now)
+    before, after = ((ids_of(table), table["cluster"].to_numpy()) for table in tables)
+    found = difference(before, after, same_numbers=one_story(log, later))
     limit.moved, limit.known = found.n_moved, found.n_both
-    names = [queries.names(path) for path in (old, new)]
     facts: dict[str, Any] = {"old": str(old), "new": str(new), **_facts(found)}
-    facts |= {"views_added": [name for name in names[1] if name not in names[0]]}
-    facts |= {"views_gone": [name for name in names[0] if name not in names[1]]}
+    facts["views_added"] = [name for name in more if name not in views]
+    facts["views_gone"] = [name for name in views if name not in more]
     facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
     if as_json:
         print_json({**facts, "notes": notes} if notes else facts)

@@ -54,7 +54,7 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
         # What clusters are called today is written where they are those of today.
         last = fold == n_folds - 1
         today = model.cluster_names_ if last else {}
-        titles = [name if isinstance(name, str) else called(name, today, 16) for name in names]
+        titles = [name if isinstance(name, str) else called(name, today) for name in names]
         _blocks(ax, fold, (names, titles), counts[fold], top[fold], ends=(fold == 0, last))
     for fold, (before, after) in enumerate(pairwise(states.T)):
         flow = np.bincount(before * len(names) + after, minlength=len(names) ** 2)

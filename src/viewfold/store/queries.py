@@ -140,6 +140,15 @@ def _with_names(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
     return table.add_column(table.column_names.index("cluster") + 1, "name", called)
 
 
+def clustering(path: StrPath) -> tuple[pa.Table | None, Log, list[str]]:
+    """Return id and cluster of every sample, the log, and the names of the views."""
+    with opened(path, "id", "label", small=("log", "views")) as (db, meta):
+        table = db.sql(f"SELECT id{_mixed(meta)}, label AS cluster FROM samples").to_arrow_table()
+        log = events_of(db.sql("FROM log ORDER BY entry").to_arrow_table())
+        views = db.sql("SELECT name FROM views ORDER BY fold").fetchall()
+    return table if "n_samples" in meta else None, log, [name for (name,) in views]
+
+
 def status(path: StrPath) -> dict[str, Any]:
     """Return what a file holds: method, sizes of clusters, and what each view brought.
 
