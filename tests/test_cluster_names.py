@@ -179,9 +179,11 @@ def test_annotated_data_has_names(stored_model: Any) -> None:
 
 
 def test_report_and_figures_show_names_and_markup_is_text(stored_model: Any) -> None:
-    page = report.render(stored_model.rename(1, MARKUP))
+    page = report.render(stored_model.rename(1, MARKUP))  # legend twice, table, four figures
     assert "<b>" not in page
-    assert page.count("&lt;b&gt;$x^2$&lt;/b&gt; &amp; co") >= 6  # legend, table, figures
+    assert (
+        page.count("&lt;b&gt;$x^2$&lt;/b&gt; &amp; co") == 7
+    )  # legend (and its label), table, four figures
     for draw in (plot.sample_map, plot.cluster_sizes, plot.confidence, plot.label_flow):
         ax = Figure().subplots()
         draw(stored_model, ax)

@@ -78,13 +78,21 @@ def test_small_clusters_and_single_samples_are_no_event() -> None:
     assert events_between(LocalEngine(), history, [1, 2], ["a", "b"]) == []
 
 
+def test_what_leaves_every_cluster_alike_is_left_out_of_account() -> None:
+    # A twentieth of each cluster is anywhere: of the large one, as much as the new cluster has.
+    before = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, -1]
+    after = [0, 1, 2, 3, 4, 1, 0, 2, 0, 3, 0, 4]
+    found = told(before, after, [1900, 25, 25, 25, 25, 57, 3, 57, 3, 57, 3, 20])
+    assert short(found) == [("born", (), (4,), 45, 0.4444)]
+
+
 def test_another_number_of_clusters_is_a_step_too() -> None:
     rng = np.random.default_rng(0)
     X = 9 * np.eye(4)[np.repeat(range(4), 20)] + rng.normal(size=(80, 4))
     model = ViewFold(4, random_state=0).fit({"labs": X}).recluster(3).recluster(4)
     found = model.events_
     assert found.columns.tolist() == list(ClusterEvent.__dataclass_fields__)
-    assert found[["entry", "step"]].to_numpy().tolist()[::1] == [
+    assert found[["entry", "step"]].to_numpy().tolist() == [
         [2, "recluster (2)"],
         [3, "recluster (3)"],
     ]

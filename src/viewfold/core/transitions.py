@@ -71,8 +71,8 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    n_moved = 0 if previous is None else moved(engine, previous, labels)
-    log = _noted(state, record, alignment.n_samples, n_moved)
+    log = _noted(engine, state, record, previous, labels)
+    state = with_names(engine, replace(state, log=log), previous, labels)
     needed = any(old.encoder for old in state.views)
     state = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
@@ -87,9 +87,7 @@ def fold(
         views=(*state.views, replace(record, entry=log[-1].entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
-        log=log,
     )
-    after = after if previous is None else with_names(engine, after, previous, labels)
     return after if keep_encoders else after.without_encoders(engine)
 
 
@@ -127,10 +125,13 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
     )
 
 
-def _noted(state: State, record: ViewRecord, n_samples: int, n_moved: int) -> Log:
+def _noted(
+    engine: Engine, state: State, record: ViewRecord, previous: RowSet | None, labels: RowSet
+) -> Log:
     """Return the log with an entry for a fold."""
+    n_moved = 0 if previous is None else moved(engine, previous, labels)
     counts = {"n_new": record.n_new, "n_shared": record.n_shared, "n_moved": n_moved}
-    return noted(state.log, "fold", n_samples, view=record.name, **counts)
+    return noted(state.log, "fold", int(labels.shape[0]), view=record.name, **counts)
 
 
 def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
