@@ -76,6 +76,8 @@ def test_what_cannot_be_a_name_is_refused_and_nothing_is_changed(
         ([1, 1, 2], [0, 1, 2], {0: "one", 2: "two"}),  # the larger part has the name
         ([1, 1, 1, 2], [0, 0, 0, 2], {0: "one", 2: "two"}),
         ([0, 0, 2], [0, 0, 2], {2: "two"}),  # 1 has no samples any more
+        ([2, 0, 1, 1], [2, 0, 0, 1], {1: "one", 2: "two"}),  # half went into a larger one
+        ([2, 1, 0], [0, 0, 1], {0: "two"}),  # the larger of two that merged gives its name
         ([1, -1, 2], [1, 1, 2], {1: "one", 2: "two"}),  # new samples take no name away
     ],
 )
@@ -84,6 +86,11 @@ def test_a_name_goes_with_its_samples(before: list, now: list, kept: dict) -> No
     counts = [sizes[c] + 5 * (i == 0) for i, c in enumerate(before)]
     labels = (np.repeat(x, counts) for x in (before, now))
     assert following(LocalEngine(), {1: "one", 2: "two"}, *labels) == kept
+
+
+def test_of_two_clusters_of_one_size_that_merged_neither_goes_on() -> None:
+    before, now = np.repeat([1, 2], 20), np.zeros(40, int)
+    assert following(LocalEngine(), {1: "one", 2: "two"}, before, now) == {}
 
 
 def test_names_stay_through_folds_updates_and_forgetting(data: Data, tmp_path: Path) -> None:
@@ -113,14 +120,14 @@ def test_a_name_whose_cluster_is_no_more_goes_and_log_and_warning_say_so(stored_
     with pytest.warns(UserWarning, match="no more lost their names: .*'group"):
         model.recluster(3)
     left = model.cluster_names_
-    assert len(left) == 3
-    (gone,) = {f"group {c}" for c in range(4)} - set(left.values())
-    assert repr(gone) in model.log_["note"].iloc[-1]
+    gone = {f"group {c}" for c in range(4)} - set(left.values())
+    assert len(gone) == 2  # two clusters of one size are one now
+    assert all(repr(name) in model.log_["note"].iloc[-1] for name in gone)
     frame = model.to_frame()
     assert frame["name"].tolist() == [left.get(c) for c in frame["cluster"]]
-    own = frame.index[frame["cluster"] == 0]
-    assert set(model.forget(own).cluster_names_) == set(left) - {0}
-    assert repr(left[0]) in model.log_["note"].iloc[-1]
+    own = frame.index[frame["cluster"] == min(left)]
+    assert set(model.forget(own).cluster_names_) == set(left) - {min(left)}
+    assert repr(left[min(left)]) in model.log_["note"].iloc[-1]
 
 
 def test_undo_and_restore_bring_names_back(model_file: Path, run: Run) -> None:

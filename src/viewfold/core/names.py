@@ -82,8 +82,8 @@ def following(
 ) -> dict[int, str]:
     """Return the names of clusters, given those before and the labels of samples before and now.
 
-    A named cluster goes on in the one that has most of its samples, if these are more than half of
-    either of them and no other cluster has more samples there. Else its name goes.
+    A name goes to the cluster that has most samples of the one that was called so, among those of
+    which it is more than half, new samples aside. If there is none, the name goes.
 
     Examples
     --------
@@ -98,16 +98,14 @@ def following(
     if not names:
         return {}
     moved = engine.reduce(Transfers.of, before, now, combine=Transfers.__add__)
+    known = moved.before >= 0
+    total = np.bincount(moved.after[known], moved.count[known], minlength=moved.after.max() + 1)
+    mostly = known & (moved.count > constants.GOES_ON * total[moved.after])
     kept: dict[int, str] = {}
     for cluster, name in names.items():
-        own = moved.before == cluster
-        if not own.any():
-            continue
-        goes, count = max(zip(moved.after[own], moved.count[own], strict=True), key=lambda x: x[1])
-        there = moved.count[(moved.after == goes) & (moved.before >= 0)]
-        least = constants.GOES_ON * min(moved.count[own].sum(), there.sum())
-        if count > least and count == there.max() and int(goes) not in kept:
-            kept[int(goes)] = name
+        own = mostly & (moved.before == cluster)
+        if own.any():
+            kept[int(moved.after[own][moved.count[own].argmax()])] = name
     return dict(sorted(kept.items()))
 
 
