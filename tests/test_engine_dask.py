@@ -39,11 +39,10 @@ def test_folds_are_those_in_memory(engine, estimator, kind) -> None:
 
 
 @pytest.mark.slow
-def test_buckets_may_have_one_sample_or_none(client, engine) -> None:
-    with DaskEngine(client, n_buckets=12) as many:
-        rounds.assert_same(many, rounds.FCMVC, rounds.one_in_each(12), 2)
-    few = [(X[:3], ids[:3]) for X, ids in rounds.one_in_each(12)]
-    rounds.assert_same(engine, rounds.FCMVC, few, 2)
+def test_buckets_may_have_one_sample_or_none(client) -> None:
+    with DaskEngine(client, n_buckets=12) as engine:
+        (X, ids), *_ = rounds.one_in_each(12)
+        rounds.assert_same(engine, rounds.FCMVC, [(X, ids), (X[:6], ids[:6])], 2)
 
 
 @pytest.mark.slow
@@ -86,7 +85,7 @@ def test_rows_may_be_at_an_address(client, tmp_path) -> None:
 
 
 def test_a_folder_that_workers_do_not_see_is_refused(client) -> None:
-    with pytest.raises(ValueError, match="Workers cannot read memory://here.*share"):
+    with pytest.raises(ValueError, match=r"Workers cannot read memory://here.*share"):
         DaskEngine(client, folder="memory://here")
 
 
@@ -98,7 +97,7 @@ def test_a_client_that_was_given_stays_open(client, tmp_path) -> None:
 
 def test_an_address_where_nobody_answers_is_told(monkeypatch) -> None:
     monkeypatch.setattr(module, "TIMEOUT", "0.3s")
-    with pytest.raises(ConnectionError, match="No Dask scheduler answers at tcp://127.0.0.1:9"):
+    with pytest.raises(ConnectionError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         open_engine("dask", address="tcp://127.0.0.1:9")
     with pytest.raises(ConnectionError, match="No Dask scheduler answers at nowhere://x"):
         open_engine("dask", address="nowhere://x")

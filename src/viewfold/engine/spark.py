@@ -14,6 +14,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import cache, partial
+from itertools import takewhile
 from typing import Any
 
 from viewfold._watch import Tally
@@ -23,6 +24,7 @@ try:
     from py4j.protocol import Py4JJavaError
     from pyspark import Accumulator
     from pyspark.cloudpickle import dumps
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 except ImportError as error:
     raise ImportError(
@@ -115,7 +117,7 @@ class SparkEngine(SendingEngine):
         try:
             found: list[Any] = job.result()
             return found
-        except Py4JJavaError as error:
+        except (Py4JJavaError, PySparkException) as error:
             raise RuntimeError(f"Spark gave up on a bucket: {_cause(error)}") from error
 
 
@@ -142,17 +144,20 @@ def _fold(sent: Sent, group: tuple[int, Any]) -> Numbered:
     return number, fold(sent, *(result for _, result in sorted(results)))
 
 
-def _cause(error: Py4JJavaError) -> str:
-    """Return the last line of what a worker said before it failed."""
-    text = str(error.java_exception.getMessage()).split("\n\nDriver stacktrace")[0]
-    lines = [line for line in text.splitlines() if line and not line[0].isspace()]
-    return lines[-1] if lines else text
+def _cause(error: Exception) -> str:
+    """Return the last line of what a worker said before it failed, without Java's part."""
+    java = ("\tat ", " SQLSTATE", "Driver stacktrace")
+    said = takewhile(lambda line: not line.startswith(java), str(error).splitlines())
+    return [line for line in said if line and not line[0].isspace()][-1]
 
 
 def _session(master: str | None, mine: ExitStack) -> SparkSession:
     """Return a session; one that had to be made is stopped with `mine`."""
     active = SparkSession.getActiveSession()
-    if active is not None and master is None:
+    if active is not None:
+        there = active.sparkContext.master
+        if master not in (None, there):
+            raise ValueError(f"A session of Spark at {there} is active. Stop it, or use it.")
         return active
     _check_answer(master or "")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
