@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from viewfold.engine import BucketEngine, DiskEngine, buckets_for, disk, open_engine
-from viewfold.engine.opening import size_in_bytes
 
 
 def left_by_a_killed_program(folder) -> list[str]:
@@ -82,7 +81,6 @@ def test_engines_open_by_name(tmp_path) -> None:
         open_engine("local", address="tcp://x")
     with pytest.raises(ValueError, match=r"memory='much' is no size"):
         open_engine("local", memory="much")
-    assert size_in_bytes("2 kb", "memory") == 2048
     assert not os.listdir(tmp_path)
 
 

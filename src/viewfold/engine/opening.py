@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from viewfold._option import option
+from viewfold._option import option, size_in_bytes
 from viewfold.engine.buckets import BucketEngine
 from viewfold.engine.disk import DiskEngine
 
@@ -12,30 +10,6 @@ ENGINES = ("local", "dask", "spark")
 FEWEST, MOST = 16, 16384
 COPIES = 6
 """How often a task holds the rows of its bucket: as read, sorted, as numbers, encoded and so on."""
-
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-
-
-def size_in_bytes(text: str, what: str) -> int:
-    """Return a size that was written as 500M, 4GB or in bytes.
-
-    Parameters
-    ----------
-    text : str
-        The size.
-    what : str
-        What an error calls it.
-
-    Examples
-    --------
-    >>> from viewfold.engine.opening import size_in_bytes
-    >>> size_in_bytes("4GB", "--memory"), size_in_bytes("500 m", "--memory")
-    (4294967296, 524288000)
-    """
-    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.strip().upper())
-    if not found:
-        raise ValueError(f"{what} is no size. Write bytes, or for instance 500M or 20G.")
-    return int(found[1]) * _UNITS[found[2]]
 
 
 def buckets_for(n_bytes: int, memory: int, workers: int = 1) -> int:
