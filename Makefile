@@ -8,7 +8,7 @@ PIP := -m pip --disable-pip-version-check --quiet
 # Neighbours stay together as long as both processes have work: a fixture of a file is made once.
 PYTEST := -m pytest -n 2 --dist worksteal
 
-.PHONY: demo test quick test-oldest test-newest coverage constraints architecture lint bench history clean
+.PHONY: demo test quick test-spark test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -31,6 +31,10 @@ test: lint  ## everything a change has to pass
 
 quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
 	$(BIN)/python $(PYTEST) -m "not slow"
+
+test-spark: $(VENV)/installed  ## the tests of SparkEngine: installs pyspark (0.5 GB), needs Java
+	$(BIN)/python $(PIP) install --constraint constraints.txt --editable '.[spark]'
+	$(BIN)/python -m pytest tests/test_engine_spark.py
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)

@@ -16,7 +16,7 @@ from viewfold.engine.dask import DaskEngine  # noqa: E402
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -118,7 +118,7 @@ def _connected(address: str | None, mine: ExitStack) -> Client:
     except ValueError:  # there is none
         pass
     cluster = mine.enter_context(
-        LocalCluster(n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None)
+        LocalCluster(n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=":0")
     )
     return mine.enter_context(Client(cluster, set_as_default=False))
 
