@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from viewfold._watch import Tally
 from viewfold.engine._plain import Stored, store
 from viewfold.engine._tasks import Task
 from viewfold.engine._threads import blas_on_one_thread
@@ -26,6 +27,9 @@ SMALL = 2**15
 
 GROUP = 8
 """How many results are combined at once, so that nobody has to hold all of them."""
+
+TURNS = 8
+"""How many tasks each worker gets at least, as long as there are buckets: some take longer."""
 
 PIECE = 2**25
 """Bytes of a view in memory that are dealt at once: the driver may be a small machine."""
@@ -51,11 +55,11 @@ def _opened(sent: Sent) -> tuple[Task, Combine]:
     return task
 
 
-def do(sent: Sent, item: bytes) -> bytes:
-    """Do a task for an item."""
-    task, _ = sent.open()
+def do(sent: Sent, items: bytes) -> bytes:
+    """Do a task for one item after the other, and combine the results."""
+    task, combine = sent.open()
     with blas_on_one_thread():
-        return pickle.dumps(task(pickle.loads(item)), protocol=5)
+        return pickle.dumps(reduce(combine, map(task, pickle.loads(items))), protocol=5)
 
 
 def fold(sent: Sent, *results: bytes) -> bytes:
@@ -90,13 +94,17 @@ class SendingEngine(BucketEngine):
         if len(data) > SMALL:  # not by the scheduler: what it scatters is lost with its workers
             path, owner = self.room()
             sent = Sent(store(f"{path}/task", np.frombuffer(data, np.uint8)))
-        found = self.spread(sent, [self._dumps(item) for item in items])
+        # A scheduler needs milliseconds for a task: where buckets are many, it gets a few of them.
+        step = min(GROUP, max(1, len(items) // (TURNS * max(1, self.n_workers))))
+        parts = [self._dumps(items[i : i + step]) for i in range(0, len(items), step)]
+        tally = Tally(len(items), "buckets")
+        found = self.spread(sent, parts, lambda done: tally.reach(min(done * step, len(items))))
         del owner  # until here, workers read the file
         return pickle.loads(found)
 
     @abstractmethod
-    def spread(self, sent: Sent, items: list[bytes]) -> bytes:
-        """Return what `fold` makes of all that `do` makes of each item."""
+    def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
+        """Return what `fold` makes of all that `do` makes of each part; tell how many are done."""
 
     def probe(self) -> Stored:
         """Return a file that every worker has to be able to read."""

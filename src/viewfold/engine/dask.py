@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from viewfold._watch import Tally
 from viewfold.engine._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
 
 try:
@@ -79,19 +79,18 @@ class DaskEngine(SendingEngine):
         super().close()
         self._mine.close()
 
-    def spread(self, sent: Sent, items: list[bytes]) -> bytes:
-        """Submit a task for each bucket, and those that combine their results."""
+    def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
+        """Submit a task for each part, and those that combine their results."""
         how: dict[str, Any] = {"pure": False, "retries": RETRIES}
-        level = leaves = self.client.map(do, [sent] * len(items), items, key="viewfold", **how)
+        level = leaves = self.client.map(do, [sent] * len(parts), parts, key="viewfold", **how)
         held = list(leaves)
         while len(level) > 1:
             groups = [level[i : i + GROUP] for i in range(0, len(level), GROUP)]
             level = [self.client.submit(fold, sent, *group, **how) for group in groups]
             held += level
-        tally = Tally(len(items), "buckets")
         try:
-            for _ in as_completed(leaves, loop=self.client.loop):
-                tally.add(1)
+            for done, _ in enumerate(as_completed(leaves, loop=self.client.loop), 1):
+                tell(done)
             found: bytes = level[0].result()
             return found
         except KilledWorker as error:

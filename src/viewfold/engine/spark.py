@@ -11,13 +11,13 @@ import re
 import socket
 import sys
 import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from functools import cache, partial
 from itertools import takewhile
 from typing import Any
 
-from viewfold._watch import Tally
 from viewfold.engine._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
 
 try:
@@ -82,7 +82,7 @@ class SparkEngine(SendingEngine):
         super().__init__(folder, n_buckets, dumps)
         probes = self.context.parallelize(range(self.n_workers), self.n_workers)
         look, probe = trouble, self.probe()
-        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), 0)):
+        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), int)):
             self.close()
             raise out_of_sight(self.folder, why)
 
@@ -96,24 +96,26 @@ class SparkEngine(SendingEngine):
         super().close()
         self._mine.close()
 
-    def spread(self, sent: Sent, items: list[bytes]) -> bytes:
-        """Run one job: a stage of a task for each bucket, and stages that combine their results."""
-        rdd, n = self.context.parallelize(list(enumerate(items)), len(items)), len(items)
+    def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
+        """Run one job: a stage of a task for each part, and stages that combine their results."""
+        rdd, n = self.context.parallelize(list(enumerate(parts)), len(parts)), len(parts)
         rdd = rdd.map(partial(_do, sent, self._done))
         while n > GROUP:
             n = -(-n // GROUP)
             rdd = rdd.map(_grouped).groupByKey(n).map(partial(_fold, sent))
-        found: list[Numbered] = self._collected(rdd, len(items))
+        before = self._done.value
+        found: list[Numbered] = self._collected(
+            rdd, lambda: tell(min(self._done.value - before, len(parts)))
+        )
+        tell(len(parts))
         return fold(sent, *(result for _, result in sorted(found)))
 
-    def _collected(self, rdd: Any, n_buckets: int) -> list[Any]:
-        """Return the results of a job, and tell how many buckets are done in the meantime."""
-        tally, before = Tally(n_buckets, "buckets"), self._done.value
+    def _collected(self, rdd: Any, meanwhile: Callable[[], None]) -> list[Any]:
+        """Return the results of a job, and do something a few times per second until then."""
         with ThreadPoolExecutor(1) as pool:
             job = pool.submit(rdd.collect)
             while wait([job], timeout=0.2).not_done:
-                tally.reach(min(self._done.value - before, n_buckets))
-        tally.reach(n_buckets)
+                meanwhile()
         try:
             found: list[Any] = job.result()
             return found
