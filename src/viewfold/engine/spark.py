@@ -82,7 +82,7 @@ class SparkEngine(SendingEngine):
         super().__init__(folder, n_buckets, dumps)
         probes = self.context.parallelize(range(self.n_workers), self.n_workers)
         look, probe = trouble, self.probe()
-        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), int)):
+        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), lambda: None)):
             self.close()
             raise out_of_sight(self.folder, why)
 
