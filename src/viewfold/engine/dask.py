@@ -118,7 +118,7 @@ def _connected(address: str | None, mine: ExitStack) -> Client:
     except ValueError:  # there is none
         pass
     how: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
-    with config.set({"distributed.worker.profile.enabled": False}):  # a quarter of its own time
+    with config.set({"distributed.worker.profile.enabled": False}):  # samples stacks all the time
         cluster = mine.enter_context(LocalCluster(n_workers=os.cpu_count(), **how))
     return mine.enter_context(Client(cluster, set_as_default=False))
 

@@ -133,7 +133,7 @@ def _do(sent: Sent, done: Accumulator[int], numbered: Numbered) -> Numbered:
 
 @cache
 def _settle() -> None:
-    """Let the collector skip what is imported: Spark calls it after each task (about 40 ms)."""
+    """Let the collector skip what is imported: Spark calls it after each task."""
     gc.freeze()
 
 
