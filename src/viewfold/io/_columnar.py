@@ -29,6 +29,7 @@ from viewfold.io._tables import (
     arrow_features,
     batch_rows,
     first_length,
+    kind_of_ids,
     list_columns,
 )
 
@@ -36,8 +37,22 @@ _SECTION_BYTES = 64 * 2**20
 _PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
 
 
-def open_table(file: str, ids: str | None) -> Table:
-    """Look at the columns of a file."""
+def open_table(
+    file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0
+) -> Table:
+    """Look at the columns of a file.
+
+    Parameters
+    ----------
+    file : str
+        Its path.
+    ids : str or None
+        The column that holds the ids.
+    groups : sequence of int, optional
+        The row groups of a Parquet file to read; all of them if not given.
+    row : int, default=0
+        The number of their first row, for errors.
+    """
     parquet = file.lower().endswith((".parquet", ".pq"))
     what = "Parquet" if parquet else "Arrow or Feather"
     with reading(file, what):
@@ -56,12 +71,21 @@ def open_table(file: str, ids: str | None) -> Table:
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
             if parquet:
-                yield from _parquet(columns, spool)
+                yield from _parquet(columns, spool, groups, row)
             else:
                 yield from columns.batches(_arrow(file, columns.width))
 
     dropped = tuple(name for name in schema.names if name not in (*taken, ids))
-    return Table(features, dtype, batches, codes, dropped)
+    return Table(
+        features,
+        dtype,
+        batches,
+        codes,
+        dropped,
+        sizes=_group_sizes(file) if parquet else None,
+        id_kind="" if ids is None else kind_of_ids(schema.field(ids).type),
+        nothing=frozenset(n for n in taken if pa.types.is_null(schema.field(n).type)),
+    )
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,12 @@ def _parquet_parts(file: str, name: str) -> Iterator[Any]:
         yield from opened.iter_batches(batch_size=64, columns=[name])
 
 
+def _group_sizes(file: str) -> tuple[int, ...]:
+    """Return how many rows each row group has."""
+    said = pyarrow.parquet.read_metadata(file)
+    return tuple(said.row_group(i).num_rows for i in range(said.num_row_groups))
+
+
 def _n_rows(file: str) -> int:
     return int(pyarrow.parquet.read_metadata(file).num_rows)
 
@@ -168,8 +198,9 @@ def _duckdb() -> Any:
     return duckdb.connect()
 
 
-def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
-    row = 0
+def _parquet(
+    columns: _Columns, spool: Spool, groups: Sequence[int] | None, row: int
+) -> Iterator[Batch]:
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
         names = columns.read(opened.schema_arrow.names)
@@ -181,7 +212,7 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
                 yield part
                 tally.add(part.num_rows * len(names))
 
-        for group in range(opened.num_row_groups):
+        for group in range(opened.num_row_groups) if groups is None else groups:
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:

@@ -33,7 +33,25 @@ _MAGIC = {
 }
 
 
-class Place(str):
+class Named(str):
+    """A path that messages call something else: what the user knows of it."""
+
+    _called: str
+
+    def __new__(cls, path: str, called: str) -> Named:
+        """Return a path with the name for it."""
+        named = super().__new__(cls, path)
+        named._called = called
+        return named
+
+    def __reduce__(self) -> Any:
+        return Named, (str(self), self._called)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._called, spec)
+
+
+class Place(Named):
     """The path of a temporary copy, which messages call what the user calls the file.
 
     The copy lasts as long as this object does: a reader has it as long as it reads.
@@ -43,18 +61,14 @@ class Place(str):
         cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str, address: str | None
     ) -> Place:
         """Return the path of a file in a folder that goes when this object goes."""
-        place = super().__new__(cls, os.path.join(folder.name, name))
-        place._folder, place._called = folder, called  # type: ignore[attr-defined]
-        place._address = address  # type: ignore[attr-defined]
+        place: Place = super().__new__(cls, os.path.join(folder.name, name), called)  # type: ignore[assignment]
+        place._folder, place._address = folder, address  # type: ignore[attr-defined]
         return place
 
     @property
     def address(self) -> str | None:
         """Where it was fetched from."""
         return self._address  # type: ignore[attr-defined,no-any-return]
-
-    def __format__(self, spec: str) -> str:
-        return format(self._called, spec)  # type: ignore[attr-defined]
 
 
 def file_of(address: str) -> str:
@@ -106,6 +120,7 @@ def beside(file: str, name: str) -> str | None:
 def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     """Copy a stream; without an address it is standard input, and its first bytes tell a name."""
     called = "standard input" if address is None else plain(address)
+    called = f"{address}" if isinstance(address, Named) else called
     free = free_disk()
     _check_room(called, size or 0, free)
     folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
@@ -146,7 +161,7 @@ def _ending(first: bytes) -> str:
 @contextmanager
 def _system(address: str) -> Iterator[tuple[Any, str]]:
     """Yield the file system of an address, and the path there; errors name the address."""
-    called = plain(address)
+    called = f"{address}" if isinstance(address, Named) else plain(address)
     core = optional("fsspec", "remote", called).core
     try:
         system, path = core.url_to_fs(address)

@@ -14,7 +14,7 @@ from viewfold import io
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.engine import Rows
+from viewfold.engine import BucketEngine, Rows, current_engine
 from viewfold.ids import as_ids, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
@@ -22,6 +22,7 @@ from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids, check_same
 from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
+from viewfold.view._partitions import in_partitions
 from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
 
@@ -128,10 +129,13 @@ def _open(
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     elif is_anndata(X):
         X = with_part(X, asked.layer, asked.use_rep)
-    name = name or own_name(X)
-    file = X.file if isinstance(X, io.FileView) else None
+    name = name or own_name(X) or None
+    engine = current_engine()
+    if isinstance(X, io.FileView) and X.files and isinstance(engine, BucketEngine):
+        return in_partitions(X, ids, name, asked, known, engine)
+    file = X.file or None if isinstance(X, io.FileView) else None
     label = called(name, file)
-    take_apart = of_object if file is None else of_file
+    take_apart = of_file if isinstance(X, io.FileView) else of_object
     parts = take_apart(X, None if ids is False else ids, label)
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
