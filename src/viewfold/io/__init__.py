@@ -171,7 +171,12 @@ def _table(
     files: list[str], form: Format, ids: str | None, name: str, whole: str, asked: File
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    first, said = form.open(files[0], ids, asked), asked_now()
+    said = asked_now()
+    # Of a file without rows it is not known what its columns hold.
+    tables = ((i, form.open(file, ids, asked)) for i, file in enumerate(files))
+    at, first = next(((i, one) for i, one in tables if not Facts.of(one).is_empty), (-1, None))
+    if first is None:
+        raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
     as_first = replace(said, categories={**dict.fromkeys(first.codes), **said.categories})
 
@@ -179,12 +184,12 @@ def _table(
         rows = 0
         for i, file in enumerate(files):
             table = first
-            if i:
+            if i != at:
                 with asking(as_first):
                     table = form.open(file, ids, asked)
-            order = same_columns(Facts.of(table), Facts.of(first), file, files[0])
+            order = same_columns(Facts.of(table), Facts.of(first), file, files[at])
             # One number for a level in all files; a column may begin without any value.
-            first.codes.update({n: codes for n, codes in table.codes.items() if n not in first.codes})
+            first.codes.update({**table.codes, **first.codes})
             table.codes.update(first.codes)
             for known, block in table.batches(spool):
                 rows += len(block)

@@ -38,7 +38,7 @@ class Facts:
     coded: frozenset[str]
     dropped: tuple[str, ...]
     id_kind: str
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...] | None
     nothing: frozenset[str]
 
     @classmethod
@@ -51,14 +51,19 @@ class Facts:
             coded,
             table.dropped,
             table.id_kind,
-            table.sizes or (),
+            table.sizes,
             table.nothing,
         )
 
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        return sum(self.sizes)
+        return sum(self.sizes or ())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row: what columns hold is not known then."""
+        return self.sizes is not None and not self.n_rows
 
 
 def facts_of(file: str, ids: str | None) -> Facts:
@@ -66,9 +71,7 @@ def facts_of(file: str, ids: str | None) -> Facts:
     return Facts.of(_opened(file, ids))
 
 
-def same_columns(
-    facts: Facts, first: Facts, file: str, first_file: str
-) -> NDArray[np.intp] | None:
+def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
     """Refuse a file with other columns than the first; return their order, if it is another.
 
     Examples
@@ -104,6 +107,8 @@ def _difference(facts: Facts, first: Facts) -> str:
     if lacking or more:
         found = [f"it has no {some(lacking, 5)}"] * bool(lacking)
         return " and ".join([*found, *[f"it has {some(more, 5)}"] * bool(more)])
+    if facts.is_empty or first.is_empty:
+        return ""
     unsure = facts.nothing | first.nothing
     other = sorted((facts.coded ^ first.coded) - unsure)
     if other:
@@ -154,9 +159,7 @@ class Run:
             raise FileError(f"{self.file}: {n:,} rows where it had {self.n:,}. Was it changed?")
 
 
-def _opened(
-    file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0
-) -> Table:
+def _opened(file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0) -> Table:
     from viewfold.io._columnar import open_table
 
     file = fetched(file)
@@ -193,7 +196,7 @@ def runs_of(
     found: list[list[Run]] = []
     held, start = most, 0
     for file, of_file, at_once in zip(files, facts, whole, strict=True):
-        row, groups = 0, list(enumerate(of_file.sizes))
+        row, groups = 0, list(enumerate(of_file.sizes or ()))
         cut = [groups] if at_once else [[one] for one in groups]
         for some_groups in cut:
             n = sum(size for _, size in some_groups)
@@ -210,3 +213,10 @@ def runs_of(
             found[-1].append(run)
             held, row, start = held + n, row + n, start + n
     return [tuple(together) for together in found]
+
+
+def n_rows(file: str) -> int:
+    """Return how many rows a Parquet file has."""
+    import pyarrow.parquet
+
+    return int(pyarrow.parquet.read_metadata(fetched(file)).num_rows)

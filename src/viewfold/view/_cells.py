@@ -21,7 +21,7 @@ from viewfold.linalg import dense
 from viewfold.view._dates import suggest_dates
 from viewfold.view._dealing import Unread, dealt
 from viewfold.view._gaps import Gaps, missing_in
-from viewfold.view._look import LARGEST, LARGEST_SINGLE, Found, look_at, unusable
+from viewfold.view._look import Found, look_at, unusable
 from viewfold.view._view import View, called
 
 SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
@@ -212,5 +212,3 @@ def _are_alone(view: View, features: Array, values: Array) -> Array:
 
     same, near = engine_of(view.rows).reduce(look, view.rows)
     return np.asarray((same >= 3) & (near == 0))
-
-

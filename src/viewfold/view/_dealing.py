@@ -69,8 +69,8 @@ class Unread:
 
     Attributes
     ----------
-    engine : BucketEngine
-        Reads and holds them.
+    engine : BucketEngine or None
+        Reads and holds them; workers need not know it.
     reader : Reader
         How they are read.
     runs : list of tuple of Run
@@ -99,7 +99,7 @@ class Unread:
         Numbers of the features in the order in which rows have them; see `Rows`.
     """
 
-    engine: BucketEngine
+    engine: BucketEngine | None
     reader: Reader
     runs: list[tuple[Run, ...]]
     partitions: tuple[str, ...]
@@ -216,8 +216,9 @@ class Deal:
         return told
 
     def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> Dealt:
-        together = [parts[0] if len(held) == 1 else np.concatenate(parts) for parts in zip(*held)]  # noqa: B905
-        return deal(f"{self.path}/{name}", self.n_buckets, *together)
+        ids, rows, numbers = zip(*held, strict=True)
+        path = f"{self.path}/{name}"
+        return deal(path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers))
 
     def _parts(
         self, runs: Sequence[Run], given: Ids | None
@@ -337,12 +338,11 @@ def dealt(view: View, *, keep_empty: bool, refuse: bool, known: bool) -> tuple[V
 def _dealt(
     view: View, path: str, owner: Any, keep_empty: bool, refuse: bool, known: bool
 ) -> tuple[View, Found]:
-    unread: Unread = view.rows  # type: ignore[assignment]
+    unread: Unread = view.rows
+    assert unread.engine is not None
     engine, label = unread.engine, called(view.name, view.file)
     sent = replace(unread, engine=None, runs=[], ids=None, owner=None)
-    task = Deal(
-        path, engine.n_buckets, sent, replace(view, rows=None), keep_empty, refuse, known
-    )
+    task = Deal(path, engine.n_buckets, sent, replace(view, rows=None), keep_empty, refuse, known)
     items = [
         (i, runs, None if unread.ids is None else unread.ids[_span(runs)])
         for i, runs in enumerate(unread.runs)
@@ -370,6 +370,7 @@ def _dealt(
 
 
 def _check_unique(engine: BucketEngine, ids: BucketRows, where: Partitions, label: str) -> None:
+    assert where.numbers is not None
     task = Unique(label, replace(where, numbers=None))
     parts = zip(ids.parts, where.numbers.parts, strict=True)
     engine.each(task, [(own, at) for own, at in parts if own.n])

@@ -1,4 +1,4 @@
-"""A look at all cells of some rows: absent samples, missing cells, and what cannot be computed with.
+"""A look at the cells of rows: absent samples, missing cells, what cannot be computed with.
 
 It is made once for each row, by whoever has it in memory.
 """
@@ -113,9 +113,7 @@ def look_at(view: View, *, ignore_zeros: bool, refuse: bool, first: int = 0) -> 
         return Found(large, absent, *few, lows, highs, gaps)
 
     engine = LocalEngine()
-    found: Found = engine.reduce(
-        look, view.rows, engine.numbers(view.rows), combine=Found.__add__
-    )
+    found: Found = engine.reduce(look, view.rows, engine.numbers(view.rows), combine=Found.__add__)
     return found
 
 

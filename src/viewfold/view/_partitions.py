@@ -95,9 +95,10 @@ def _in_partitions(
     label, source = called(name, X.file or None), source_of(X, asked)
     reader = Reader(X.id_column, asked, is_typed())
     facts = engine.each(Survey(**vars(reader)), X.files)
-    first = facts[0]
+    at = next((i for i, one in enumerate(facts) if not one.is_empty), 0)
+    first = facts[at]
     for file, of_file in zip(X.files, facts, strict=True):
-        same_columns(of_file, first, file, X.files[0])
+        same_columns(of_file, first, file, X.files[at])
         _check_ids(of_file, file)
     starts = np.append(0, np.cumsum([one.n_rows for one in facts]))
     n, names = int(starts[-1]), first.features or ()
@@ -144,7 +145,7 @@ def _in_partitions(
     )
     return View(
         np.empty(0, object),
-        rows,  # type: ignore[arg-type]
+        rows,
         name,
         features,
         n if numbered else None,
@@ -184,7 +185,7 @@ def _learned(
 
 
 def _check_ids(facts: Facts, file: str) -> None:
-    if facts.id_kind not in ("", "texts", "whole numbers"):
+    if not facts.is_empty and facts.id_kind not in ("", "texts", "whole numbers"):
         raise FileError(
             f"{file}: the ids are {facts.id_kind}. Ids are ints or strings; convert them, and drop "
             "rows without an id."

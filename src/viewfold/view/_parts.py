@@ -205,12 +205,18 @@ def _names(columns: Any) -> tuple[str, ...] | None:
 
 def _is_default(index: Any) -> bool:
     """Whether nobody set this index: pandas numbers rows from 0 by itself."""
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    counted = isinstance(index, pd.RangeIndex) or type(index).__name__ == "RangeIndex"
+    return counted and index.start == 0 and index.step == 1
 
 
 def is_path(X: Any) -> bool:
     """Whether this names a file."""
     return isinstance(X, str | os.PathLike)
+
+
+def are_paths(X: Any) -> bool:
+    """Whether these are the names of several files."""
+    return isinstance(X, list | tuple) and bool(X) and all(is_path(one) for one in X)
 
 
 def is_anndata(X: Any) -> bool:

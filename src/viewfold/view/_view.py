@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._types import Array, Ids
-from viewfold.engine import BucketRows, Rows
+from viewfold._types import Array
+from viewfold.engine import BucketRows, RowSet
 from viewfold.view._column import Column, Source
 from viewfold.view._gaps import Gaps
 
@@ -23,7 +23,7 @@ class Partitions:
         How errors call the partitions.
     starts : ndarray of int, shape (n_partitions + 1,)
         The number of the first row of each, and of all rows.
-    numbers : BucketRows
+    numbers : BucketRows, or None where they are not needed
         The row number of each sample.
     absent : int or None
         The number of the first row that is no sample.
@@ -31,7 +31,7 @@ class Partitions:
 
     names: tuple[str, ...]
     starts: Array
-    numbers: BucketRows
+    numbers: BucketRows | None
     absent: int | None = None
 
     def place(self, row: int) -> str:
@@ -48,9 +48,9 @@ class View:
 
     Parameters
     ----------
-    ids : ndarray of int or object
+    ids : ndarray of int or object, or BucketRows
         The samples, each once.
-    rows : Rows
+    rows : Rows or BucketRows
         A finite row for each id, in the same order; missing cells are read as `gaps` fills them.
     name : str or None
         The view's name.
@@ -75,8 +75,8 @@ class View:
         Of a view that was read in partitions: where its rows were.
     """
 
-    ids: Ids
-    rows: Rows
+    ids: RowSet
+    rows: RowSet
     name: str | None = None
     features: tuple[str, ...] | None = None
     length: int | None = None
@@ -113,7 +113,8 @@ class View:
     @property
     def shape(self) -> tuple[int, int]:
         """Samples, features."""
-        return self.rows.shape
+        n, d = self.rows.shape
+        return n, d
 
     def missing(self) -> dict[str, Any]:
         """Tell how many cells are missing, their share, and which features lack most."""
@@ -128,7 +129,7 @@ class View:
 
     def __repr__(self) -> str:
         n, d = self.shape
-        held = getattr(self.rows, "X", self.rows)
+        held: Any = getattr(self.rows, "X", self.rows)
         kind = "sparse" if self.rows.is_sparse else str(held.dtype)
         return f"View({self.name!r}, {n} samples × {d} features, {kind})"
 
