@@ -56,7 +56,9 @@ def open_table(
     parquet = file.lower().endswith((".parquet", ".pq"))
     what = "Parquet" if parquet else "Arrow or Feather"
     with reading(file, what):
-        schema = _parquet_schema(file) if parquet else _arrow_schema(file)
+        schema, sizes = (
+            _parquet_schema(file, groups is None) if parquet else (_arrow_schema(file), None)
+        )
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         widths = _widths(file, schema, ids, parquet)
@@ -64,7 +66,7 @@ def open_table(
         features = arrow_features(file, taken, widths)
         dtype = arrow_dtype(schema, taken, codes)
         if parquet and widths:
-            Budget(file).spool(8 * _n_rows(file) * len(features), f"{len(features):,} features")
+            Budget(file).spool(8 * sum(sizes or ()) * len(features), f"{len(features):,} features")
 
     columns = _Columns(file, taken, widths, dtype, ids, codes)
 
@@ -82,7 +84,7 @@ def open_table(
         batches,
         codes,
         dropped,
-        sizes=_group_sizes(file) if parquet else None,
+        sizes=sizes,
         id_kind="" if ids is None else kind_of_ids(schema.field(ids).type),
         nothing=frozenset(n for n in taken if pa.types.is_null(schema.field(n).type)),
     )
@@ -153,18 +155,11 @@ def _parquet_parts(file: str, name: str) -> Iterator[Any]:
         yield from opened.iter_batches(batch_size=64, columns=[name])
 
 
-def _group_sizes(file: str) -> tuple[int, ...]:
-    """Return how many rows each row group has."""
-    said = pyarrow.parquet.read_metadata(file)
-    return tuple(said.row_group(i).num_rows for i in range(said.num_row_groups))
+def _parquet_schema(file: str, look: bool) -> tuple[pa.Schema, tuple[int, ...]]:
+    """Return the columns, and how many rows each row group has.
 
-
-def _n_rows(file: str) -> int:
-    return int(pyarrow.parquet.read_metadata(file).num_rows)
-
-
-def _parquet_schema(file: str) -> pa.Schema:
-    """Return the columns; what the file says of its size has to be affordable."""
+    What the file says of its size has to be affordable, unless somebody has had a look already.
+    """
     with pyarrow.parquet.ParquetFile(file) as opened:
         said, schema = opened.metadata, opened.schema_arrow
     groups = [said.row_group(i) for i in range(said.num_row_groups)]
@@ -172,11 +167,13 @@ def _parquet_schema(file: str) -> pa.Schema:
     n, d = max(said.num_rows, sum(sizes)), len(schema.names)
     if min([said.num_rows, *sizes]) < 0:
         raise FileError(f"{file}: says that it has {said.num_rows:,} rows. Is the file whole?")
+    if not look:
+        return schema, tuple(sizes)
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
     # A page is unpacked as a whole, and it may be all that a column has in the group.
     for size in _largest_columns(file) or [group.total_byte_size for group in groups]:
         Budget(file).hold(size, "a column")
-    return schema
+    return schema, tuple(sizes)
 
 
 def _largest_columns(file: str) -> list[int]:

@@ -77,7 +77,15 @@ def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Mat
 
 
 def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
-    """Take apart what a reader returns."""
+    """Take apart what a reader returns; files that were made for a while are removed."""
+    try:
+        return _of_file(source, ids, label)
+    finally:
+        if source.owner is not None:
+            source.owner.cleanup()
+
+
+def _of_file(source: io.FileView, ids: Any, label: str) -> Parts:
     if isinstance(source.rows, Iterator):
         spool = Spool()
         batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
