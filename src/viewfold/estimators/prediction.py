@@ -19,7 +19,7 @@ from viewfold.core.admission import admit, placed
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.updates import extend
-from viewfold.engine import Engine, RowSet, using
+from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.given import given
 from viewfold.estimators.results import Results
@@ -97,7 +97,7 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         engine, (length,) = self._engine, lengths
         # In buckets, all ids are of one kind.
         kinds = [
-            kind_of(part.ids if part.partitions is None else engine.head(part.ids, 1))
+            kind_of(engine.head(part.ids, 1) if isinstance(part.ids, BucketRows) else part.ids)
             for part in views
         ]
         if len(set(kinds)) > 1 and "both" not in kinds:
@@ -106,7 +106,10 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
                 f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
             )
-        ids = views[0].ids if length is None else np.arange(length)
+        ids = views[0].ids
+        if length is not None:
+            every = np.arange(length)
+            ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
         for part, rows in zip(views, embedded, strict=True):
@@ -116,13 +119,13 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 (lambda block: block, alignment.absent(total)),
             )
             ids = alignment.ids
-        sums = engine.collect(total)
+        sums, found = engine.collect(total), engine.collect(ids)
         count = sums[:, -1:]
         if not count.all():
-            row = int(np.flatnonzero(count == 0)[0])
+            row = int(found[np.flatnonzero(count == 0)].min())
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return engine.collect(ids), np.asarray(sums[:, :-1] / count)
+        return found, np.asarray(sums[:, :-1] / count)
 
     def predict(
         self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
