@@ -11,8 +11,8 @@ import pytest
 from partitions import CUTS, N, agree, frame, on_disk, written
 
 from commands import Run, runner
-from viewfold import FCMVC, ViewFold, inspect_views
-from viewfold.engine import BucketRows
+from viewfold import FCMVC, ViewFold, as_view, inspect_views
+from viewfold.engine import BucketRows, DiskEngine, LocalEngine, using
 
 
 def model_of(**kwargs) -> ViewFold:
@@ -34,6 +34,34 @@ def test_predictions_are_in_the_order_of_partitions_and_rows(tmp_path: Path) -> 
         assert np.allclose(
             np.abs(model.transform(new, ids="id", view="labs")), np.abs(expected.transform(table))
         )
+
+
+class Apart(DiskEngine):
+    """Does what a cluster does: whatever goes to a worker, and comes back, is sent as bytes."""
+
+    def run(self, task, items, combine):
+        pickled = pytest.importorskip("cloudpickle")
+
+        def sent(held):
+            return pickled.loads(pickled.dumps(held))
+
+        return sent(super().run(sent(task), sent(items), combine))
+
+
+def test_what_workers_need_can_be_sent_to_them(tmp_path: Path) -> None:
+    table = frame()
+    table["ward"] = np.where(np.arange(N) % 3, "ER", "ICU")
+    table.iloc[::9, 2] = np.nan
+    expected = as_view(table)
+    path = written(tmp_path / "labs", table)
+    with using(Apart(4)) as engine:
+        view = as_view(path, ids="id")
+        order = np.argsort(engine.collect(view.partitions.numbers))
+        assert engine.collect(view.ids)[order].tolist() == table.index.tolist()
+        rows, want = engine.collect(view.rows)[order], LocalEngine().collect(expected.rows)
+        assert np.allclose(rows, want, rtol=0, atol=1e-12)
+        with pytest.raises(FileNotFoundError, match=r"part\.9"):
+            as_view([*sorted(path.iterdir()), path / "part.9.parquet"], ids="id")
 
 
 def test_models_keep_to_the_engine_that_has_their_rows(tmp_path: Path) -> None:
