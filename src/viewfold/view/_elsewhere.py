@@ -216,18 +216,17 @@ def _dense(part: Any) -> Array:
 
 
 def _of_spark(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
-    from pyspark.sql import Observation, functions
-
+    sql = importlib.import_module("pyspark.sql")
     if not isinstance(ids, str):
         raise ValueError(
             f"{label}: the rows of a Spark DataFrame have no order and no index. Name the column "
             f"that holds the ids: {option('ids')}"
         )
     _check_named(X, ids, label)
-    counted = Observation()
+    counted = sql.Observation()
     path = f"{folder.name}/rows"
     address = path if is_remote(path) else f"file://{os.path.abspath(path)}"
-    seen = X.observe(counted, functions.count(functions.lit(1)).alias("n"))
+    seen = X.observe(counted, sql.functions.count(sql.functions.lit(1)).alias("n"))
     seen.write.parquet(address)
     files = sorted(_parquet_files(path), key=natural)
     if not files:
