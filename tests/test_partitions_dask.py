@@ -103,8 +103,9 @@ def test_errors_name_the_partition(engine) -> None:
     with pytest.raises(ValueError, match="has no id column 'patient'"):
         model.partial_fit(lazy, ids="patient")
     twice = of_parts(pd.concat([table[:60], table[:10]]), (60,))
-    with pytest.raises(ValueError, match="duplicate ids"):
+    with pytest.raises(ValueError, match="duplicate ids") as error:
         model.partial_fit(twice)
+    assert left(engine) == held, error  # as long as the error is there, so are its frames
     with pytest.raises(ValueError, match="240 rows but 5 ids"):
         model.partial_fit(da.from_array(table.to_numpy(), chunks=(9, 12)), ids=list("abcde"))
     with pytest.raises(ValueError, match="no columns that could be named"):

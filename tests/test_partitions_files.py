@@ -12,6 +12,7 @@ from partitions import CUTS, N, agree, few, frame, left_in, on_disk, pieces, wri
 
 from viewfold import FCMVC, ViewFold, as_view
 from viewfold.engine import BucketRows, LocalEngine, using
+from viewfold.io import _partitions
 from viewfold.view import _dealing
 
 every_cut = pytest.mark.parametrize("cuts", list(CUTS.values()), ids=list(CUTS))
@@ -115,7 +116,7 @@ def test_folders_patterns_and_lists_are_one_view(tmp_path: Path) -> None:
             assert model.predict_frame({"labs": listed}, ids="id").index.tolist() == order.tolist()
 
 
-def test_files_elsewhere_are_read_by_workers(tmp_path: Path) -> None:
+def test_files_elsewhere_are_fetched_by_workers(tmp_path: Path, monkeypatch) -> None:
     system = pytest.importorskip("fsspec").filesystem("memory")
     folder = written(tmp_path / "labs", frame())
     try:
@@ -123,15 +124,20 @@ def test_files_elsewhere_are_read_by_workers(tmp_path: Path) -> None:
             system.pipe_file(f"/views/labs/{file.name}", file.read_bytes())
         expected = ViewFold(4, random_state=0).partial_fit(frame(), view="labs")
         with on_disk() as engine:
+            fetched: list[str] = []
+            whole = _partitions.fetched
+            monkeypatch.setattr(
+                _partitions, "fetched", lambda file: fetched.append(str(file)) or whole(file)
+            )
             model = ViewFold(4, random_state=0)
             model.partial_fit("memory://views/labs/*.parquet", ids="id", view="labs")
             agree(model, expected)
-            bad = "memory://views/labs/part.1.parquet"
+            came = [file for file in fetched if file.startswith("memory://")]
+            assert len(came) == len(set(came)) == 4  # each file once
             system.pipe_file("/views/labs/part.1.parquet", b"PAR1 and no more")
             del model
             with pytest.raises(ValueError, match=r"part\.1\.parquet: cannot be read"):
                 as_view("memory://views/labs/*.parquet", ids="id")
-            assert bad
             assert not left_in(engine)
     finally:
         system.rm("/views", recursive=True)

@@ -88,6 +88,29 @@ def fetched(file: str) -> str:
             return _copied(stream, file, getattr(stream, "size", None))
 
 
+def with_end_only(file: str) -> str:
+    """Return a copy of a Parquet file elsewhere of which nothing is filled in but what it says.
+
+    That stands at its end, after all rows: these are fetched by whoever reads them.
+    """
+    with _system(file) as (system, path):
+        size = system.size(path)
+        if size is None:
+            return fetched(file)
+        last = system.cat_file(path, start=max(0, size - 8), end=size)
+        if last[4:] != b"PAR1":
+            return fetched(file)
+        start = max(0, size - 8 - int.from_bytes(last[:4], "little"))
+        end = system.cat_file(path, start=start, end=size)
+    place = _place(file)
+    with open(place, "wb") as copy:
+        copy.write(b"PAR1")
+        copy.truncate(size)
+        copy.seek(start)
+        copy.write(end)
+    return place
+
+
 def addresses(pattern: str) -> list[str]:
     """Return the addresses of the files that a pattern or a folder elsewhere stands for."""
     with _system(pattern) as (system, path):
@@ -119,15 +142,12 @@ def beside(file: str, name: str) -> str | None:
 
 def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     """Copy a stream; without an address it is standard input, and its first bytes tell a name."""
-    called = "standard input" if address is None else plain(address)
-    called = f"{address}" if isinstance(address, Named) else called
+    called = "standard input" if address is None else _called(address)
     free = free_disk()
     _check_room(called, size or 0, free)
-    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     done, tally = 0, Tally(size)
     piece = stream.read(_PIECE)
-    name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
-    place = Place(folder, name, called, address)
+    place = _place(address, f"stdin{_ending(piece)}" if address is None else None)
     with open(place, "wb") as copy:
         while piece:
             done += len(piece)
@@ -136,6 +156,18 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
             tally.reach(done)
             piece = stream.read(_PIECE)
     return place
+
+
+def _place(address: str | None, name: str | None = None) -> Place:
+    """Return where a copy can be made, in a folder of its own."""
+    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
+    if address is None:
+        return Place(folder, name or STDIN, "standard input", None)
+    return Place(folder, os.path.basename(file_of(address)), _called(address), address)
+
+
+def _called(address: str) -> str:
+    return f"{address}" if isinstance(address, Named) else plain(address)
 
 
 def _check_room(called: str, size: int, free: int | None) -> None:
@@ -161,7 +193,7 @@ def _ending(first: bytes) -> str:
 @contextmanager
 def _system(address: str) -> Iterator[tuple[Any, str]]:
     """Yield the file system of an address, and the path there; errors name the address."""
-    called = f"{address}" if isinstance(address, Named) else plain(address)
+    called = _called(address)
     core = optional("fsspec", "remote", called).core
     try:
         system, path = core.url_to_fs(address)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold.io._fetch import fetched
+from viewfold._file import is_address
+from viewfold.io._fetch import fetched, with_end_only
 from viewfold.io._source import Batch, FileError, reading, some
 from viewfold.io._spool import Spool
 
@@ -67,8 +68,21 @@ class Facts:
 
 
 def facts_of(file: str, ids: str | None) -> Facts:
-    """Look at the columns of a Parquet file."""
-    return Facts.of(_opened(file, ids))
+    """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
+    whole = not is_address(file)
+    place = file if whole else with_end_only(file)
+    with reading(place, "Parquet"):
+        if not whole and _has_lists(place, ids):  # the first list tells how long they are
+            place = file
+    return Facts.of(_opened(place, ids))
+
+
+def _has_lists(file: str, ids: str | None) -> bool:
+    import pyarrow.parquet
+
+    from viewfold.io._tables import list_columns
+
+    return None in list_columns(pyarrow.parquet.read_schema(file), ids).values()
 
 
 def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
