@@ -82,12 +82,16 @@ def test_an_index_that_nobody_set_is_no_ids(engine) -> None:
     table = frame().reset_index(drop=True)
     whole = dd.from_pandas(table, npartitions=3)
     restarted = dd.from_map(lambda part: part.reset_index(drop=True), pieces(table, (50, 100)))
-    for lazy in (whole, restarted, restarted[restarted.f1 > -9]):
+    counted = table.set_axis(np.arange(N))  # no RangeIndex, but nobody named it either
+    unsure = dd.from_map(lambda part: part, pieces(counted, (50, 100)), meta=counted[:0])
+    for lazy in (whole, restarted, restarted[restarted.f1 > -9], unsure):
         with pytest.raises(ValueError, match="nobody set the index of this dask DataFrame"):
             as_view(lazy)
         with pytest.raises(ValueError, match="nobody set the index"):
             model_of().fit(lazy)
     assert as_view(restarted, ids=False).length == N
+    named = unsure.rename_axis("patient")
+    assert as_view(named).length is None
     assert not left(engine)
 
 

@@ -13,6 +13,7 @@ from partitions import CUTS, N, agree, frame, on_disk, written
 from commands import Run, runner
 from viewfold import FCMVC, ViewFold, as_view, inspect_views
 from viewfold.engine import BucketRows, DiskEngine, LocalEngine, using
+from viewfold.estimators import base
 
 
 def model_of(**kwargs) -> ViewFold:
@@ -64,12 +65,14 @@ def test_what_workers_need_can_be_sent_to_them(tmp_path: Path) -> None:
             as_view([*sorted(path.iterdir()), path / "part.9.parquet"], ids="id")
 
 
-def test_models_keep_to_the_engine_that_has_their_rows(tmp_path: Path) -> None:
-    path = written(tmp_path / "labs", frame())
+def test_workers_read_for_models_that_are_on_another_engine(tmp_path: Path, monkeypatch) -> None:
+    path, read = written(tmp_path / "labs", frame()), []
+    as_view = base.as_view
+    monkeypatch.setattr(base, "as_view", lambda *a, **b: read.append(as_view(*a, **b)) or read[-1])
     with on_disk():
         model = model_of().partial_fit(path, ids="id")
     model.partial_fit(written(tmp_path / "scan", frame(seed=1)), ids="id")  # out of `using`
-    assert isinstance(model._state.embedding, BucketRows)
+    assert all(isinstance(view.rows, BucketRows) for view in read)
     expected = model_of().partial_fit(frame(), view="labs").partial_fit(frame(seed=1), view="scan")
     agree(model, expected)
 

@@ -244,7 +244,8 @@ def _in_order(rows: Matrix | list[Array], order: NDArray[np.intp]) -> Matrix:
     if not isinstance(rows, list):
         return rows[order]
     out = np.empty((order.size, *rows[0].shape[1:]), rows[0].dtype)
-    place, start = np.argsort(order), 0
+    place, start = np.empty_like(order), 0
+    place[order] = np.arange(order.size)
     for block in rows:  # each row is copied once
         out[place[start : start + len(block)]] = block
         start += len(block)

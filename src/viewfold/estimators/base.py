@@ -130,8 +130,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
         **reading
-            How the view is to be read: `empty_rows`, `missing_cells`, `columns`, `drop`,
-            `categories`, `empty_markers` and `strict`; see `as_view`.
+            How the view is to be read (`empty_rows`, `missing_cells`, `columns`, …); see `as_view`.
 
         Returns
         -------
@@ -153,8 +152,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         record = state.views[state.names.index(name)]
         with using(engine):
             came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
-        came = admit(engine, state, came, similar_ids, min_shared)
-        seed = seed_of(self.random_state)
+        came, seed = admit(engine, state, came, similar_ids, min_shared), seed_of(self.random_state)
         after, count = update(engine, state, came, self._method(), seed=seed)
         after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
         return self._keep(after)

@@ -70,12 +70,7 @@ def without_absent(
     """
     check_rules(empty_rows, missing_cells)
     if isinstance(view.rows, Unread):
-        view, found = dealt(
-            view, keep_empty=empty_rows == "keep", refuse=missing_cells == "error", known=known
-        )
-        if not known:
-            _suggest(view, found)
-        return view
+        return _in_buckets(view, empty_rows == "keep", missing_cells == "error", known)
     if view.checked:
         if missing_cells == "error" and view.n_missing:
             raise _has_gaps(view)
@@ -104,6 +99,14 @@ def without_absent(
     rows = replace(rows, present=present)
     view = replace(view, ids=view.ids[present], rows=rows, checked=True, n_empty=empty.size)
     return _with_gaps(view, found)
+
+
+def _in_buckets(view: View, keep_empty: bool, refuse: bool, known: bool) -> View:
+    """Return a view that is not read yet after its rows were checked, and dealt into buckets."""
+    view, found = dealt(view, keep_empty=keep_empty, refuse=refuse, known=known)
+    if not known:
+        _suggest(view, found)
+    return view
 
 
 def _with_gaps(view: View, found: Found) -> View:

@@ -52,10 +52,9 @@ def as_view(
         A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
         ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
         backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
-        `viewfold.io.read`), a list of paths of tables, a dask DataFrame (with an index that
-        somebody set, or `ids`) or array, a Spark DataFrame (with `ids`), or an iterator of row
-        batches, each of them one of the above. What is lazy, mapped or backed, and tables in files,
-        may be larger than memory. Rows of NaN are absent samples.
+        `viewfold.io.read`) or those of several tables, a dask DataFrame or array, a Spark DataFrame
+        (with `ids`), or an iterator of row batches, each of them one of the above. What is lazy,
+        mapped or backed, and tables, may be larger than memory. Rows of NaN are absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
         are known by their row number, unless a column looks as if it held ids, which is an error.

@@ -94,65 +94,61 @@ def _in_partitions(
 ) -> View:
     label, source = called(name, X.file or None), source_of(X, asked)
     reader = Reader(X.id_column, asked, is_typed())
-    facts = engine.each(Survey(**vars(reader)), X.files)
-    at = next((i for i, one in enumerate(facts) if not one.is_empty), 0)
-    first = facts[at]
-    for file, of_file in zip(X.files, facts, strict=True):
-        same_columns(of_file, first, file, X.files[at])
-        _check_ids(of_file, file)
-    starts = np.append(0, np.cumsum([one.n_rows for one in facts]))
-    n, names = int(starts[-1]), first.features or ()
+    facts, first = _surveyed(engine, reader, X.files)
+    starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
+    n = int(starts[-1])
     if not n:
         raise FileError(f"{label}: there are columns, but no rows. Leave the view out.")
     numbered = ids is False or (ids is None and X.id_column is None)
     given = None if numbered or ids is None or isinstance(ids, str) else as_ids(ids, n, label)
-    coded = frozenset[str]().union(*(one.coded for one in facts))
-    runs = runs_of(
-        X.files,
-        facts,
-        max(1, PIECE // (len(names) * first.dtype.itemsize)),
-        [is_address(file) for file in X.files],
-    )
-    columns = known
+    most = max(1, PIECE // (len(names) * first.dtype.itemsize))
+    runs = runs_of(X.files, facts, most, [is_address(file) for file in X.files])
+    columns, unsaid = known, ids is None and numbered and known is None
     if known is None:
+        coded = frozenset[str]().union(*(one.coded for one in facts))
         codes = _codes(engine, reader, coded, runs)
-        if ids is None and numbered:
+        if unsaid:
             check_no_text_ids(codes, label)
         columns = _learned(names, codes, asked, first.dropped, label)
     elif X.features is not None:
         check_known(known, [*names, *first.dropped], label)
     made = None if X.features is None else columns
-    features = X.features if made is None else features_of(made)
+    features, dtype = X.features, first.dtype
     if made is not None:
-        check_no_twins(features or (), label)
+        features, dtype = features_of(made), np.dtype(np.float64)
+        check_no_twins(features, label)
         reader = replace(reader, asked=asked_of(made, source))
-    width = len(names) if features is None else len(features)
-    ask = ids is None and numbered and known is None
     rows = Unread(
-        engine,
-        reader,
-        runs,
-        tuple(f"{file}" for file in X.files),
-        starts,
-        names,
-        made,
-        width,
-        np.dtype(np.float64) if made is not None else first.dtype,
-        given,
-        numbered,
-        _suspects(features) if ask else (),
-        X.owner,
+        engine=engine,
+        reader=reader,
+        runs=runs,
+        partitions=tuple(f"{file}" for file in X.files),
+        starts=starts,
+        names=names,
+        known=made,
+        width=len(names if features is None else features),
+        dtype=dtype,
+        ids=given,
+        numbered=numbered,
+        suspects=_suspects(features) if unsaid else (),
+        owner=X.owner,
     )
-    return View(
-        np.empty(0, object),
-        rows,
-        name,
-        features,
-        n if numbered else None,
-        X.file or None,
-        columns=columns,
-        source=source,
-    )
+    length = n if numbered else None
+    unknown = np.empty(0, object)  # who the samples are is found out with their rows
+    view = View(unknown, rows, name, features, length, X.file or None)
+    return replace(view, columns=columns, source=source)
+
+
+def _surveyed(
+    engine: BucketEngine, reader: Reader, files: Sequence[str]
+) -> tuple[list[Facts], Facts]:
+    """Return what is known of all files, and of the first with rows: others have to be alike."""
+    facts: list[Facts] = engine.each(Survey(**vars(reader)), files)
+    at = next((i for i, one in enumerate(facts) if not one.is_empty), 0)
+    for file, of_file in zip(files, facts, strict=True):
+        same_columns(of_file, facts[at], file, files[at])
+        _check_ids(of_file, file)
+    return facts, facts[at]
 
 
 def _codes(
