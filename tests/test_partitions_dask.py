@@ -110,6 +110,9 @@ def test_errors_name_the_partition(engine) -> None:
     with pytest.raises(ValueError, match="duplicate ids") as error:
         model.partial_fit(twice)
     assert left(engine) == held, error  # as long as the error is there, so are its frames
+    mixed = da.from_array(np.array([7, "ann", "bob"], object), chunks=3)
+    with pytest.raises(ValueError, match="all samples need ids of one kind"):
+        model.partial_fit(da.ones((3, 2), chunks=3), ids=mixed)
     with pytest.raises(ValueError, match="240 rows but 5 ids"):
         model.partial_fit(da.from_array(table.to_numpy(), chunks=(9, 12)), ids=list("abcde"))
     with pytest.raises(ValueError, match="no columns that could be named"):

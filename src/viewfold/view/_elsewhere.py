@@ -195,7 +195,7 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
     if known is not None:
         if len(known) != table.num_rows:
             raise ValueError(f"There are {table.num_rows} rows and {len(known)} ids in one part.")
-        table = table.append_column(ID, pa.array(np.asarray(known).tolist()))
+        table = table.append_column(ID, _arrow_ids(known))
     plain = {"compression": "none", "use_dictionary": False}
     if not is_remote(path):
         pyarrow.parquet.write_table(table, path, **plain)
@@ -204,6 +204,18 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
         with fs.open(inside, "wb") as stream:
             pyarrow.parquet.write_table(table, stream, **plain)
     return int(table.num_rows)
+
+
+def _arrow_ids(ids: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(np.asarray(ids))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise ValueError(
+            "Some ids are whole numbers and others are texts. In partitions, all samples need ids "
+            "of one kind: write all of them as texts."
+        ) from None
 
 
 def _dense(part: Any) -> Array:
