@@ -42,6 +42,11 @@ def command_line() -> Iterator[None]:
         _typed.reset(token)
 
 
+def is_typed() -> bool:
+    """Whether options are called as the command line does."""
+    return _typed.get()
+
+
 def option(name: str, value: object = None) -> str:
     r"""Return an option, with a value if there is one, as the user would write it.
 

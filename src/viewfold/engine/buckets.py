@@ -111,7 +111,8 @@ class BucketEngine(ABC):
     def each(self, task: Task, items: Sequence[Any]) -> list[Any]:
         """Do a task for each item, and return the results in order.
 
-        An error that the task finds in what it was given (ValueError, TypeError) is raised here.
+        An error that the task finds in what it was given (ValueError, TypeError, a file that is not
+        there) is raised here.
         """
         if not items:
             return []
