@@ -41,11 +41,11 @@ def labels(state: State, output: Output = None, as_json: Json = False) -> None:
 def status(state: State, as_json: Json = False) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
-    from viewfold.store._kept import listed
+    from viewfold.store._kinds import store_of
 
-    found = queries.status(state)
-    facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
-    facts["states"] = listed(state)
+    found, store = queries.status(state), store_of(state)
+    facts: dict[str, Any] = {"file": str(state), "bytes": store.size(state), **found}
+    facts["states"] = store.listed(state)
     if as_json:
         print_json(facts)
         return

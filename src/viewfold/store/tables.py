@@ -23,7 +23,8 @@ from viewfold.store import digests
 if TYPE_CHECKING:
     from viewfold._types import Array
     from viewfold.core.parts import Part
-    from viewfold.core.state import State
+    from viewfold.core.state import Clusters, State
+    from viewfold.engine import RowSet
 
 FORMAT = 3
 """Version of the format. Files of every version up to this one can be read."""
@@ -37,6 +38,16 @@ ARRAY = ("array", 1)
 """The tag of arrays; `viewfold.core.parts` has the tags of what consists of parts."""
 
 
+COLUMNS = {
+    "id": "ids",
+    "embedding": "embedding",
+    "views_seen": "seen",
+    "history": "history",
+    "added": "added",
+    "fingerprints": "fingerprints",
+}
+"""The columns of the table ``samples`` that a state is made of, and what they are called there."""
+
 MAP = "turn"
 """What files call the linear map of a fold; the format keeps this name for ever."""
 
@@ -46,41 +57,61 @@ MAP = "turn"
 
 def to_tables(state: State, **facts: int) -> dict[str, pa.Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    samples = _samples(state) if state.views else _no_samples()
+    state = state.gathered()
+    rows = [getattr(state, name) for name in COLUMNS.values()]
+    samples = samples_table(state.clusters, *rows) if state.views else no_samples()
+    small = small_tables(state, digests.of_columns(samples), **facts)
+    return {"meta": small["meta"], "samples": samples, **small}
+
+
+def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, pa.Table]:
+    """Return all tables but that of samples, whose digests are given."""
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
     small["steps"] = _steps(state)
     meta = _meta(state) | facts
-    meta["digests"] = {"samples": digests.of_columns(samples)}
+    meta["digests"] = {"samples": samples}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)
     entries = pa.table({"key": list(meta), "value": [json.dumps(v) for v in meta.values()]})
-    return {"meta": entries, "samples": samples, **small}
+    return {"meta": entries, **small}
 
 
-def _samples(state: State) -> pa.Table:
+def samples_table(
+    clusters: Clusters | None,
+    ids: Array,
+    embedding: Array,
+    seen: Array,
+    history: Array,
+    added: Array,
+    fingerprints: Array,
+) -> pa.Table:
+    """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.clustering import confidence
     from viewfold.engine import LocalEngine
 
-    assert state.clusters is not None
-    kind = _kind_of_ids(state.ids)
-    ids = state.ids.astype(str) if kind == "mixed" else state.ids
-    sure = confidence(LocalEngine(), state.clusters, state.embedding)
+    assert clusters is not None
+    kind = _kind_of_ids(ids)
+    sure = confidence(LocalEngine(), clusters, embedding)
     columns = {
-        "id": pa.array(ids, pa.int64() if kind == "int" else pa.string()),
-        "label": np.ascontiguousarray(state.history[:, -1]),
+        "id": pa.array(
+            ids.astype(str) if kind == "mixed" else ids,
+            pa.int64() if kind == "int" else pa.string(),
+        ),
+        "label": np.ascontiguousarray(history[:, -1]),
         "confidence": sure.astype(np.float32),
-        "added": state.added,
-        "fingerprints": _as_lists(state.fingerprints),
-        "views_seen": _as_lists(state.seen),
-        "history": _as_lists(state.history),
-        "embedding": _as_lists(state.embedding),
+        "added": added,
+        "fingerprints": _as_lists(fingerprints),
+        "views_seen": _as_lists(seen),
+        "history": _as_lists(history),
+        "embedding": _as_lists(embedding),
     }
     if kind == "mixed":
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in state.ids])
+        columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
     return pa.table(columns)
 
 
-def _no_samples() -> pa.Table:
+def no_samples() -> pa.Table:
+    """Return the table ``samples`` before the first view."""
     columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
     columns["added"] = pa.int32()
     rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
@@ -92,6 +123,10 @@ def _no_samples() -> pa.Table:
 def _kind_of_ids(ids: Array) -> str:
     if ids.dtype != object:
         return "int"
+    from viewfold.engine import BucketRows
+
+    if isinstance(ids, BucketRows):  # they cannot be mixed there
+        return "str"
     import pandas as pd
 
     return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
@@ -288,16 +323,29 @@ def from_tables(
     """
     digest = digests.Columns()
     columns = _gather(samples, meta.get("n_samples", 0), digest)
+    return of_columns(meta, views, arrays, columns, digest.found(), log, steps)
+
+
+def of_columns(
+    meta: dict[str, Any],
+    views: pa.Table,
+    arrays: pa.Table,
+    columns: dict[str, RowSet],
+    digest: dict[str, str],
+    log: pa.Table | None,
+    steps: pa.Table | None,
+) -> State:
+    """Return the state that tables hold, if the columns of ``samples`` were read already."""
     rows, parts = views.to_pylist(), arrays.to_pylist()
     if log is None:
-        if digests.of_format_1(meta, digest.found(), views, arrays) != meta["digest"]:
+        if digests.of_format_1(meta, digest, views, arrays) != meta["digest"]:
             raise UnreadableError(CHANGED)
         events = _from_format_1(digests.plain(views).to_pylist(), rows, parts, columns)
     else:
         small = {"views": views, "arrays": arrays, "log": log}
         small |= {} if steps is None else {"steps": steps}
         found = {name: digests.of_table(table) for name, table in small.items()}
-        if {"samples": digest.found(), **found} != meta["digests"]:
+        if {"samples": digest, **found} != meta["digests"]:
             raise UnreadableError(CHANGED)
         events = events_of(log)
     entries = [row["entry"] for row in rows] if steps is None else steps["entry"].to_pylist()
@@ -371,7 +419,7 @@ def _state(
     meta: dict[str, Any],
     views: list[dict[str, Any]],
     arrays: list[dict[str, Any]],
-    samples: dict[str, Array],
+    samples: dict[str, RowSet],
     log: Log,
 ) -> State:
     from viewfold.core.fingerprints import new_key
@@ -385,6 +433,9 @@ def _state(
     if meta["ids"] == "mixed":
         is_int = samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
+    old = "fingerprints" not in samples  # before format 3
+    if old:
+        samples["fingerprints"] = np.zeros(samples["views_seen"].shape, np.int32)
     parts = {row["name"]: _part(row) for row in arrays}
     records = []
     for row in views:
@@ -407,7 +458,7 @@ def _state(
         seen=samples["views_seen"],
         history=samples["history"],
         added=samples["added"],
-        fingerprints=samples.get("fingerprints", np.zeros(samples["views_seen"].shape, np.int32)),
+        fingerprints=samples["fingerprints"],
         views=tuple(records),
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
@@ -415,7 +466,7 @@ def _state(
             cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
         ),
         length=meta["length"],
-        key=meta["key"] if "fingerprints" in samples else new_key(),  # since format 3
+        key=new_key() if old else meta["key"],
         log=log,
         method=meta["method"],
         params=params,
