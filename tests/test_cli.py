@@ -30,6 +30,7 @@ COMMANDS = [
     "recluster",
     "history",
     "verify",
+    "convert",
     "report",
     "export",
     "demo",

@@ -152,19 +152,19 @@ def _line(event: Event) -> dict[str, Any]:
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="STATE.vf", help="The file.")],
+    state: State,
     as_json: Json = False,
 ) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
-    with progress(f"reading {file}"):
-        found = look_over(file)
+    with progress(f"reading {state}"):
+        found = look_over(state)
     if as_json:
-        facts = {"file": str(file), "whole": found.whole}
+        facts = {"file": str(state), "whole": found.whole}
         print_json({**facts, "problems": found.problems, "rescue": found.rescue})
     elif found.whole:
-        say(f"{file} is whole.")
+        say(f"{state} is whole.")
     else:
         for line in (*found.problems, *found.rescue):
             complain(line)
@@ -184,7 +184,7 @@ def report(
 
     with progress(f"drawing {output}"):
         model = _folded(state, load_model(state))
-        write(model, output, title=title or state.stem)
+        write(model, output, title=title or Path(state).stem)
     size = output.stat().st_size
     tell(
         as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."

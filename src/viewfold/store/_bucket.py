@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from viewfold._types import Array
-from viewfold.engine._bucketed import BucketRows, Part, bucket_of, whole
+from viewfold.engine._bucketed import BucketRows, Dealt, Part, bucket_of, deal, whole
 from viewfold.engine._plain import Stored, store
 from viewfold.errors import UnreadableError
 from viewfold.store import digests
@@ -163,6 +163,19 @@ class CheckBucket:
             left = store(f"{self.room}/{bucket.bucket}", rows["embedding"])
         kinds = {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}
         return kinds, left
+
+
+@dataclass(frozen=True)
+class DealBucket:
+    """Put the samples of a bucket into others, of which there is another number."""
+
+    path: str
+    n_buckets: int
+
+    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Dealt:
+        number, parts = item
+        ids, *rows = (whole(part.open()) for part in parts)
+        return deal(f"{self.path}/{number}", self.n_buckets, ids, *rows)
 
 
 def check_digests(table: pa.Table, bucket: Bucket, *, whole: bool = False) -> None:
