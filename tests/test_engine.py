@@ -170,3 +170,28 @@ def test_rows_that_are_selected_come_in_the_order_asked_for(tmp_path) -> None:
         rows = Rows(held, there)
         assert np.array_equal(engine.collect(engine.select(rows, which[1:])), X[there][which[1:]])
         assert np.array_equal(engine.collect(engine.select(Rows(held), which)), X[which])
+
+
+def test_nothing_is_left_of_samples_that_are_forgotten_and_files_go_with_their_model(
+    tmp_path,
+) -> None:
+    def files() -> list[bytes]:
+        return [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+
+    engine = DiskEngine(n_buckets=3, folder=str(tmp_path))
+    with using(engine):
+        model = folded(ESTIMATORS[4], "texts")
+    gone = str(model.ids_[17])
+    row = model.embedding_[17].tobytes()
+    gone_alone = gone.encode() + b"p"  # p1 is in p12, but ids follow each other
+    assert any(gone_alone in held for held in files())
+    assert any(row in held for held in files())
+    model.forget([gone])  # also where the engine is not the one in use
+    assert not any(gone_alone in held or row in held for held in files())
+    assert gone not in model.ids_
+    n = len(files())
+    assert n > 10
+    del model
+    assert len(files()) == 1  # the lock of the engine
+    del engine
+    assert not files()

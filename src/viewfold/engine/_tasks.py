@@ -186,6 +186,11 @@ def count_true(item: tuple[int, tuple[Part]]) -> int:
     return int(np.count_nonzero(whole(item[1][0].open())))
 
 
+def mapped(rows: Any, work: Work, opener: Work, width: int | None) -> Any:
+    """Return what `map` makes of the rows of a bucket."""
+    return LocalEngine().map(work, opener(rows), width=width)
+
+
 def kept_rows(rows: Any, mask: Any) -> Any:
     return whole(rows)[whole(mask)]
 

@@ -134,7 +134,8 @@ class Engine(Protocol):
             Number of columns of intermediate results, if larger than that of `rows`: blocks are
             cut so that these fit.
         reuse : bool, default=False
-            Whether the result may overwrite the (first) rows, if nobody needs them any more.
+            Whether the result may overwrite the rows, as it has their shape and type and nobody
+            needs them any more; or be computed, again and again, when it is read.
         """
 
     def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
