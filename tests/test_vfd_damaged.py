@@ -188,7 +188,7 @@ def test_what_is_no_folder_of_viewfold_is_told(tmp_path: Path) -> None:
     for work in (viewfold.load, model.save):
         with pytest.raises(StateFileError, match=r"file.vfd is a file, not a .vfd folder"):
             work(tmp_path / "file.vfd")
-        with pytest.raises(StateFileError, match=r"folder.vf is a state_folder, not a .vf file"):
+        with pytest.raises(StateFileError, match=r"folder.vf is a folder, not a .vf file"):
             work(tmp_path / "folder.vf")
         with pytest.raises(StateFileError, match=r"other.vfd holds"):
             work(tmp_path / "other.vfd")
@@ -196,7 +196,7 @@ def test_what_is_no_folder_of_viewfold_is_told(tmp_path: Path) -> None:
             work("foo://a.vfd")
         with pytest.raises(StateFileError, match=r"s3://b/a.vf: .* ends with .vfd"):
             work("s3://b/a.vf")
-    with pytest.raises(FileNotFoundError, match=r"There is no state_folder .*nowhere.vfd"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere.vfd"):
         viewfold.load(tmp_path / "nowhere.vfd")
     assert (tmp_path / "other.vfd" / "thesis.txt").read_text() == "x"
 

@@ -168,7 +168,7 @@ def test_a_folder_of_this_format_still_loads(tmp_path: Path) -> None:
     model = viewfold.load(path)
     assert model.to_frame()["cluster"].to_dict() == expected["labels"]
     assert [event.what for event in model._state.log] == expected["log"]
-    rows = np.array(expected["rows"])
+    rows = pd.DataFrame(expected["rows"], columns=["lab0", "lab1", "lab2"])
     assert model.predict(rows, view="labs").tolist() == expected["predicted"]
     assert viewfold.verify(path).whole
     assert viewfold.undo(path)._state.n_samples == expected["before"]

@@ -21,7 +21,8 @@ from viewfold.store import digests
 from viewfold.store._check import Expected, checked, row_problems
 from viewfold.store._folder import Folder, reading
 from viewfold.store._manifest import Bucket
-from viewfold.store.tables import CHANGED, COLUMNS, samples_table
+from viewfold.store._samples import samples_table
+from viewfold.store.tables import CHANGED, COLUMNS
 
 if TYPE_CHECKING:
     from viewfold.core.state import Clusters

@@ -11,6 +11,7 @@ from viewfold._option import option
 from viewfold.core.state import ROWS
 from viewfold.engine import BucketEngine, BucketRows, DiskEngine, current_engine, using
 from viewfold.engine._bucketed import assembled
+from viewfold.engine.buckets import check_rows
 from viewfold.errors import BusyError, StateFileError
 from viewfold.store._bucket import DealBucket
 from viewfold.store._kinds import is_folder, store_of
@@ -107,6 +108,6 @@ def moved(state: State, engine: BucketEngine | None) -> State:
     items = before._items(tuple(getattr(state, name) for name in ROWS))
     dealt = before.each(DealBucket(path, engine.n_buckets), items)
     rows = [replace(one, cells=False) for one in assembled(dealt, engine, owner=owner)]
-    assert rows[0].n == state.n_samples, "rows were lost"
+    check_rows([one.n for one in rows], [state.n_samples] * len(rows))
     named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
     return replace(state, **named)

@@ -63,7 +63,7 @@ class Folder:
     @property
     def name(self) -> str:
         """What messages call it."""
-        return str(self).rpartition("/")[2]
+        return str(self).replace("\\", "/").rpartition("/")[2]
 
     @property
     def remote(self) -> bool:

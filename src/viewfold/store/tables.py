@@ -19,11 +19,12 @@ from viewfold._version import __version__
 from viewfold.core.log import Event, Log
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.store import digests
+from viewfold.store._samples import kind_of_ids, no_samples, samples_table
 
 if TYPE_CHECKING:
     from viewfold._types import Array
     from viewfold.core.parts import Part
-    from viewfold.core.state import Clusters, State
+    from viewfold.core.state import State
     from viewfold.engine import RowSet
 
 FORMAT = 3
@@ -74,67 +75,6 @@ def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[st
     meta["digest"] = digests.of_meta(meta)
     entries = pa.table({"key": list(meta), "value": [json.dumps(v) for v in meta.values()]})
     return {"meta": entries, **small}
-
-
-def samples_table(
-    clusters: Clusters | None,
-    ids: Array,
-    embedding: Array,
-    seen: Array,
-    history: Array,
-    added: Array,
-    fingerprints: Array,
-) -> pa.Table:
-    """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
-    from viewfold.clustering import confidence
-    from viewfold.engine import LocalEngine
-
-    assert clusters is not None
-    kind = _kind_of_ids(ids)
-    sure = confidence(LocalEngine(), clusters, embedding)
-    columns = {
-        "id": pa.array(
-            ids.astype(str) if kind == "mixed" else ids,
-            pa.int64() if kind == "int" else pa.string(),
-        ),
-        "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": sure.astype(np.float32),
-        "added": added,
-        "fingerprints": _as_lists(fingerprints),
-        "views_seen": _as_lists(seen),
-        "history": _as_lists(history),
-        "embedding": _as_lists(embedding),
-    }
-    if kind == "mixed":
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
-    return pa.table(columns)
-
-
-def no_samples() -> pa.Table:
-    """Return the table ``samples`` before the first view."""
-    columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
-    columns["added"] = pa.int32()
-    rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
-    rows["fingerprints"] = pa.int32()
-    lists = {name: pa.list_(kind, 1) for name, kind in rows.items()}
-    return pa.schema({**columns, **lists}).empty_table()
-
-
-def _kind_of_ids(ids: Array) -> str:
-    if ids.dtype != object:
-        return "int"
-    from viewfold.engine import BucketRows
-
-    if isinstance(ids, BucketRows):  # they cannot be mixed there
-        return "str"
-    import pandas as pd
-
-    return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
-
-
-def _as_lists(rows: Array) -> pa.Array:
-    """Return rows as Arrow lists of one length, without a copy where there can be none."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(rows)), rows.shape[1])
 
 
 def _views(state: State) -> pa.Table:
@@ -240,7 +180,7 @@ def _meta(state: State) -> dict[str, Any]:
     if state.views:
         meta |= {
             "n_samples": state.n_samples,
-            "ids": _kind_of_ids(state.ids),
+            "ids": kind_of_ids(state.ids),
             "length": state.length,
             "key": state.key,
         }
