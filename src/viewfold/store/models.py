@@ -85,8 +85,7 @@ def edit(
     Other writers wait; of a folder that is not on this machine, the first one to finish wins. The
     file is replaced when the block ends, and stays as it is if the block raises. What was done can
     be taken back with `viewfold.undo`; samples that were forgotten are gone from the states to
-    return to as well, and so are encoders if they are not kept any more. The log gets an entry for
-    every change.
+    return to as well, and so are encoders that are not kept any more. The log tells every change.
 
     Parameters
     ----------
@@ -120,8 +119,7 @@ def edit(
     store = store_of(path)
     with store.writing(path, wait):
         begin = None if new is None or store.exists(path) else state_of(new)
-        before = begin or store.read(path, engine=engine, unpack=True)
-        assert before is not None
+        before = begin or _changeable(path, engine)
         model = model_of(before)
         settings, (had, older) = _settings(model), store.kept_in(path)
         with nullcontext() if engine is None else using(engine):
@@ -131,14 +129,29 @@ def edit(
         if after.log == before.log and (begin is not None or number == had):
             return
         revise = _revision(before, after, _gone(before, after))
-        kept: list[State | str] = list(older)
-        if any(event.what != FINAL for event in after.log[len(before.log) :]):
-            back = before if revise is None else revise(before)
-            unchanged = back is before and begin is None
-            kept[:0] = [] if back is None else ["main" if unchanged else back]
+        kept = [*_returning(before, after, revise, new=begin is not None), *older]
         written = store.write(path, after, kept=kept, change=revise, keep=number)
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
+
+
+def _changeable(path: str | os.PathLike[str], engine: Engine | None = None) -> State:
+    """Return a state that is going to be read more than once."""
+    state = store_of(path).read(path, engine=engine, unpack=True)
+    assert state is not None
+    return state
+
+
+def _returning(
+    before: State, after: State, revise: Change | None, *, new: bool
+) -> list[State | str]:
+    """Return what undo returns to: the state before, unless there was a forget only."""
+    if not any(event.what != FINAL for event in after.log[len(before.log) :]):
+        return []
+    back = before if revise is None else revise(before)
+    if back is None:
+        return []
+    return ["main" if back is before and not new else back]
 
 
 def undo(
@@ -261,8 +274,7 @@ def forget(
     """
     asked, store = list(dict.fromkeys(ids)), store_of(path)
     with store.writing(path, wait):
-        before = store.read(path, unpack=True)
-        assert before is not None
+        before = _changeable(path)
         gone = _anywhere(path, asked)
         engine = engine_of(before.ids)
         mine = engine.collect(engine.keep(before.ids, _among(engine, before, gone)))
