@@ -119,8 +119,7 @@ def edit(
     store = store_of(path)
     with store.writing(path, wait):
         begin = None if new is None or store.exists(path) else state_of(new)
-        before = begin or _changeable(path, engine)
-        model = model_of(before)
+        model = model_of(before := begin or _changeable(path, engine))
         settings, (had, older) = _settings(model), store.kept_in(path)
         with nullcontext() if engine is None else using(engine):
             yield model
