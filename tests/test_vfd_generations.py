@@ -74,6 +74,7 @@ def test_encoders_that_are_not_kept_any_more_are_in_no_file(state_folder: Path) 
     with viewfold.edit(state_folder) as model:
         model.set_params(keep_encoders=False)
     assert "encoder/1" not in everything_in(state_folder)
+    assert model.ids_.size == 90  # the model reads what was written, not what is gone
 
 
 def test_one_writer_waits_for_the_other(state_folder: Path) -> None:
