@@ -21,6 +21,7 @@ _FLAGS = {
     "ids": "--id",
     "use_rep": "--rep",
     "name": "--view",
+    "n_buckets": "--buckets",
     "n_clusters": "--clusters",
     "random_state": "--seed",
 }

@@ -337,7 +337,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         return self._keep(forget(engine, state, kept, self._method()))
 
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
-        """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
+        """Write the model to a state file; `viewfold.load` brings it back, to the last bit.
 
         A file that is there is replaced in one step, if viewfold wrote it, with all states that it
         could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
@@ -346,7 +346,8 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         path : path
-            Where to. A new file can be read by its owner only.
+            Where to: a ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A
+            new one can be read by its owner only.
         wait : float, default=60
             Seconds to wait for another program that writes to the file.
         """
