@@ -13,6 +13,7 @@ from viewfold._choice import which_view
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._annotate import export_copy
+from viewfold.cli._engine import works
 from viewfold.cli._files import (
     as_table,
     check_output,
@@ -70,6 +71,7 @@ def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in gone} for row in rows]
 
 
+@works
 @reads
 def predict(
     state: State,
