@@ -46,6 +46,13 @@ def test_a_folder_is_loaded_in_its_buckets_and_goes_on_as_the_model(tmp_path: Pa
     assert both[0].to_frame().equals(both[1].to_frame())
 
 
+def test_a_model_can_be_saved_over_what_its_rows_are_read_from(state_folder: Path) -> None:
+    model = viewfold.load(state_folder)
+    expected = by_sample(model)
+    model.save(state_folder)
+    assert by_sample(model) == expected
+
+
 def test_a_folder_can_be_loaded_into_memory(state_folder: Path) -> None:
     in_memory = viewfold.load(state_folder, engine=LocalEngine())
     assert isinstance(in_memory._state.embedding, np.ndarray)

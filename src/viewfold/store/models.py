@@ -16,7 +16,7 @@ from viewfold._option import option
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.state import State
 from viewfold.core.transitions import keep_samples
-from viewfold.engine import Engine, RowSet, engine_of, using
+from viewfold.engine import BucketRows, Engine, RowSet, engine_of, using
 from viewfold.errors import StateFileError
 from viewfold.registry import METHODS
 from viewfold.store._catalogue import MOST_KEPT
@@ -68,7 +68,13 @@ def save(
     _check_keep(keep)
     store = store_of(path)
     with store.writing(path, wait):
-        store.write(path, state_of(model), keep=keep)
+        written = store.write(path, state_of(model), keep=keep)
+    if (
+        isinstance(getattr(getattr(model, "_state", None), "ids", None), BucketRows)
+        and written.views
+    ):
+        # What its rows were read from may be what was replaced.
+        model._keep(replace(written, method="", params={}))
 
 
 @contextmanager
