@@ -33,6 +33,7 @@ COMMANDS = [
     "history",
     "diff",
     "verify",
+    "convert",
     "report",
     "export",
     "demo",

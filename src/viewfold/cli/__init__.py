@@ -15,6 +15,7 @@ from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, rename, suggest
+from viewfold.cli._convert import convert
 from viewfold.cli._diff import diff
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
@@ -60,6 +61,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     history: "patients.vf --id p17",
     diff: "monday.vf patients.vf --max-moved 5%",
     verify: "patients.vf",
+    convert: "patients.vf patients.vfd --buckets 64",
     report: "patients.vf -o report.html",
     export: "patients.vf -o patients.parquet",
     datasets: "--json",
