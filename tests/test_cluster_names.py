@@ -17,7 +17,7 @@ from commands import Run, runner
 from viewfold import StateFileError, ViewFold, plot, report
 from viewfold.core.names import following
 from viewfold.engine import LocalEngine
-from viewfold.store import digests
+from viewfold.store import digests, queries
 
 LATE, MARKUP = "late responders", "<b>$x^2$</b> & co"
 
@@ -111,6 +111,11 @@ def test_names_stay_through_folds_updates_and_forgetting(data: Data, tmp_path: P
     assert again.cluster_names_ == of
     assert again.log_["note"].dropna().tolist() == [f"cluster {c} is {of[c]!r}" for c in of]
     assert viewfold.verify(tmp_path / "p.vf").whole
+    viewfold.convert(tmp_path / "p.vf", tmp_path / "p.vfd", n_buckets=3)
+    buckets = viewfold.load(tmp_path / "p.vfd")
+    assert buckets.cluster_names_ == of
+    assert buckets.forget([ids[1]]).cluster_names_ == of
+    assert queries.events(tmp_path / "p.vfd") == queries.events(tmp_path / "p.vf")
 
 
 def test_a_name_whose_cluster_is_no_more_goes_and_log_and_warning_say_so(stored_model: Any) -> None:
