@@ -11,6 +11,7 @@ import io
 import os
 import re
 import runpy
+import shlex
 import shutil
 import sys
 import tempfile
@@ -39,7 +40,7 @@ def answer(command: str) -> tuple[int, str]:
     """Run a command in this process; return its exit code and all it says, as a terminal has it."""
     from viewfold import cli
 
-    name, *words = command.split()
+    name, *words = shlex.split(command)
     said = io.StringIO()
     before, code = sys.argv, 0
     sys.argv = [name, *words]
