@@ -16,6 +16,7 @@ from viewfold.core.admission import check_fits
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
+from viewfold.core.moments import carried, learned
 from viewfold.core.state import (
     State,
     ViewRecord,
@@ -73,22 +74,26 @@ def fold(
     n_moved = 0 if previous is None else moved(engine, previous, labels)
     log = _noted(state, record, alignment.n_samples, n_moved)
     needed = any(old.encoder for old in state.views)
-    state = state if state.views else replace(state, key=new_key(), length=view.length)
+    before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
-        state,
+        before,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
         history=appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_printed(engine, state, alignment, raw),
+        fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
         maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
         log=log,
     )
-    return after if keep_encoders else after.without_encoders(engine)
+    if raw is None:
+        return after.without_encoders(engine)
+    with engine.session():
+        after = carried(engine, before, after)
+        return learned(engine, after, len(state.views), raw, view.ids, view.gaps is not None)
 
 
 def with_gaps(engine: Engine, view: View) -> RowSet:
@@ -182,7 +187,9 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    return carried(
+        engine, state, stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    )
 
 
 def stepped(engine: Engine, state: State, labels: RowSet) -> State:
@@ -247,7 +254,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
             groups=unconnected_groups(engine, after.seen, after.views),
             before=state.clusters,
         )
-    return replace(after, clusters=clusters)
+    return carried(engine, state, replace(after, clusters=clusters))
 
 
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
