@@ -19,6 +19,7 @@ from viewfold.core.state import State, ViewRecord
 from viewfold.engine import Engine, RowSet
 from viewfold.linalg import column_sums, dense, filled, is_sparse, membership
 from viewfold.view._gaps import missing_in
+from viewfold.view._view import View
 
 PENALTY = 1e-3
 """Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
@@ -26,10 +27,6 @@ as well."""
 
 ROOM = 2**20
 """Rows are described a few at a time, with so many numbers at once."""
-
-BESIDE = 4
-"""Directions are fewer than the columns of the consensus by so many, so that with mean and spread
-they take no more space than a row of single-precision numbers for each column."""
 
 
 @part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
@@ -154,14 +151,18 @@ def measured(sums: Sums, r: int) -> Moments:
     size = sums.total_P[r:]
     cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
     cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
-    return _factored(
-        mean + sums.shift, spread, sums.centred(), cross, size, _most(sums.n, r, size.size)
-    )
+    most = _most(sums.n, r, size.size, mean.size)
+    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, most)
 
 
-def _most(n: float, r: int, k: int) -> int:
-    """Return how many directions may be kept of n samples."""
-    return max(min(int(n) // FEWEST, max(r - BESIDE, 2 * k)), 1)
+def _most(n: float, r: int, k: int, d: int) -> int:
+    """Return how many directions are kept of n samples, r columns, k clusters and d features.
+
+    A tenth of the samples, and of a view that is not narrow so many that moments take no more space
+    than d × r numbers in single precision, but those that hold the means of clusters anyway.
+    """
+    room = d if d <= r + k else max((r - 3) * d // (d + r + k), k)
+    return max(min(int(n) // FEWEST, room), 1)
 
 
 def _scale(sums: Sums) -> tuple[Array, Array]:
@@ -205,7 +206,7 @@ def _factored(
     values, Q = linalg.eigh(G, driver="evd", check_finite=False)
     root = (np.sqrt(np.maximum(values, 0))[:, None] * Q.T) @ rest
     D = np.vstack([first, _leading(root, most - len(first), floor)])
-    return Moments(mean, spread.astype(np.float32), D.astype(np.float32), C @ D.T)
+    return Moments(mean, *(part.astype(np.float32) for part in (spread, D, C @ D.T)))
 
 
 def _leading(rows: Array, most: int, floor: float) -> Array:
@@ -255,7 +256,8 @@ def carried(engine: Engine, before: State, after: State) -> State:
         both = np.hstack([P_now, described(B, cluster, k)])
         return P_now.T @ both, both.sum(axis=0)
 
-    products, total = engine.reduce(sums, *rows)
+    with engine.session():
+        products, total = engine.reduce(sums, *rows)
     p, n = len(products), rows[0].shape[0]
     products -= np.outer(total[:p], total) / n
     step = regression(products[:, :p], products[:, p:])
@@ -278,16 +280,14 @@ def _followed(record: ViewRecord, step: Array) -> ViewRecord:
     """Return a record whose moments are those of another P."""
     if record.moments is None:
         return record
-    A = record.moments.coefficients
-    return replace(record, moments=replace(record.moments, coefficients=step @ A))
+    A = (step @ record.moments.coefficients).astype(np.float32)
+    return replace(record, moments=replace(record.moments, coefficients=A))
 
 
 # -- from the rows of a view
 
 
-def learned(
-    engine: Engine, state: State, which: int, rows: RowSet, ids: RowSet, gaps: bool
-) -> State:
+def learned(engine: Engine, state: State, view: View, rows: RowSet) -> State:
     """Return a state whose moments of a view know (more) rows of it.
 
     Parameters
@@ -296,24 +296,23 @@ def learned(
         Computes with the rows.
     state : State
         The state after the rows were taken in, with the labels of now.
-    which : int
-        The number of the view.
+    view : View
+        The rows that came, under the name of the view. Of fewer than ten, nothing is learned.
     rows : RowSet
-        Its rows, with missing cells as NaN. Of fewer than ten, nothing is learned.
-    ids : RowSet
-        Whose they are.
-    gaps : bool
-        Whether cells are missing.
+        The same with missing cells as NaN.
     """
-    record, old = state.views[which], state.views[which].moments
     n, r = rows.shape[0], state.embedding.shape[1]
     if n < FEWEST:
         return state
     assert state.clusters is not None
     k, labels = state.clusters.n_clusters, state.labels(engine)
-    where = engine.join(state.ids, ids)
-    sums = Sums.of(engine, rows, where.partners(state.embedding), where.partners(labels), k, gaps)
-    others = _others(engine, state, which, labels, sums) if record.n_samples > n else None
+    which = state.names.index(view.name or state.names[-1])
+    record, old = state.views[which], state.views[which].moments
+    with engine.session():
+        where = engine.join(state.ids, view.ids)
+        beside = where.partners(state.embedding), where.partners(labels)
+        sums = Sums.of(engine, rows, *beside, k, view.gaps is not None)
+        others = _others(engine, state, which, labels, sums) if record.n_samples > n else None
     if others is None or others[2] < FEWEST:
         moments = measured(sums, r)
     elif old is None:
@@ -367,4 +366,5 @@ def _joined(
     G = G + sums.centred() + share * np.outer(apart, apart)
     size = (total + sums.total_P)[r:]
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    return _factored(mean, spread, G, cross * weight, size, _most(m + n, r, size.size))
+    most = _most(m + n, r, size.size, mean.size)
+    return _factored(mean, spread, G, cross * weight, size, most)

@@ -91,9 +91,7 @@ def fold(
     )
     if raw is None:
         return after.without_encoders(engine)
-    with engine.session():
-        after = carried(engine, before, after)
-        return learned(engine, after, len(state.views), raw, view.ids, view.gaps is not None)
+    return learned(engine, carried(engine, before, after), view, raw)
 
 
 def with_gaps(engine: Engine, view: View) -> RowSet:

@@ -189,7 +189,7 @@ def update(
             labels = _nearest(engine, after, rows.view, method)
     after, count = _recorded(engine, state, after, rows.count, labels)
     after = carried(engine, state, after) if anew else after
-    return _with_moments(engine, after, rows, which), count
+    return learned(engine, after, rows.view, rows.raw), count
 
 
 def extend(engine: Engine, state: State, view: View, method: Method) -> State:
@@ -229,13 +229,7 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return _with_moments(engine, after, new, which)
-
-
-def _with_moments(engine: Engine, state: State, rows: _Rows, which: int) -> State:
-    """Return the state with moments of the view that know the rows, too."""
-    gaps = rows.view.gaps is not None
-    return learned(engine, state, which, rows.raw, rows.view.ids, gaps)
+    return learned(engine, after, rows, raw)
 
 
 def _check_has_ids(engine: Engine, state: State, view: View) -> None:
