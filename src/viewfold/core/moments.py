@@ -83,10 +83,20 @@ class Sums:
 
     @classmethod
     def of(
-        cls, engine: Engine, rows: RowSet, B: RowSet, labels: RowSet, k: int, gaps: bool
+        cls,
+        engine: Engine,
+        rows: RowSet,
+        beside: tuple[RowSet, RowSet],
+        k: int,
+        *,
+        gaps: bool,
+        mean: Array | None,
     ) -> Sums:
-        """Sum over the rows of a view, with their missing cells, in one pass."""
-        shift, p = _near_mean(engine, rows), B.shape[1] + k
+        """Sum over the rows of a view, with embedding and labels beside them, in one pass.
+
+        Missing cells are NaN, if there are `gaps`; `mean` is what is known of that of features.
+        """
+        shift, p = _near_mean(engine, rows, mean), beside[0].shape[1] + k
 
         def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
             few = max(1, ROOM // p)
@@ -105,7 +115,7 @@ class Sums:
                 squares = column_sums(X * X)
             return column_sums(X), squares, dense(X.T @ small).T, gone, P.T @ P, P.sum(axis=0)
 
-        total, squares, cross, gone, PP, total_P = engine.reduce(sums, rows, B, labels)
+        total, squares, cross, gone, PP, total_P = engine.reduce(sums, rows, *beside)
         n, d = rows.shape
         there = np.broadcast_to(total_P[:, None], (p, d))
         there = there - gone if gaps else there
@@ -123,8 +133,12 @@ def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
     return np.hstack([embedded.astype(np.float64), of_cluster])
 
 
-def _near_mean(engine: Engine, rows: RowSet) -> Array:
+def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
     """Return what to subtract from features: squares of a year or a time stamp lose its change."""
+    if getattr(rows, "is_sparse", False):
+        return np.zeros(rows.shape[1])
+    if known is not None:
+        return known
     head = engine.head(rows, 4096)
     if is_sparse(head):
         return np.zeros(head.shape[1])
@@ -311,7 +325,8 @@ def learned(engine: Engine, state: State, view: View, rows: RowSet) -> State:
     with engine.session():
         where = engine.join(state.ids, view.ids)
         beside = where.partners(state.embedding), where.partners(labels)
-        sums = Sums.of(engine, rows, *beside, k, view.gaps is not None)
+        mean = None if old is None else old.mean
+        sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
         others = _others(engine, state, which, labels, sums) if record.n_samples > n else None
     if others is None or others[2] < FEWEST:
         moments = measured(sums, r)

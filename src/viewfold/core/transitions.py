@@ -73,7 +73,6 @@ def fold(
         )
     n_moved = 0 if previous is None else moved(engine, previous, labels)
     log = _noted(state, record, alignment.n_samples, n_moved)
-    needed = any(old.encoder for old in state.views)
     before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
         before,
@@ -85,13 +84,18 @@ def fold(
         fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
-        maps=(*state.maps, combined.linear_map if needed else None),
+        maps=(*state.maps, combined.linear_map if _needed(state) else None),
         clusters=clusters,
         log=log,
     )
-    if raw is None:
-        return after.without_encoders(engine)
-    return learned(engine, carried(engine, before, after), view, raw)
+    if raw is not None:
+        return learned(engine, carried(engine, before, after), view, raw)
+    return after.without_encoders(engine)
+
+
+def _needed(state: State) -> bool:
+    """Tell whether an encoder needs the linear map of the next fold."""
+    return any(record.encoder for record in state.views)
 
 
 def with_gaps(engine: Engine, view: View) -> RowSet:
