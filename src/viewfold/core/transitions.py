@@ -71,8 +71,8 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    n_moved = 0 if previous is None else moved(engine, previous, labels)
-    log = _noted(state, record, alignment.n_samples, n_moved)
+    log = _noted(engine, state, record, previous, labels)
+    needed = any(old.encoder for old in state.views)
     before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
         before,
@@ -84,18 +84,13 @@ def fold(
         fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
-        maps=(*state.maps, combined.linear_map if _needed(state) else None),
+        maps=(*state.maps, combined.linear_map if needed else None),
         clusters=clusters,
         log=log,
     )
     if raw is not None:
         return learned(engine, carried(engine, before, after), view, raw)
     return after.without_encoders(engine)
-
-
-def _needed(state: State) -> bool:
-    """Tell whether an encoder needs the linear map of the next fold."""
-    return any(record.encoder for record in state.views)
 
 
 def with_gaps(engine: Engine, view: View) -> RowSet:
@@ -132,10 +127,13 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
     )
 
 
-def _noted(state: State, record: ViewRecord, n_samples: int, n_moved: int) -> Log:
+def _noted(
+    engine: Engine, state: State, record: ViewRecord, previous: RowSet | None, labels: RowSet
+) -> Log:
     """Return the log with an entry for a fold."""
+    n_moved = 0 if previous is None else moved(engine, previous, labels)
     counts = {"n_new": record.n_new, "n_shared": record.n_shared, "n_moved": n_moved}
-    return noted(state.log, "fold", n_samples, view=record.name, **counts)
+    return noted(state.log, "fold", int(labels.shape[0]), view=record.name, **counts)
 
 
 def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
