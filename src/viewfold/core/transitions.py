@@ -72,7 +72,6 @@ def fold(
             seed=seed,
         )
     log = _noted(engine, state, record, previous, labels)
-    needed = any(old.encoder for old in state.views)
     before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
         before,
@@ -84,7 +83,7 @@ def fold(
         fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
-        maps=(*state.maps, combined.linear_map if needed else None),
+        maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
         log=log,
     )
