@@ -41,13 +41,11 @@ def held(path: str | Path, schema: str = "main") -> dict[str, Array]:
             "WHERE data IS NOT NULL"
         ).fetchall()
         embedding = db.sql(f"SELECT embedding FROM {schema}.samples").fetchall()
-        labels = db.sql(f"SELECT label FROM {schema}.samples").fetchall()
     found = {
         name: np.frombuffer(data, dtype).reshape(shape, order="F" if by_column else "C")
         for name, dtype, shape, by_column, data in rows
     }
-    known = {"embedding": embedding, "labels": labels}
-    return {**found, **{name: np.array([row for (row,) in rows]) for name, rows in known.items()}}
+    return {**found, "embedding": np.array([row for (row,) in embedding])}
 
 
 def knowing(file: dict[str, Array], view: int, X: Array) -> dict[str, Array]:
@@ -170,13 +168,15 @@ def way_back(path: str | Path, view: int, X: Array) -> Array:
     return np.asarray(back.predict(file["embedding"]))
 
 
-def by_moments(file: dict[str, Array], view: int) -> Array:
+def by_moments(path: str | Path, view: int) -> Array:
     """Return the rows of everybody in a file as the moments of a view tell them, by one product.
 
     Samples are taken to be in the view; the attacker needs nothing but the file.
     """
-    of = f"moments/{view}"
-    Z, labels, A = file["embedding"], file["labels"], file[f"{of}/coefficients"]
+    file, of = held(path), f"moments/{view}"
+    with duckdb.connect(str(path), read_only=True) as db:
+        labels = [label for (label,) in db.sql("SELECT label FROM samples").fetchall()]
+    Z, A = file["embedding"], file[f"{of}/coefficients"]
     P = np.hstack([Z, np.eye(len(A) - Z.shape[1])[labels]])
     rows = (P - P.mean(axis=0)) @ A @ file[f"{of}/directions"]
     return np.asarray(file[f"{of}/mean"] + rows * file[f"{of}/spread"])
@@ -237,7 +237,7 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
             )
             for i, X in enumerate(views)
         ]
-        told = [explained(X[:n], by_moments(there, i + 1)) for i, X in enumerate(views)]
+        told = [explained(X[:n], by_moments(path, i + 1)) for i, X in enumerate(views)]
         known = [with_known_rows(model.embedding_, X[:n]) for X in views]
         gone = np.arange(max(n // 10, 3))
         model.forget([ids[i] for i in gone]).save(path)
