@@ -86,6 +86,10 @@ def test_missing_cells_are_left_out_of_means() -> None:
     assert np.allclose(told["overall_mean"], views["labs"].mean()[told.index])
     # As if cells were zero or the mean, effects would be smaller by a third.
     assert farthest(model, "labs", views["labs"]) < 0.15
+    model.recluster(2)  # what was regressed on the consensus tells these, not means of clusters
+    told = told_by(model, "labs")
+    true = effects_of(views["labs"], model.to_frame()["cluster"])[told.columns]
+    assert (told * true).to_numpy().sum() > 0.9 * (true**2).to_numpy().sum()
 
 
 def test_a_feature_that_fewer_than_ten_samples_have_is_not_told() -> None:
@@ -109,9 +113,22 @@ def test_single_cells_of_a_cluster_are_not_told() -> None:
     assert told["mean"].max() < 5e3  # a tenth of the cell would be 1e4
 
 
+def planted_words() -> np.ndarray:
+    """Counts of 400 words; of every forty, one is a cluster's own."""
+    of_cluster = 0.8 * np.eye(4, 400)[Y] + 0.3 * (np.arange(400) % 40 == Y[:, None])
+    return np.random.default_rng(4).poisson(0.02 + of_cluster)
+
+
+def test_at_its_own_fold_a_view_tells_the_very_means_of_clusters() -> None:
+    words = pd.DataFrame(planted_words().astype(float), VIEWS["labs"].index)
+    words = words.loc[:, words.std() > 0]
+    model = folded(ViewFold(4, random_state=0), words=words)
+    told = told_by(model, "words").to_numpy()
+    assert np.allclose(told, effects_of(words, model.to_frame()["cluster"]), atol=0.01)
+
+
 def test_words_are_told_in_counts() -> None:
-    rng = np.random.default_rng(4)
-    words = rng.poisson(0.02 + 0.8 * np.eye(4, 400)[Y] + 0.3 * (np.arange(400) % 40 == Y[:, None]))
+    words = planted_words()
     counts = sparse.csr_array(words.astype(float))
     model = ViewFold(4, random_state=0)
     model.partial_fit(counts, ids=VIEWS["labs"].index, view="words")
@@ -121,9 +138,9 @@ def test_words_are_told_in_counts() -> None:
     true, told = effects_of(X, model.to_frame()["cluster"]), told_by(model, "words")
     assert list(told.columns) == list(X.columns)
     for c in true.index:
-        planted_words = told.loc[c].nlargest(10).index % 40
-        assert len(set(planted_words)) == 1
-        assert planted_words[0] == true.loc[c].idxmax()
+        strongest = told.loc[c].nlargest(10).index % 40
+        assert len(set(strongest)) == 1
+        assert strongest[0] == true.loc[c].idxmax()
         assert np.corrcoef(true.loc[c], told.loc[c])[0, 1] > 0.95
     means = model.features(view="words", top=None).set_index(["cluster", "feature"])["mean"]
     assert abs(means[0, 2] - X.loc[model.to_frame()["cluster"] == 0, 2].mean()) < 0.1
