@@ -1,16 +1,16 @@
 """Methods use the three verbs and nothing else: they give the same where rows are out of reach."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from partitioned import PartitionedEngine, Parts
 from scipy import sparse
 from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import LocalEngine, Rows, block_bytes, using
+from viewfold.engine import DiskEngine, LocalEngine, Rows, block_bytes, using
+from viewfold.engine._bucketed import BucketRows
 
 N = 1500
-"""More than an engine out of reach brings to one place."""
 
 ESTIMATORS = [
     FCMVC(4, random_state=0),
@@ -56,24 +56,28 @@ def products(embedding: np.ndarray) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore:View")
 @every_estimator
 @pytest.mark.parametrize("kind", ["texts", "sparse", "single", "apart"])
-def test_partitions_change_nothing_and_methods_use_the_verbs_only(estimator, kind: str) -> None:
+def test_buckets_change_nothing_and_methods_use_the_verbs_only(estimator, kind: str) -> None:
     expected = folded(estimator, kind)
-    engine = PartitionedEngine()
-    with using(engine):
+    with using(DiskEngine(n_buckets=5)) as engine:
         model = folded(estimator, kind)
-        state = model._state
-        assert isinstance(state.embedding, Parts)
+        assert isinstance(model._state.embedding, BucketRows)
+        ids, state = engine.collect(model._state.ids), model._state
+        at = pd.Index(ids).get_indexer(expected.ids_)
+        assert sorted(at) == list(range(len(ids)))
+        found = {
+            name: engine.collect(getattr(state, name))[at]
+            for name in ("embedding", "history", "seen", "added")
+        }
         model.extend(views(kind)[0][0][:3], ids=_new_ids(kind), view="view0")
+        assert model._state.n_samples == len(ids) + 3
         model.forget(_new_ids(kind))
-    assert {"reduce", "map", "join"} <= set(engine.verbs)
-    assert engine.everything(state.ids).tolist() == expected.ids_.tolist()
-    found, embedding = products(engine.everything(state.embedding)), products(expected.embedding_)
-    scale = np.abs(embedding).max()
+        assert model._state.n_samples == len(ids)
+    embedding, mine = products(expected.embedding_), products(found["embedding"])
     # Single precision: sums in another order, and directions of little energy that feel it most.
-    assert np.abs(found - embedding).max() < (3e-4 if kind == "single" else 1e-8) * scale
-    labels = engine.everything(state.history)
-    assert (labels == expected.history_.to_numpy()).mean() >= 0.999
-    assert engine.everything(state.seen).tolist() == expected.seen_.to_numpy().tolist()
+    limit = (3e-4 if kind == "single" else 1e-8) * np.abs(embedding).max()
+    assert np.abs(mine - embedding).max() < limit
+    assert (found["history"] == expected.history_.to_numpy()).mean() >= 0.999
+    assert found["seen"].tolist() == expected.seen_.to_numpy().tolist()
 
 
 def _new_ids(kind: str) -> list[object]:
@@ -81,10 +85,10 @@ def _new_ids(kind: str) -> list[object]:
 
 
 @every_estimator
-def test_prediction_uses_the_verbs_only(estimator) -> None:
+def test_prediction_is_the_same_where_samples_are_in_buckets(estimator) -> None:
     fresh = views("texts")[0][0][:50]
     expected = folded(estimator, "texts")
-    with using(PartitionedEngine()):
+    with using(DiskEngine(n_buckets=5)):
         model = folded(estimator, "texts")
         assert np.array_equal(model.predict(fresh, view="view0"), expected.predict(fresh, view=0))
         several = {"view0": fresh, "view1": views("texts")[1][0][:50]}
@@ -93,18 +97,12 @@ def test_prediction_uses_the_verbs_only(estimator) -> None:
 
 
 @pytest.mark.parametrize(
-    "reach",
-    [
-        lambda rows: rows[np.array([1, 0])],
-        lambda rows: rows + 1,
-        np.asarray,
-        len,
-        lambda rows: PartitionedEngine().collect(rows),
-    ],
+    "reach", [lambda rows: rows[np.array([1, 0])], lambda rows: rows + 1, np.asarray, len, list]
 )
-def test_the_engine_of_these_tests_lets_nobody_reach_for_rows(reach) -> None:
-    with pytest.raises(AssertionError):
-        reach(Parts(np.zeros((N, 2))))
+def test_nobody_reaches_for_rows_in_buckets(reach) -> None:
+    rows, *_ = DiskEngine(n_buckets=3).place(np.arange(9))
+    with pytest.raises(TypeError):
+        reach(rows)
 
 
 # -- what each verb promises, on the local engine
@@ -172,3 +170,28 @@ def test_rows_that_are_selected_come_in_the_order_asked_for(tmp_path) -> None:
         rows = Rows(held, there)
         assert np.array_equal(engine.collect(engine.select(rows, which[1:])), X[there][which[1:]])
         assert np.array_equal(engine.collect(engine.select(Rows(held), which)), X[which])
+
+
+def test_nothing_is_left_of_samples_that_are_forgotten_and_files_go_with_their_model(
+    tmp_path,
+) -> None:
+    def files() -> list[bytes]:
+        return [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+
+    engine = DiskEngine(n_buckets=3, folder=str(tmp_path))
+    with using(engine):
+        model = folded(ESTIMATORS[4], "texts")
+    gone = str(model.ids_[17])
+    row = model.embedding_[17].tobytes()
+    gone_alone = gone.encode() + b"p"  # p1 is in p12, but ids follow each other
+    assert any(gone_alone in held for held in files())
+    assert any(row in held for held in files())
+    model.forget([gone])  # also where the engine is not the one in use
+    assert not any(gone_alone in held or row in held for held in files())
+    assert gone not in model.ids_
+    n = len(files())
+    assert n > 10
+    del model
+    assert len(files()) == 1  # the lock of the engine
+    del engine
+    assert not files()

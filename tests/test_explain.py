@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from explained import N, effects_of, farthest, planted, told_by
-from partitioned import PartitionedEngine
 from scipy import sparse
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import using
+from viewfold.engine import DiskEngine, using
 
 VIEWS, Y = planted()
 
@@ -178,17 +177,21 @@ def test_small_clusters_are_left_out_with_a_reason() -> None:
 
 
 @pytest.mark.parametrize("estimator", [ViewFold(4, random_state=0), FCMVC(4, random_state=0)])
-def test_partitions_change_nothing_and_only_verbs_are_used(estimator) -> None:
+def test_buckets_change_nothing_and_only_verbs_are_used(estimator) -> None:
     from sklearn.base import clone
 
     views, _ = planted(n=1200)
-    here = folded(clone(estimator), **views)
-    with using(PartitionedEngine()):
-        there = folded(clone(estimator), **views)
-        there.recluster(3).forget(["p7"])
+    more = (views["labs"].iloc[:300] + 5, views["scan"].iloc[:12].rename("new {}".format))
+
+    def changed(model):
+        model = folded(model, **views).partial_fit(more[0], view="labs")
+        return model.extend(more[1], view="scan").recluster(3).forget(["p7"])
+
+    with using(DiskEngine(5)):
+        there = changed(clone(estimator))
         tables = [there.features(top=None), there.variance(), there.loadings("scan").abs()]
         why = there.explain("p8", top=None)
-    here.recluster(3).forget(["p7"])
+    here = changed(clone(estimator))
     expected = [here.features(top=None), here.variance(), here.loadings("scan").abs()]
     key = ["cluster", "view", "feature"]
     for one in (tables, expected):

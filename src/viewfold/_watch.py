@@ -65,8 +65,8 @@ class Tally:
             self._who.done(part)
 
 
-def counted(parts: Iterator[T], total: int, step: int) -> Iterator[T]:
-    """Pass on the results of blocks of `step` rows, and tell how many of all rows are done.
+def counted(parts: Iterator[T], total: int, step: int, unit: str = "rows") -> Iterator[T]:
+    """Pass on the results of blocks of `step` rows (or what else), and tell how many are done.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def counted(parts: Iterator[T], total: int, step: int) -> Iterator[T]:
     if _watcher.get() is None or step >= total:  # a single block is done at once
         yield from parts
         return
-    tally = Tally(total, "rows")
+    tally = Tally(total, unit)
     for i, part in enumerate(parts, 1):
         yield part
         tally.reach(min(i * step, total))

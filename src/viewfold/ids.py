@@ -7,7 +7,6 @@ and nobody would notice. Ids that are almost known are refused, unless the user 
 from __future__ import annotations
 
 import re
-import unicodedata
 import warnings
 from typing import Any, Literal, TypeAlias
 
@@ -15,11 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._normal import NUMBER, IdKind, kind_of, normal_forms
 from viewfold._option import helped_by, option
 from viewfold._types import Ids, as_python
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
-IdKind: TypeAlias = Literal["whole numbers", "texts", "both"]
 
 MISSING = frozenset(
     ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
@@ -28,8 +27,6 @@ MISSING = frozenset(
 
 _TOTALS = frozenset(["total", "totals", "grand total", "sum", "mean", "average", "median"])
 _LONGEST_MISSING = 12
-_INVISIBLE = "\ufeff\u200b\u200c\u200d"
-_NUMBER = r"^\+?(-?)0*([0-9]+?)(?:\.0+)?$"
 _SUFFIX = r"(?:id|no|nr|num|number|code|key)"
 _WHO = r"(?:patient|sample|subject|person|participant|donor|case|record|customer|client|user|cell)"
 _ID_NAMES = re.compile(
@@ -105,45 +102,6 @@ def _check_each(index: pd.Index, label: str) -> None:
             )
 
 
-def normal_forms(ids: Ids) -> Any:
-    """Return ids without outer space, case, letter composition (NFC), leading zeros and ``.0``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.ids import normal_forms
-    >>> normal_forms(np.array([" P1", "p1", "007", "7.0", 7], object)).to_pylist()
-    ['p1', 'p1', '7', '7', '7']
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if ids.dtype != object:
-        return pa.array(ids).cast(pa.string())
-    texts = pa.array(ids if kind_of(ids) == "texts" else [str(name) for name in ids], pa.string())
-    simple = pc.string_is_ascii(texts)
-    if not pc.all(simple).as_py():
-        texts = pa.array([_plain(text) for text in texts.to_pylist()], pa.string())
-    texts = pc.ascii_lower(pc.ascii_trim_whitespace(texts))
-    if not pc.any(pc.match_substring_regex(texts, _NUMBER)).as_py():
-        return texts
-    return pc.replace_substring_regex(texts, pattern=_NUMBER, replacement=r"\1\2")
-
-
-def _plain(text: str) -> str:
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", text.strip().strip(_INVISIBLE).strip().casefold())
-
-
-def kind_of(ids: Ids) -> IdKind:
-    """Return whether ids are whole numbers, texts, or both."""
-    if ids.dtype != object:
-        return "whole numbers"
-    found = pd.api.types.infer_dtype(ids, skipna=False)
-    return "texts" if found == "string" else "whole numbers" if found == "integer" else "both"
-
-
 def match_similar(
     ids: Ids,
     known: NDArray[np.bool_],
@@ -171,7 +129,7 @@ def match_similar(
     label : str
         How errors call the view.
     rows : ndarray of int, optional
-        How errors number its rows; from 0 without gaps if not given.
+        How errors number its rows; they do not, if it is not given.
 
     Returns
     -------
@@ -189,7 +147,6 @@ def match_similar(
     new = np.flatnonzero(~known)
     if not new.size or rule == "new":
         return ids
-    rows = np.arange(ids.size) if rows is None else rows
     return _with_known_spelling(ids, new, similar, kind or kind_of(ids), rule, label, rows)
 
 
@@ -258,7 +215,7 @@ def _of_kind(kind: str, name: Any) -> Any:
     """Return a new id as the known ones are written, if it is a number."""
     if kind == "texts":
         return str(name)
-    found = re.fullmatch(_NUMBER, name.strip()) if isinstance(name, str) else None
+    found = re.fullmatch(NUMBER, name.strip()) if isinstance(name, str) else None
     return int(found[1] + found[2]) if found and kind == "whole numbers" else name
 
 
@@ -280,9 +237,8 @@ def _almost(
     shown = []
     for i in again[:3].tolist():
         within = int(place[i]) - known.size
-        other = known.tolist()[place[i]] if within < 0 else ids.tolist()[new[within]]
-        where = "" if within < 0 else f" in row {rows[new[within]]}"
-        shown.append(f"{ids.tolist()[new[i]]!r} in row {rows[new[i]]} is almost {other!r}{where}")
+        other = repr(known.tolist()[place[i]]) if within < 0 else _at(new[within], ids, rows)
+        shown.append(f"{_at(new[i], ids, rows)} is almost {other}")
     if len(again) > 3:
         shown.append(f"… ({len(again):,} in all)")
     others = f"; if they are others, {option('similar_ids', 'new')}"
@@ -295,11 +251,15 @@ def _almost(
 
 
 def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
-    (a, b), (i, j) = ids[which[:2]].tolist(), rows[which[:2]].tolist()
+    a, b = (_at(i, ids, rows) for i in which[:2])
     return ValueError(
-        f"{label}: {a!r} in row {i} and {b!r} in row {j} are the same sample, if similar ids are "
-        "matched. Keep one of them."
+        f"{label}: {a} and {b} are the same sample, if similar ids are matched. Keep one of them."
     )
+
+
+def _at(i: Any, ids: Ids, rows: Any) -> str:
+    """Say which id it is, and in which row it stands."""
+    return f"{ids[i : i + 1].tolist()[0]!r}" + ("" if rows is None else f" in row {rows[i]}")
 
 
 def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:

@@ -5,22 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._normal import IdKind, kind_of, normal_forms
 from viewfold._option import helped_by, option, worded
 from viewfold._types import Ids, as_python
 from viewfold.core.state import State
-from viewfold.engine import Engine
-from viewfold.ids import (
-    IdKind,
-    Similar,
-    alike,
-    check_kind,
-    check_rule,
-    kind_of,
-    match_similar,
-    normal_forms,
-)
+from viewfold.engine import Engine, RowSet
+from viewfold.ids import Similar, alike, check_kind, check_rule, match_similar
 from viewfold.view._view import View
 
 
@@ -52,6 +45,7 @@ def admit(
         The view; ids that are matched have the spelling that is known.
     """
     check_rule(similar_ids)
+    view = placed(engine, view)
     if view.length is None and state.length is None:
         ids = _matched_ids(engine, state, view, similar_ids)
         view = view if ids is view.ids else replace(view, ids=ids)
@@ -60,29 +54,35 @@ def admit(
     return view
 
 
-def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> Ids:
+def placed(engine: Engine, view: View) -> View:
+    """Return a view whose rows the engine holds, so that they can be joined with known samples."""
+    ids, rows = engine.place(view.ids, replace(view.rows, fill=None))
+    return replace(view, ids=ids, rows=replace(rows, fill=view.rows.fill))
+
+
+def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> RowSet:
     """Return the ids of a view, after similar ones were refused or matched."""
-    ids = view.ids
-    if ids.dtype != object and (not state.views or state.ids.dtype != object):
-        return ids  # whole numbers are the same or not
-    known, similar, kind = np.zeros(ids.size, bool), ids[:0], None
-    if state.views:
-        known = _known(engine, state, ids)
-        if rule != "new" and not known.all():
-            kind = kind_of_known(engine, state)
-            forms = normal_forms(ids[~known])
-            similar = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
-    return match_similar(ids, known, similar, kind, rule, f"View {view.name!r}", view.rows.present)
+    if view.ids.dtype != object and (not state.views or state.ids.dtype != object):
+        return view.ids  # whole numbers are the same or not
+    kind = kind_of_known(engine, state) if state.views else None
+    label, rows = f"View {view.name!r}", _row_numbers(view)
+
+    def matched(ids: Ids, others: Ids) -> Ids:
+        known, similar = np.zeros(ids.size, bool), ids[:0]
+        if others.size:
+            known = pd.Index(others).get_indexer(pd.Index(ids)) >= 0
+            if rule != "new" and not known.all():
+                similar = alike(others, normal_forms(ids[~known]))
+        return match_similar(ids, known, similar, kind, rule, label, rows)
+
+    return engine.match(matched, view.ids, state.ids)
 
 
-def _known(engine: Engine, state: State, ids: Ids) -> NDArray[np.bool_]:
-    """Return a mask of the ids of a view (in memory) that are known."""
-    alignment = engine.join(state.ids, engine.scatter(ids))
-    numbers = engine.numbers(alignment.known)
-    which = engine.reduce(lambda known, at: at[known], alignment.known, numbers, combine=np.append)
-    mask = np.zeros(ids.size, bool)
-    mask[which] = True
-    return mask
+def _row_numbers(view: View) -> NDArray[np.intp] | None:
+    """Return how errors number the rows of a view; None if they are not in their order."""
+    if not isinstance(view.ids, np.ndarray):
+        return None
+    return np.arange(view.ids.size) if view.rows.present is None else view.rows.present
 
 
 def kind_of_known(engine: Engine, state: State) -> IdKind:
@@ -103,7 +103,7 @@ def _check_shared(engine: Engine, state: State, view: View, least: float) -> Non
             f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
             f"got {as_python(least)!r}."
         )
-    shared = engine.join(state.ids, engine.scatter(view.ids)).n_shared if state.views else 0
+    shared = engine.join(state.ids, view.ids).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
         asked = f"{100 * least:g} % of them" if part else f"{least:,}"
         raise ValueError(
@@ -155,24 +155,31 @@ def how_to_give_ids() -> str:
 def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
     """Refuse ids of another kind than the known ones: they are fixed by the first view."""
     if state.length is not None and view.ids.dtype == object:
+        first = engine.head(view.ids, 1).tolist()[0]
         raise ValueError(
-            f"View {view.name!r} has ids like {view.ids[0]!r}, but the samples folded so far are "
+            f"View {view.name!r} has ids like {first!r}, but the samples folded so far are "
             "known by row number. Give ids from the first view on, or row numbers here."
         )
-    example = engine.head(state.ids, 1).tolist()[0]
-    check_kind(kind_of_known(engine, state), example, view.ids, f"View {view.name!r}")
+    example, kind = engine.head(state.ids, 1).tolist()[0], kind_of_known(engine, state)
+    label = f"View {view.name!r}"
+
+    def check(ids: Ids) -> int:
+        check_kind(kind, example, ids, label)
+        return 0
+
+    engine.reduce(check, view.ids)
 
 
 def _known_column(engine: Engine, state: State, view: View) -> str | None:
     """Name the column that holds known ids, if there is one."""
     if view.features is None or state.ids.dtype == object:
         return None
-    top = view.rows.read(slice(0, 100))
+    top = engine.head(view.rows, 100)
     for j, name in enumerate(view.features):
         held = np.unique(top[:, j])
         whole = held.astype(np.int64)
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
-        if engine.join(state.ids, engine.scatter(whole)).n_shared == held.size:
+        if engine.join(state.ids, engine.place(whole)[0]).n_shared == held.size:
             return name
     return None

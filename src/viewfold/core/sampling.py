@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._normal import mixed
 from viewfold._types import Array, Seed
 from viewfold.engine import Engine, RowSet
 
@@ -67,22 +68,13 @@ def draw(
     salt = np.random.SeedSequence(words).generate_state(1, np.uint64)
 
     def drawn(names: Array, numbers: Array) -> tuple[Array, Array]:
-        return _smallest(_mixed(pd.util.hash_array(names) ^ salt), numbers, most)
+        return _smallest(mixed(pd.util.hash_array(names) ^ salt), numbers, most)
 
     def combined(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
         return _smallest(np.append(a[0], b[0]), np.append(a[1], b[1]), most)
 
     key, numbers = engine.reduce(drawn, ids, engine.numbers(ids), combine=combined)
     return np.asarray(numbers[np.argsort(key, kind="stable")])
-
-
-def _mixed(key: Array) -> Array:
-    """Spread every bit over all bits (the finaliser of splitmix64)."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        key ^= key >> np.uint64(shift)
-        key *= np.uint64(factor)
-    key ^= key >> np.uint64(31)
-    return key
 
 
 def _smallest(key: Array, numbers: Array, most: int) -> tuple[Array, Array]:

@@ -205,6 +205,12 @@ class State:
             for entry in self.steps
         ]
 
+    def placed(self, engine: Engine) -> State:
+        """Return the same state with its rows where the engine can join them with others."""
+        names = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+        rows = engine.place(*(getattr(self, name) for name in names))
+        return replace(self, **dict(zip(names, rows, strict=True))) if self.views else self
+
     def labels(self, engine: Engine) -> RowSet:
         """Return the cluster of every sample: the last column of the history."""
         return engine.map(lambda history: history[:, -1].astype(np.intp), self.history)

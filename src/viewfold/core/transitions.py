@@ -12,7 +12,7 @@ import numpy as np
 
 from viewfold._types import Array
 from viewfold.constants import FEWEST
-from viewfold.core.admission import check_fits
+from viewfold.core.admission import check_fits, placed
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
@@ -54,9 +54,9 @@ def fold(
     -------
     State
     """
+    view = placed(engine, view)
     check_fits(engine, state, view)
-    raw = with_gaps(engine, view) if keep_encoders else None
-    view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
+    raw = with_gaps(view) if keep_encoders else None
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     with engine.session():
         combined = method.combine(engine, state, view, alignment, seed)
@@ -92,9 +92,9 @@ def fold(
     return after.without_encoders(engine)
 
 
-def with_gaps(engine: Engine, view: View) -> RowSet:
+def with_gaps(view: View) -> RowSet:
     """Return the rows of a view with their missing cells, as NaN."""
-    return engine.scatter(replace(view.rows, fill=None))
+    return replace(view.rows, fill=None)
 
 
 def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | None) -> RowSet:

@@ -17,7 +17,7 @@ import numpy as np
 from viewfold import constants
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids
+from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
@@ -100,8 +100,7 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     """
     name = view.name or ""
     which = state.names.index(name)
-    raw = with_gaps(engine, view)
-    view = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
+    raw = with_gaps(view)
     alignment = engine.join(state.ids, view.ids)
     prints = fingerprints(engine, raw, state.key)
 
@@ -156,6 +155,7 @@ def update(
     Delivery
         What the rows were.
     """
+    view = placed(engine, view)
     check_samples(engine, state, view)
     _check_kept(engine, state, view)
     rows = _unknown_rows(engine, state, view)
@@ -208,28 +208,28 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
     """
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
-    raw = with_gaps(engine, view)
-    rows = replace(view, ids=engine.scatter(view.ids), rows=engine.scatter(view.rows))
-    alignment = engine.join(state.ids, rows.ids)
+    view = placed(engine, view)
+    raw = with_gaps(view)
+    alignment = engine.join(state.ids, view.ids)
     if alignment.n_shared:
-        first = engine.head(engine.keep(rows.ids, alignment.known), 1).tolist()[0]
+        first = engine.head(engine.keep(view.ids, alignment.known), 1).tolist()[0]
         raise ValueError(
             f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
             "samples can be added to a view that was folded."
         )
     _check_has_ids(engine, state, view)
     prints = fingerprints(engine, raw, state.key)
-    new = _Rows(rows, raw, prints, Delivery(name, n, 0), view.n_missing)
+    new = _Rows(view, raw, prints, Delivery(name, n, 0), view.n_missing)
     with engine.session():
         after = _placed(engine, state, new, which)
-        labels = _nearest(engine, after, rows, method)
+        labels = _nearest(engine, after, view, method)
 
     def now(history: Array, own: Array) -> Array:
         return np.column_stack([history[:, :-1], own.astype(history.dtype)])
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learned(engine, after, rows, raw)
+    return learned(engine, after, view, raw)
 
 
 def _check_has_ids(engine: Engine, state: State, view: View) -> None:

@@ -6,13 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from viewfold.engine._bucketed import BucketRows
 from viewfold.engine._rows import Rows, block_bytes
 from viewfold.engine._threads import all_on_one_thread, blas_on_one_thread
 from viewfold.engine.base import Alignment, Engine, RowSet
+from viewfold.engine.buckets import BucketEngine
+from viewfold.engine.disk import DiskEngine
 from viewfold.engine.local import LocalEngine
 
 __all__ = [
     "Alignment",
+    "BucketEngine",
+    "BucketRows",
+    "DiskEngine",
     "Engine",
     "LocalEngine",
     "RowSet",
@@ -21,6 +27,7 @@ __all__ = [
     "blas_on_one_thread",
     "block_bytes",
     "current_engine",
+    "engine_of",
     "using",
 ]
 
@@ -33,9 +40,14 @@ def current_engine() -> Engine:
     return _current.get() or _local
 
 
+def engine_of(rows: RowSet) -> Engine:
+    """Return the engine that holds rows; for rows in memory, the one that was chosen."""
+    return rows.engine if isinstance(rows, BucketRows) else current_engine()
+
+
 @contextmanager
 def using(engine: Engine) -> Iterator[Engine]:
-    """Let estimators use another engine for a while.
+    """Let estimators use another engine for a while; models stay with the one that has their rows.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -76,7 +77,20 @@ def blas_on_one_thread() -> Iterator[int]:
     and may overlap in several threads.
     """
     with _for_all.held() as shared, _limited(_blas(per_thread=True)) as own:
-        yield max(shared, own)
+        yield 1 if _alone.get() else max(shared, own)
+
+
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
+
+
+@contextmanager
+def one_block_at_a_time() -> Iterator[None]:
+    """Spread no blocks over threads: somebody else has spread the work already."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
 
 
 @contextmanager

@@ -73,8 +73,27 @@ class Engine(Protocol):
     def session(self) -> AbstractContextManager[Any]:
         """Return a context manager that is open while a state is changed."""
 
-    def scatter(self, rows: Any) -> RowSet:
-        """Take over rows that are in memory, or in a mapped file."""
+    def place(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
+        """Take over samples and their rows, so that they can be joined with those that are known.
+
+        What the engine holds already is returned as it is. Rows in memory that belong to nobody in
+        particular need no place: every verb takes arrays, too.
+        """
+
+    def hold(self, rows: RowSet) -> RowSet:
+        """Return rows of a view, those whose cells are filled when they are read computed once."""
+
+    def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
+        """Return the rows that `work` makes of rows and of all others that could belong to them.
+
+        Parameters
+        ----------
+        work : callable
+            ``work(some, others)`` returns a row for each of `some`. Ids that are almost the same
+            come together.
+        rows, others : RowSet
+            Rows of samples, in the engine's order.
+        """
 
     def reduce(
         self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
@@ -115,7 +134,8 @@ class Engine(Protocol):
             Number of columns of intermediate results, if larger than that of `rows`: blocks are
             cut so that these fit.
         reuse : bool, default=False
-            Whether the result may overwrite the (first) rows, if nobody needs them any more.
+            Whether the result may overwrite the rows, as it has their shape and type and nobody
+            needs them any more; or be computed, again and again, when it is read.
         """
 
     def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:

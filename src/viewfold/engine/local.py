@@ -50,9 +50,17 @@ class LocalEngine:
         """Keep linear algebra on one thread: blocks are spread over threads instead."""
         return blas_on_one_thread()
 
-    def scatter(self, rows: Any) -> RowSet:
-        """Return the rows as they are: they are on this machine already."""
-        return rows
+    def place(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
+        """Return ids and rows as they are."""
+        return (ids, *rows)
+
+    def hold(self, rows: Rows) -> Rows:
+        """Return the rows of a view with their cells as they are read."""
+        return Rows(self.map(lambda block: block, rows))
+
+    def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
+        """Return what `work` makes of rows and others; see `Engine.match`."""
+        return work(rows, others)
 
     def reduce(
         self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
@@ -263,6 +271,14 @@ class _Result:
             for part in self.out
         ]
         return tuple(joined) if self.several else joined[0]
+
+
+def added(a: Any, b: Any) -> Any:
+    """Return the sum of two sums, or of two tuples of them; the first may be overwritten."""
+    if isinstance(a, tuple):
+        return tuple(added(one, other) for one, other in zip(a, b, strict=True))
+    a += b
+    return a
 
 
 def _total(parts: Iterator[Any], combine: Callable[[Any, Any], Any] | None) -> Any:

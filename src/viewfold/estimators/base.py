@@ -25,7 +25,7 @@ from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
 from viewfold.core.updates import Delivery, no_encoder, update
-from viewfold.engine import current_engine
+from viewfold.engine import Engine, current_engine
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
 from viewfold.estimators.prediction import Prediction
@@ -91,8 +91,9 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
         state = State.empty() if self._now.views else self._now
+        engine = current_engine()
         for view in as_views(X, ids=ids, **reading):
-            state = self._next(state, admit(current_engine(), state, view, similar_ids))
+            state = self._next(engine, state, admit(engine, state, view, similar_ids))
         return self._keep(state)
 
     def partial_fit(
@@ -138,12 +139,12 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         """
         self._check_parameters()
         check_y(y, "partial_fit")
-        engine, state = current_engine(), self._now
+        engine, state = self._engine, self._now
         name = own_name(X) if view is None else view
         name = f"view{len(state.views)}" if name in (None, "") else name
         if name not in state.names:
             came = as_view(X, ids=ids, name=name, **reading)
-            after = self._next(state, admit(engine, state, came, similar_ids, min_shared))
+            after = self._next(engine, state, admit(engine, state, came, similar_ids, min_shared))
             self.delivery_ = Delivery.first(after)
             return self._keep(after)
         if not self.keep_encoders:
@@ -196,7 +197,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         record = self.views_[0]
         alone = len(self.views_) == 1 and record.encoder is not None
         embedded = self._embed(views[0], record) if alone else self._state.embedding
-        return self._by_row(X, views, current_engine().collect(embedded), np.nan)
+        return self._by_row(X, views, self._engine.collect(embedded), np.nan)
 
     def _by_row(self, X: ViewsLike, views: list[View], found: Array, gap: float) -> Array:
         """Return a value for each row that came, if rows are what the caller knows samples by."""
@@ -266,7 +267,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
                 "Ask for fewer clusters."
             )
         method = clone(self).set_params(n_clusters=n)._method()
-        return recluster(current_engine(), state, method, seed=seed_of(self.random_state))
+        return recluster(self._engine, state, method, seed=seed_of(self.random_state))
 
     def _columns(self) -> int | None:
         """Return how many columns a fold gives the consensus at most; None if that is not known."""
@@ -302,7 +303,7 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        engine, state = current_engine(), self._fitted
+        engine, state = self._engine, self._fitted
         named = pd.Index(list(ids), tupleize_cols=False)
         gone = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
         found = engine.collect(engine.keep(state.ids, gone))
@@ -344,14 +345,14 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
 
     @property
     def _now(self) -> State:
-        """The state, also before the first view."""
+        """The state, also before the first view, with its rows where they can be joined."""
         state: State = getattr(self, "_state", None) or State.empty()
-        return state
+        return state.placed(self._engine)
 
-    def _next(self, state: State, view: View) -> State:
+    def _next(self, engine: Engine, state: State, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""
         return fold(
-            current_engine(),
+            engine,
             state,
             view,
             self._method(),

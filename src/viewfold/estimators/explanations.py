@@ -10,7 +10,6 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._option import option
-from viewfold.engine import current_engine
 from viewfold.estimators.results import Results, known_view
 from viewfold.explain import (
     Explanation,
@@ -115,7 +114,7 @@ class Explanations(Results):
         """
         tellers = self._tellers(view)
         _check_top(top)
-        return explain_sample(current_engine(), self._fitted, id, tellers, top)
+        return explain_sample(self._engine, self._fitted, id, tellers, top)
 
     def loadings(self, view: str | int | None = None) -> pd.DataFrame:
         """Return the weights of the components of the consensus for the features of a view.
@@ -134,7 +133,7 @@ class Explanations(Results):
         """
         check_is_fitted(self)
         (one,) = self._tellers(known_view(self.views_, view).name)
-        return loadings(current_engine(), self._fitted, one)
+        return loadings(self._engine, self._fitted, one)
 
     def variance(self) -> pd.DataFrame:
         """Return the share of each view's variance that consensus and clusters explain.
@@ -146,7 +145,7 @@ class Explanations(Results):
             ``clusters``, what the clusters explain; and what each cluster adds to that, in a column
             of its number. NaN for clusters with fewer than ten samples in the view.
         """
-        return variance_table(current_engine(), self._fitted, self._tellers(None))
+        return variance_table(self._engine, self._fitted, self._tellers(None))
 
     def _tellers(self, view: str | int | None) -> list[Told]:
         """Return what one view, or each, tells; say why others cannot."""
@@ -155,7 +154,7 @@ class Explanations(Results):
         views, reasons = usable(asked)
         if reasons:
             warnings.warn(" ".join(reasons), stacklevel=3)
-        return told(current_engine(), self._fitted, views)
+        return told(self._engine, self._fitted, views)
 
     def _which(self, cluster: int | None) -> Sequence[int]:
         """Return the clusters that are asked for."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, silhouette
@@ -18,11 +19,11 @@ from viewfold.core.admission import admit
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.updates import extend
-from viewfold.engine import RowSet, current_engine
+from viewfold.engine import RowSet
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
-from viewfold.ids import Similar, kind_of
+from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
 
@@ -56,7 +57,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             In the order of the rows; of several views with ids, in the order of the samples of the
             first, then those that are new in the second, and so on (see `predict_frame`).
         """
-        return current_engine().collect(self._placed(X, ids, view)[1])
+        return self._engine.collect(self._placed(X, ids, view)[1])
 
     def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> tuple[Ids, RowSet]:
         """Return who the samples of new rows are, and their rows of the embedding."""
@@ -85,12 +86,12 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
                 f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
             )
-        engine, (length,) = current_engine(), lengths
-        ids = engine.scatter(views[0].ids if length is None else np.arange(length))
+        engine, (length,) = self._engine, lengths
+        ids = views[0].ids if length is None else np.arange(length)
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
         for part, rows in zip(views, embedded, strict=True):
-            alignment = engine.join(ids, engine.scatter(part.ids))
+            alignment = engine.join(ids, part.ids)
             total = alignment.merge(
                 (_added, alignment.partners(total), rows),
                 (lambda block: block, alignment.absent(total)),
@@ -102,7 +103,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             row = int(np.flatnonzero(count == 0)[0])
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return engine.collect(ids), engine.scatter(np.asarray(sums[:, :-1] / count))
+        return engine.collect(ids), np.asarray(sums[:, :-1] / count)
 
     def predict(
         self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
@@ -122,7 +123,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         ndarray of int, shape (n_rows,)
         """
-        engine, (_, embedded) = current_engine(), self._placed(X, ids, view)
+        engine, (_, embedded) = self._engine, self._placed(X, ids, view)
         return engine.collect(assign(engine, self._clusters, embedded))
 
     def predict_frame(
@@ -158,7 +159,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         >>> model.predict_frame(new, ids=ids).index.tolist()
         ['ann', 'bob', 'cleo', 'dan']
         """
-        engine, (known, embedded) = current_engine(), self._placed(X, ids, view)
+        engine, (known, embedded) = self._engine, self._placed(X, ids, view)
         return pd.DataFrame(
             {
                 "cluster": engine.collect(assign(engine, self._clusters, embedded)),
@@ -202,9 +203,9 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         check_y(y, "score")
         embedded = np.asarray(self.transform(X, view=view))
-        engine, clusters = current_engine(), self._clusters
-        rows = engine.scatter(embedded)
-        return silhouette(engine, rows, assign(engine, clusters, rows), clusters.n_clusters)
+        engine, clusters = self._engine, self._clusters
+        labels = assign(engine, clusters, embedded)
+        return silhouette(engine, embedded, labels, clusters.n_clusters)
 
     def extend(
         self,
@@ -236,7 +237,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if others:
             raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
         record = part.record
-        engine, state = current_engine(), self._fitted
+        engine, state = self._engine, self._fitted.placed(self._engine)
         new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
         return self._keep(extend(engine, state, new, self._method()))
 
@@ -272,11 +273,11 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return view
 
     def _embed(self, view: View, record: ViewRecord) -> RowSet:
-        engine = current_engine()
+        engine = self._engine
         encode = self._fitted.encoder(record.name)
         assert encode is not None
         with engine.session():
-            return engine.map(encode, engine.scatter(replace(view.rows, fill=None)))
+            return engine.map(encode, replace(view.rows, fill=None))
 
 
 def _added(total: Array, rows: Array) -> Array:

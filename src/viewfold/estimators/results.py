@@ -18,7 +18,7 @@ from viewfold._types import Array
 from viewfold.clustering import confidence
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
-from viewfold.engine import RowSet, current_engine
+from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
 
 
 def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
@@ -116,18 +116,17 @@ class Results:
     @property
     def labels_(self) -> NDArray[np.intp]:
         """The cluster of every sample ever seen, in the order of `ids_`."""
-        engine = current_engine()
-        return engine.collect(self._fitted.labels(engine))
+        return self._collected(self._fitted.labels(self._engine))
 
     @property
     def ids_(self) -> Array:
         """Every sample ever seen, in the order of `labels_` and `embedding_`."""
-        return current_engine().collect(self._fitted.ids)
+        return self._collected(self._fitted.ids)
 
     @property
     def embedding_(self) -> Array:
         """The consensus: a row per sample."""
-        return current_engine().collect(self._fitted.embedding)
+        return self._collected(self._fitted.embedding)
 
     @property
     def views_(self) -> tuple[ViewRecord, ...]:
@@ -147,7 +146,7 @@ class Results:
         number of clusters) one that is called after what was done and its entry in the log.
         """
         state = self._fitted
-        history = current_engine().collect(state.history)
+        history = self._collected(state.history)
         return pd.DataFrame(history, pd.Index(self.ids_, name="id"), state.step_names)
 
     @property
@@ -191,7 +190,7 @@ class Results:
         if entry not in steps:
             raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
         i = steps.index(entry)
-        history = current_engine().collect(self._fitted.history)
+        history = self._collected(self._fitted.history)
         after = history[:, i]
         before = history[:, i - 1] if i else after
         moved = (before >= 0) & (before != after)
@@ -200,8 +199,9 @@ class Results:
 
     def _frame(self, per_view: RowSet) -> pd.DataFrame:
         names = [record.name for record in self.views_]
-        per_view = current_engine().collect(per_view)
-        return pd.DataFrame(per_view, index=pd.Index(self.ids_, name="id"), columns=names)
+        return pd.DataFrame(
+            self._collected(per_view), index=pd.Index(self.ids_, name="id"), columns=names
+        )
 
     @property
     def cluster_centers_(self) -> Array:
@@ -246,10 +246,24 @@ class Results:
             )
         return state
 
+    @property
+    def _engine(self) -> Engine:
+        """The engine that has the rows of this model."""
+        state: State | None = getattr(self, "_state", None)
+        return current_engine() if state is None else engine_of(state.embedding)
+
+    def _collected(self, rows: RowSet) -> Array:
+        """Return rows of all samples as one array; those that are known by row number in order."""
+        state, found = self._fitted, self._engine.collect(rows)
+        if state.length is None or not isinstance(state.ids, BucketRows):
+            return found
+        ordered: Array = found[np.argsort(self._engine.collect(state.ids))]
+        return ordered
+
     def _confidence(self) -> Array:
-        engine, state = current_engine(), self._fitted
+        engine, state = self._engine, self._fitted
         assert state.clusters is not None
-        return engine.collect(confidence(engine, state.clusters, state.embedding))
+        return self._collected(confidence(engine, state.clusters, state.embedding))
 
     def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:

@@ -103,7 +103,7 @@ def explain_sample(
     if clusters.n_clusters > 1:
         squares = squared_distances(clusters, leading)[:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, engine.scatter(row[None])))[0])
+    sure = float(engine.collect(confidence(engine, clusters, row[None]))[0])
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from viewfold._normal import normal_forms
 from viewfold._types import Ids
+from viewfold.core.admission import placed
 from viewfold.core.state import State
-from viewfold.engine import current_engine
-from viewfold.ids import alike, normal_forms
+from viewfold.engine import Alignment, current_engine
+from viewfold.ids import alike
 from viewfold.inspection._facts import SampleFacts
 from viewfold.view import View
 
@@ -22,19 +23,21 @@ def compare(state: State, view: View) -> SampleFacts | None:
     if not state.views or (view.length is not None and state.length is None):
         return None
     engine = current_engine()
-    known = engine.collect(engine.join(state.ids, engine.scatter(view.ids)).known)
-    pairs = _similar(state, view.ids[~known])
+    view = placed(engine, view)
+    alignment = engine.join(state.ids, view.ids)
+    new = engine.keep(view.ids, engine.map(np.logical_not, alignment.known))
+    pairs = _similar(state, engine.collect(new)) if alignment.n_new else []
     fits = [
         record.name
         for record in state.views
         if view.features is not None and set(record.features or ()) == set(view.features)
     ]
     return SampleFacts(
-        n_known=int(known.sum()),
-        n_new=int((~known).sum()),
+        n_known=alignment.n_shared,
+        n_new=alignment.n_new,
         n_similar=len(pairs),
         examples=tuple(pairs[:EXAMPLES]),
-        n_in_view=_n_in_view(state, view),
+        n_in_view=_n_in_view(state, view, alignment),
         fits=tuple(fits),
     )
 
@@ -53,10 +56,10 @@ def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
     return [(name, partner[form]) for name, form in found if form in partner]
 
 
-def _n_in_view(state: State, view: View) -> int:
+def _n_in_view(state: State, view: View, alignment: Alignment) -> int:
     """Return how many samples are in the view of this name already."""
     if view.name not in state.names:
         return 0
     engine, which = current_engine(), state.names.index(view.name)
-    there = engine.collect(state.seen)[:, which]
-    return int(pd.Index(view.ids).isin(engine.collect(state.ids)[there]).sum())
+    there = alignment.partners(state.seen, False)
+    return int(engine.reduce(lambda seen: np.count_nonzero(seen[:, which]), there))

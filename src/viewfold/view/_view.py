@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from scipy import sparse
-
 from viewfold._types import Ids
 from viewfold.engine import Rows
 from viewfold.view._column import Column, Source
@@ -81,7 +79,8 @@ class View:
 
     def __repr__(self) -> str:
         n, d = self.shape
-        kind = "sparse" if sparse.issparse(self.rows.X) else str(self.rows.X.dtype)
+        held = getattr(self.rows, "X", self.rows)
+        kind = "sparse" if self.rows.is_sparse else str(held.dtype)
         return f"View({self.name!r}, {n} samples × {d} features, {kind})"
 
 

@@ -132,7 +132,7 @@ def _of_wide(
         return scaling, *found, products.energy
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
     some = engine.collect(engine.select(rows, drawn))
-    scaling, _ = look(engine.scatter(Rows(some)))
+    scaling, _ = look(Rows(some))
     _, basis = _from_rows(scaling.read(some), scaling, most + 10)
     # Blocks come before features are standardised, so that has to be done to the other factor.
     raw = scaling.weight[:, None] * basis

@@ -21,7 +21,7 @@ from viewfold.constants import FEWEST
 from viewfold.core.parts import part
 from viewfold.core.sampling import draw
 from viewfold.core.state import Encoder
-from viewfold.engine import Engine, Rows, RowSet
+from viewfold.engine import Engine, RowSet
 from viewfold.linalg import damped
 from viewfold.methods.encoders.directions import ScaleRule, chosen_scale, principal_directions
 from viewfold.methods.encoders.landmarks import Landmarks, connect, place
@@ -183,7 +183,7 @@ def _completed(
         fill, kept, weight = learn_filling(engine, view, seed)
     rows = replace(view.rows, fill=fill)
     if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
-        rows = engine.scatter(Rows(engine.map(lambda block: block, rows)))
+        rows = engine.hold(rows)
     return replace(view, rows=rows), kept, weight
 
 

@@ -1,0 +1,121 @@
+"""The engine of one machine for more than its memory holds: buckets in files, a few at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import reduce
+from typing import Any
+
+from viewfold._watch import counted
+from viewfold.engine import _plain
+from viewfold.engine._tasks import Task
+from viewfold.engine._threads import blas_on_one_thread
+from viewfold.engine.buckets import BucketEngine
+
+PREFIX = "viewfold-"
+LOCK = "lock"
+
+
+class DiskEngine(BucketEngine):
+    """Rows are in files of this machine; as many buckets are in memory as there are threads.
+
+    Parameters
+    ----------
+    n_buckets : int, default=64
+        How many buckets there are.
+    folder : str, optional
+        Where files are made that are needed for a while; the system's folder for such files if not
+        given. They are removed when nobody needs them, and those of a program that was killed by
+        the next engine there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold
+    >>> from viewfold.engine import DiskEngine, using
+    >>> X = np.random.default_rng(0).normal(size=(60, 3))
+    >>> with using(DiskEngine(n_buckets=4)):
+    ...     model = ViewFold(2, random_state=0).fit(X)
+    ...     frame = model.to_frame()
+    >>> frame["cluster"].equals(ViewFold(2, random_state=0).fit(X).to_frame()["cluster"])
+    True
+    """
+
+    def __init__(self, n_buckets: int = 64, folder: str | None = None) -> None:
+        super().__init__(scratch_folder(folder or tempfile.gettempdir(), self), n_buckets)
+
+    def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+        """Do a task for each item on a few threads, and combine the results in order."""
+        with blas_on_one_thread() as threads:
+            results = _results(task, items, threads)
+            return reduce(combine, counted(results, len(items), 1, "buckets"))
+
+
+def _results(task: Task, items: Sequence[Any], threads: int) -> Iterator[Any]:
+    if threads == 1 or len(items) == 1:
+        yield from map(task, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[Any]] = deque()
+        for item in items:
+            pending.append(pool.submit(task, item))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def scratch_folder(parent: str, user: object) -> str:
+    """Make a folder that is removed with its user, and remove those whose program was killed."""
+    os.makedirs(parent, exist_ok=True)
+    for name in os.listdir(parent):
+        if name.startswith(PREFIX) and os.path.exists(os.path.join(parent, name, LOCK)):
+            _remove_if_left(os.path.join(parent, name))
+    path = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
+    lock = _locked(path)
+    if lock is None:  # somebody took it for one that was left, before it was locked
+        return scratch_folder(parent, user)
+    weakref.finalize(user, _end, path, lock)
+    return path
+
+
+def _locked(path: str) -> int | None:
+    """Return a file that is locked as long as this program lives; None if another has it."""
+    try:
+        lock = os.open(os.path.join(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:  # it is another user's, or gone by now
+        return None
+    try:
+        _lock(lock)
+        if os.path.exists(os.path.join(path, LOCK)):
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None
+
+
+def _lock(file: int) -> None:
+    if sys.platform == "win32":  # a folder in use cannot be removed there
+        return
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_if_left(path: str) -> None:
+    """Remove a folder that no living program holds."""
+    lock = _locked(path)
+    if lock is not None:
+        _end(path, lock)
+
+
+def _end(path: str, lock: int) -> None:
+    _plain.remove(path)
+    os.close(lock)
