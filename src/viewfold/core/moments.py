@@ -175,7 +175,7 @@ def _most(n: float, r: int, k: int, d: int) -> int:
     A tenth of the samples, and of a view that is not narrow so many that moments take no more space
     than d × r numbers in single precision, but those that hold the means of clusters anyway.
     """
-    room = d if d <= r + k else max((r - 3) * d // (d + r + k), k)
+    room = d if d <= r + k else max((r - 4) * d // (d + r + k), k)
     return max(min(int(n) // FEWEST, room), 1)
 
 
@@ -220,7 +220,7 @@ def _factored(
     values, Q = linalg.eigh(G, driver="evd", check_finite=False)
     root = (np.sqrt(np.maximum(values, 0))[:, None] * Q.T) @ rest
     D = np.vstack([first, _leading(root, most - len(first), floor)])
-    return Moments(mean, *(part.astype(np.float32) for part in (spread, D, C @ D.T)))
+    return Moments(mean, spread, D.astype(np.float32), (C @ D.T).astype(np.float32))
 
 
 def _leading(rows: Array, most: int, floor: float) -> Array:
@@ -370,8 +370,7 @@ def _joined(
     known, fresh = old.spread > 0, new.spread > 0
     shift = np.where(known & fresh, old.mean - new.mean, 0)
     both = known & fresh
-    spread, mean = new.spread.astype(np.float64), new.mean
-    before = old.spread.astype(np.float64)
+    spread, mean, before = new.spread, new.mean, old.spread
     pooled = np.sqrt((m * before**2 + n * spread**2 + share * shift**2) / (m + n))
     cross = (G @ old.coefficients) @ old.directions * before
     cross += sums.centred() @ new.coefficients @ new.directions * spread

@@ -109,7 +109,7 @@ class Explanations(Results):
         >>> labs["iron"] += 6 * y
         >>> model = ViewFold(2, random_state=0).fit({"labs": labs})
         >>> why = model.explain(3)
-        >>> why.cluster == model.labels_[3], why.features["feature"][0]
+        >>> why.next_cluster == 1 - why.cluster, why.features["feature"][0]
         (True, 'iron')
         """
         tellers = self._tellers(view)

@@ -164,7 +164,7 @@ def _of_cluster(tellers: Sequence[Told], cluster: int, top: int | None) -> pd.Da
     columns = at - starts[views]
     pairs = list(zip((tellers[v] for v in views), columns.tolist(), strict=True))
     overall = np.array([one.moments.mean[j] for one, j in pairs])
-    spread = np.array([one.moments.spread[j] for one, j in pairs], np.float64)
+    spread = np.array([one.moments.spread[j] for one, j in pairs])
     return pd.DataFrame(
         {
             "cluster": np.full(at.size, cluster),
