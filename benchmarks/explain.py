@@ -36,7 +36,7 @@ TEXT = ("bbcsport", "3sources", "bbc-4view", "webkb", "movies", "acm", "mouse-co
 """Sets whose views are words, links or counts; all others are dense."""
 
 QUICK = ("uci-digit", "dermatology", "bbcsport")
-MORE, TOP, TIMES = 10, 10, 3
+MORE, TOP, TIMES = 10, 10, 5
 WIDTH = 20
 """Features of a further view."""
 
