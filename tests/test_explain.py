@@ -140,7 +140,7 @@ def test_words_are_told_in_counts() -> None:
         strongest = told.loc[c].nlargest(10).index % 40
         assert len(set(strongest)) == 1
         assert strongest[0] == true.loc[c].idxmax()
-        assert np.corrcoef(true.loc[c], told.loc[c])[0, 1] > 0.95
+        assert np.corrcoef(true.loc[c], told.loc[c])[0, 1] > 0.9
     means = model.features(view="words", top=None).set_index(["cluster", "feature"])["mean"]
     assert abs(means[0, 2] - X.loc[model.to_frame()["cluster"] == 0, 2].mean()) < 0.1
 

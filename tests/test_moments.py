@@ -134,6 +134,16 @@ def test_moments_come_back_from_a_file_to_the_last_bit(model: ViewFold, tmp_path
     assert again.features().equals(model.features())
 
 
+def test_a_folder_of_buckets_tells_the_same(model: ViewFold, tmp_path: Path) -> None:
+    model.save(tmp_path / "a.vf")
+    viewfold.convert(tmp_path / "a.vf", tmp_path / "a.vfd")
+    there = viewfold.load(tmp_path / "a.vfd")
+    assert bits(moments(there)) == bits(moments(model))
+    found, told = (m.features(top=3).round(6) for m in (there, model))
+    assert found.equals(told)
+    assert there.explain("p3").next_cluster == model.explain("p3").next_cluster
+
+
 def test_undo_brings_back_the_moments_of_then(model: ViewFold, tmp_path: Path) -> None:
     path = tmp_path / "a.vf"
     model.save(path)

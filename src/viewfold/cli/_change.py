@@ -13,7 +13,14 @@ import typer
 from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
-from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
+from viewfold.cli._files import (
+    ids_option,
+    is_there,
+    known_view,
+    load_model,
+    read_views,
+    reading_options,
+)
 from viewfold.cli._options import (
     AUTO,
     Categories,
@@ -62,7 +69,7 @@ def init(
     """Make an empty state file."""
     from viewfold.store.models import save
 
-    if state.exists():
+    if is_there(state):
         raise ValueError(f"{state} exists. Choose another name, or add views to it.")
     save(_new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
     tell(
@@ -111,7 +118,7 @@ def add(
     reading = reading_options(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
     )
-    new = None if state.exists() else _first_model(state, clusters, method, seed, private)
+    new = None if is_there(state) else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(state, file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")

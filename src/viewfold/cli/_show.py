@@ -41,11 +41,11 @@ def labels(state: State, output: Output = None, as_json: Json = False) -> None:
 def status(state: State, as_json: Json = False) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
-    from viewfold.store._kept import listed
+    from viewfold.store._kinds import store_of
 
-    found = queries.status(state)
-    facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
-    facts["states"] = listed(state)
+    found, store = queries.status(state), store_of(state)
+    facts: dict[str, Any] = {"file": str(state), "bytes": store.size(state), **found}
+    facts["states"] = store.listed(state)
     if as_json:
         print_json(facts)
         return
@@ -152,19 +152,19 @@ def _line(event: Event) -> dict[str, Any]:
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="STATE.vf", help="The file.")],
+    state: State,
     as_json: Json = False,
 ) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
-    with progress(f"reading {file}"):
-        found = look_over(file)
+    with progress(f"reading {state}"):
+        found = look_over(state)
     if as_json:
-        facts = {"file": str(file), "whole": found.whole}
+        facts = {"file": str(state), "whole": found.whole}
         print_json({**facts, "problems": found.problems, "rescue": found.rescue})
     elif found.whole:
-        say(f"{file} is whole.")
+        say(f"{state} is whole.")
     else:
         for line in (*found.problems, *found.rescue):
             complain(line)
@@ -184,7 +184,7 @@ def report(
 
     with progress(f"drawing {output}"):
         model = _folded(state, load_model(state))
-        write(model, output, title=title or state.stem)
+        write(model, output, title=title or Path(state).stem)
     size = output.stat().st_size
     tell(
         as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."

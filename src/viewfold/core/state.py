@@ -12,12 +12,15 @@ from scipy.sparse.csgraph import connected_components
 from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import BucketRows, Engine, RowSet, engine_of
 from viewfold.linalg import gram
 from viewfold.view._column import Column, Source
 
 if TYPE_CHECKING:
     from viewfold.core.moments import Moments
+
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+"""What a state has a row (or one entry) for each sample of."""
 
 
 class Encoder(Protocol):
@@ -207,9 +210,20 @@ class State:
 
     def placed(self, engine: Engine) -> State:
         """Return the same state with its rows where the engine can join them with others."""
-        names = ("ids", "embedding", "seen", "history", "added", "fingerprints")
-        rows = engine.place(*(getattr(self, name) for name in names))
-        return replace(self, **dict(zip(names, rows, strict=True))) if self.views else self
+        if not self.views:
+            return self
+        rows = engine.place(*(getattr(self, name) for name in ROWS))
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
+
+    def gathered(self) -> State:
+        """Return the same state with its rows in memory; those known by row number in order."""
+        if not isinstance(self.ids, BucketRows):
+            return self
+        rows = [self.ids.engine.collect(getattr(self, name)) for name in ROWS]
+        if self.length is not None:
+            order = np.argsort(rows[0])
+            rows = [one[order] for one in rows]
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
 
     def labels(self, engine: Engine) -> RowSet:
         """Return the cluster of every sample: the last column of the history."""
@@ -235,7 +249,7 @@ class State:
         ]
         views = tuple(replace(view, entry=view.entry + shift) for view in self.views)
         steps = tuple(entry + shift for entry in self.steps)
-        added = self.added + shift
+        added = engine_of(self.added).map(lambda block: block + np.int32(shift), self.added)
         return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
     def without_encoders(self, engine: Engine) -> State:

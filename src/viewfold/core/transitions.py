@@ -145,9 +145,10 @@ def _with_column(
     engine: Engine, rows: RowSet, alignment: Alignment, of_view: RowSet, fill: int
 ) -> RowSet:
     """Return rows of the union with one more column: of the view's samples, `fill` elsewhere."""
+    dtype = of_view.dtype  # the rows themselves cannot be sent along
     column = alignment.merge(
         (lambda block: block, of_view),
-        (lambda block: np.full(len(block), fill, of_view.dtype), alignment.absent(rows)),
+        (lambda block: np.full(len(block), fill, dtype), alignment.absent(rows)),
     )
     return appended(engine, alignment.carry(rows, fill), column)
 
