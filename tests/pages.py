@@ -101,6 +101,8 @@ def written(page: str) -> str:
                 lines += wrapped if len(line) > 110 else [line]
         return "```console\n" + "\n".join(lines) + "\n```"
 
+    if page.find(">>>") < page.find("```console"):  # commands read what Python has saved
+        return BLOCK.sub(run, _with_results(page))
     return _with_results(BLOCK.sub(run, page))
 
 
