@@ -112,7 +112,7 @@ def commands(folder: Path, n: int, kind: str) -> tuple[Path, dict[str, Command]]
     of = {
         "add": ["add", file, str(third), "--id", "id"],
         "extend": ["extend", file, str(folder / "more.parquet"), "--id", "id", "--view", "v0"],
-        "forget": ["forget", file, "s1", "s2", "s3"],
+        "forget": ["forget", file, *pd.read_parquet(base)["id"].head(3)],
         "undo": ["undo", file, "--yes"],
     }
     outputs = {"report": "r.html", "labels": "l.csv", "export": "e.parquet"}

@@ -16,10 +16,13 @@ from viewfold.engine import DiskEngine
 from viewfold.store._manifest import VERSION
 from viewfold.store.tables import FORMAT
 
+PART = "moments"
+"""The part that came last, with a file of its own where the format has stayed the same."""
+
 
 def main() -> None:
     """Do all that a file can tell of to two small views, and write what a reader must find."""
-    path = Path(__file__).with_name(f"{FORMAT}.vf")
+    path = Path(__file__).with_name(f"{FORMAT}-{PART}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)
@@ -45,6 +48,8 @@ def main() -> None:
         "labels": model.to_frame()["cluster"].to_dict(),
         "rows": labs.iloc[50:].to_numpy().tolist(),
         "predicted": model.predict(labs.iloc[50:], view="labs").tolist(),
+        "features": (told := model.features(view="labs", top=3))["feature"].tolist(),
+        "means": told["mean"].tolist(),
     }
     path.with_name(f".{path.name}.lock").unlink()
     path.with_suffix(".json").write_text(json.dumps(expected) + "\n")

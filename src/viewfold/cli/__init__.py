@@ -17,6 +17,7 @@ from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, rename, suggest
 from viewfold.cli._convert import convert
 from viewfold.cli._diff import diff
+from viewfold.cli._explain import explain
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
@@ -50,6 +51,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",
     status: "patients.vf",
+    explain: "patients.vf --cluster 3",
     predict: "patients.vf new/labs.csv new/scan.csv --id patient",
     extend: "patients.vf new.csv --id patient --view labs",
     suggest: "patients.vf --range 2-30",

@@ -1,6 +1,6 @@
 """Clusters from an embedding: k-means, starts, discriminants, matching of labels, confidence."""
 
-from viewfold.clustering.assign import assign, confidence
+from viewfold.clustering.assign import assign, confidence, squared_distances
 from viewfold.clustering.find import Reading, cluster, match, sample_size, settle
 from viewfold.clustering.silhouette import silhouette
 
@@ -13,4 +13,5 @@ __all__ = [
     "sample_size",
     "settle",
     "silhouette",
+    "squared_distances",
 ]

@@ -35,21 +35,13 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
     One minus the distance to the nearest centre over the distance to the second nearest: 0 halfway
     between two clusters, 1 at a centre.
     """
-    n_groups, n_clusters, _ = clusters.centers.shape
-    centers = np.concatenate(clusters.centers)
-    toward = 2 * clusters.projection @ centers.T
-    length = (centers**2).sum(axis=1)[:, None]
+    n_clusters = clusters.n_clusters
 
     def judge(block: Array) -> Array:
         if n_clusters == 1:
             return np.ones(len(block))
-        rows = unit_rows(block)
-        # A row per centre: the minimum over few long rows is quick, over many short ones not.
-        squares = length - (rows @ toward).T + ((rows @ clusters.projection) ** 2).sum(axis=1)
-        if n_groups > 1:
-            squares = squares.T.reshape(-1, n_groups, n_clusters)
-            squares = squares[np.arange(len(rows)), group_of(clusters, rows)].T
-        nearest = squares.argmin(axis=0), np.arange(len(rows))
+        squares = squared_distances(clusters, block)
+        nearest = squares.argmin(axis=0), np.arange(len(block))
         first = np.maximum(squares[nearest], 0)
         squares[nearest] = np.inf
         second = squares.min(axis=0)
@@ -57,3 +49,19 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
         return np.asarray(1 - np.sqrt(ratio))
 
     return engine.map(judge, engine.leading(embedding, len(clusters.projection)))
+
+
+def squared_distances(clusters: Clusters, block: Array) -> Array:
+    """Return the squared distance of each row (leading columns) to each centre, a row per centre.
+
+    The minimum over few long rows is quick, over many short ones not.
+    """
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    rows = unit_rows(block)
+    toward, length = 2 * clusters.projection @ centers.T, (centers**2).sum(axis=1)[:, None]
+    squares = length - (rows @ toward).T + ((rows @ clusters.projection) ** 2).sum(axis=1)
+    if n_groups > 1:
+        squares = squares.T.reshape(-1, n_groups, n_clusters)
+        squares = squares[np.arange(len(rows)), group_of(clusters, rows)].T
+    return np.asarray(squares)

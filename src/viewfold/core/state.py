@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -15,6 +15,9 @@ from viewfold.core.log import Log
 from viewfold.engine import BucketRows, Engine, RowSet, engine_of
 from viewfold.linalg import gram
 from viewfold.view._column import Column, Source
+
+if TYPE_CHECKING:
+    from viewfold.core.moments import Moments
 
 ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
 """What a state has a row (or one entry) for each sample of."""
@@ -66,6 +69,9 @@ class ViewRecord:
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
+    moments : Moments or None
+        What ties its features to the present consensus and clusters, so that these can be
+        explained; None where there is no encoder, or if the view came before moments were kept.
     """
 
     name: str
@@ -83,6 +89,7 @@ class ViewRecord:
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
     source: Source | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
+    moments: Moments | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -249,12 +256,11 @@ class State:
         return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
     def without_encoders(self, engine: Engine) -> State:
-        """Return the state without what `predict`, `transform`, `extend` and updates need."""
-        if not any(record.encoder or record.columns or record.source for record in self.views):
+        """Return the state without what `predict`, `extend`, updates and explanations need."""
+        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
+        if not any(getattr(record, name) for record in self.views for name in gone):
             return self
-        views = tuple(
-            replace(record, encoder=None, columns=None, source=None) for record in self.views
-        )
+        views = tuple(replace(record, **gone) for record in self.views)
         blank = engine.map(np.zeros_like, self.fingerprints)
         return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
 

@@ -16,6 +16,7 @@ from viewfold.core.admission import check_fits, placed
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
+from viewfold.core.moments import carried, learned
 from viewfold.core.names import following, lost, with_names
 from viewfold.core.state import (
     State,
@@ -73,22 +74,23 @@ def fold(
         )
     log = _noted(engine, state, record, previous, labels)
     state = with_names(engine, replace(state, log=log), previous, labels)
-    needed = any(old.encoder for old in state.views)
-    state = state if state.views else replace(state, key=new_key(), length=view.length)
+    before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
-        state,
+        before,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
         history=appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_printed(engine, state, alignment, raw),
+        fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
-        maps=(*state.maps, combined.linear_map if needed else None),
+        maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
     )
-    return after if keep_encoders else after.without_encoders(engine)
+    if raw is not None:
+        return learned(engine, carried(engine, before, after), view, raw)
+    return after.without_encoders(engine)
 
 
 def with_gaps(view: View) -> RowSet:
@@ -186,7 +188,9 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    return carried(
+        engine, state, stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    )
 
 
 def stepped(engine: Engine, state: State, labels: RowSet) -> State:
@@ -254,7 +258,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
             before=state.clusters,
         )
     names = following(engine, state.cluster_names, labels, labels)
-    return replace(after, clusters=clusters, cluster_names=names)
+    return carried(engine, state, replace(after, clusters=clusters, cluster_names=names))
 
 
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:

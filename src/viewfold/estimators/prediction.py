@@ -21,13 +21,13 @@ from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.updates import extend
 from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
+from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
-from viewfold.estimators.results import Results
 from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
 
-class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
     def transform(

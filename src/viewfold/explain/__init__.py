@@ -1,1 +1,18 @@
-"""What there is to say about clusters: what happened to them from step to step."""
+"""What makes a cluster, why a sample is in it, and what happened to clusters from step to step.
+
+The first two come from the moments that a state keeps of its views, see `viewfold.core.moments`;
+the last from the history of labels, see `viewfold.explain.events`.
+"""
+
+from viewfold.explain.effects import Told, feature_table
+from viewfold.explain.samples import Explanation, explain_sample
+from viewfold.explain.shares import loadings, variance_table
+
+__all__ = [
+    "Explanation",
+    "Told",
+    "explain_sample",
+    "feature_table",
+    "loadings",
+    "variance_table",
+]

@@ -19,7 +19,7 @@ from viewfold.errors import UnreadableError
 from viewfold.store._catalogue import MOST_KEPT
 
 if TYPE_CHECKING:
-    from viewfold.core.state import State
+    from viewfold.core.state import Clusters, State
 
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
@@ -214,6 +214,21 @@ def problems(state: State) -> Iterator[str]:
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
     yield from _of_encoders(state)
+    yield from _of_moments(state, clusters)
+
+
+def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
+    from viewfold.core.moments import Moments
+
+    columns = state.embedding.shape[1] + clusters.n_clusters
+    for record in state.views:
+        if record.moments is None:
+            continue
+        if not isinstance(record.moments, Moments):
+            yield f"the moments of view {record.name!r} are something else"
+            continue
+        for problem in _of_part(record.moments, {"d": record.n_features, "p": columns}):
+            yield f"{problem} in the moments of view {record.name!r}"
 
 
 def _of_encoders(state: State) -> Iterator[str]:

@@ -137,6 +137,7 @@ def _arrays(state: State) -> pa.Table:
         parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
+        parts |= take_apart(record.moments, f"moments/{i + 1}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
         if record.source is not None:
@@ -394,6 +395,7 @@ def _state(
                 columns=None if stored is None else stored.columns(),
                 source=None if said is None else said.source(),
                 encoder=put_together(parts, f"encoder/{fold}"),
+                moments=put_together(parts, f"moments/{fold}"),
             )
         )
     centers = cast("Array", parts["centers"])  # earlier files know no groups
