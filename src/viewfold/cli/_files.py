@@ -141,6 +141,19 @@ def as_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(plain, preserve_index=False)
 
 
+def without_doubtful(table: pa.Table, least: float | None) -> pa.Table:
+    """Return a table with -1 for clusters of samples that are less certain than asked for."""
+    if least is None:
+        return table
+    import pyarrow as pa
+
+    from viewfold.clustering import sure_enough
+
+    at, old = table.column_names.index("cluster"), table["cluster"]
+    labels = sure_enough(old.to_numpy(), table["confidence"].to_numpy(), least)
+    return table.set_column(at, "cluster", pa.array(labels, old.type))
+
+
 def deliver(
     table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: StrPath
 ) -> None:

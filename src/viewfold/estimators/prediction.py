@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence, silhouette
+from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
 from viewfold.core.admission import admit
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
@@ -59,8 +59,10 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         return self._engine.collect(self._placed(X, ids, view)[1])
 
-    def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> tuple[Ids, RowSet]:
-        """Return who the samples of new rows are, and their rows of the embedding."""
+    def _placed(
+        self, X: ViewsLike, ids: IdsOfViews, view: str | int | None
+    ) -> tuple[Ids, RowSet, RowSet]:
+        """Return who the samples of new rows are, their embedding, and in how many views."""
         check_is_fitted(self)
         parts, several = given(self.views_, X, ids, view)
         views = [
@@ -69,9 +71,12 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         embedded = [
             self._embed(*pair) for pair in zip(views, (p.record for p in parts), strict=True)
         ]
-        return self._mean_of(views, embedded) if several else (views[0].ids, embedded[0])
+        if several:
+            return self._mean_of(views, embedded)
+        one = self._engine.map(lambda block: np.ones((len(block), 1)), embedded[0])
+        return views[0].ids, embedded[0], one
 
-    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, RowSet]:
+    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, RowSet, RowSet]:
         """Return, for every sample, the mean of its rows in the views that it is in."""
         lengths = {part.length for part in views}
         if len(lengths) > 1:
@@ -103,10 +108,15 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             row = int(np.flatnonzero(count == 0)[0])
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return engine.collect(ids), np.asarray(sums[:, :-1] / count)
+        return engine.collect(ids), np.asarray(sums[:, :-1] / count), count
 
     def predict(
-        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+        self,
+        X: ViewsLike,
+        *,
+        ids: IdsOfViews = None,
+        view: str | int | None = None,
+        min_confidence: float | None = None,
     ) -> NDArray[np.intp]:
         """Return the cluster of each row of known views; the model stays as it is.
 
@@ -118,16 +128,23 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             The ids of the view, or those of each view; see `as_views`.
         view : str or int, optional
             Name or number of the view; see `transform`.
+        min_confidence : float, optional
+            Samples that are less certain get −1, the label of noise.
 
         Returns
         -------
         ndarray of int, shape (n_rows,)
         """
-        engine, (_, embedded) = self._engine, self._placed(X, ids, view)
-        return engine.collect(assign(engine, self._clusters, embedded))
+        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+        return np.asarray(frame["cluster"])
 
     def predict_frame(
-        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+        self,
+        X: ViewsLike,
+        *,
+        ids: IdsOfViews = None,
+        view: str | int | None = None,
+        min_confidence: float | None = None,
     ) -> pd.DataFrame:
         """Return the cluster of each sample of new rows, with its confidence, by id.
 
@@ -140,11 +157,14 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             row numbers if there are none. See `as_views`.
         view : str or int, optional
             Name or number of the view; see `transform`.
+        min_confidence : float, optional
+            Samples that are less certain get −1, the label of noise.
 
         Returns
         -------
         DataFrame
-            With the columns ``cluster`` and ``confidence``.
+            With the columns ``cluster`` and ``confidence``; who is in fewer of the views is less
+            certain.
 
         Examples
         --------
@@ -159,12 +179,12 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> model.predict_frame(new, ids=ids).index.tolist()
         ['ann', 'bob', 'cleo', 'dan']
         """
-        engine, (known, embedded) = self._engine, self._placed(X, ids, view)
+        engine, (known, embedded, seen) = self._engine, self._placed(X, ids, view)
+        clusters = scattered(engine, self._clusters, self._fitted.embedding)
+        labels = engine.collect(assign(engine, clusters, embedded))
+        sure = engine.collect(confidence(engine, clusters, embedded, seen))
         return pd.DataFrame(
-            {
-                "cluster": engine.collect(assign(engine, self._clusters, embedded)),
-                "confidence": engine.collect(confidence(engine, self._clusters, embedded)),
-            },
+            {"cluster": sure_enough(labels, sure, min_confidence), "confidence": sure},
             index=pd.Index(known, name="id"),
         )
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import Array
-from viewfold.clustering import confidence
+from viewfold.clustering import confidence, sure_enough
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
@@ -32,14 +32,25 @@ class Results:
 
     _state: State
 
-    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+    def to_frame(
+        self,
+        backend: Literal["pandas", "polars"] = "pandas",
+        *,
+        min_confidence: float | None = None,
+    ) -> Any:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+
+        Confidence is the probability that a sample is in the right cluster, as far as distances
+        to the centres of clusters and the number of its views tell; docs/method.md says how far.
 
         Parameters
         ----------
         backend : {"pandas", "polars"}, default="pandas"
             Whose DataFrame to return. That of polars has no index, but a first column ``id``;
             where some ids are numbers and some are texts, all of them are texts in it.
+        min_confidence : float, optional
+            Samples that are less certain have −1 for their cluster, the label of noise. Labels that
+            are kept stay as they are.
 
         Returns
         -------
@@ -49,6 +60,7 @@ class Results:
         if backend not in ("pandas", "polars"):
             raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
         frame = self._to_pandas()
+        frame["cluster"] = sure_enough(frame["cluster"], frame["confidence"], min_confidence)
         if backend == "pandas":
             return frame
         try:
@@ -68,6 +80,7 @@ class Results:
         ids: str | None = None,
         overwrite: bool = False,
         copy: bool = False,
+        min_confidence: float | None = None,
     ) -> Any:
         """Write clusters, confidence and embedding into an AnnData or MuData.
 
@@ -88,6 +101,8 @@ class Results:
             Whether to replace what is called so already.
         copy : bool, default=False
             Whether to annotate a copy, and return that.
+        min_confidence : float, optional
+            Samples that are less certain have the category −1; see `to_frame`.
 
         Returns
         -------
@@ -97,7 +112,9 @@ class Results:
         from viewfold.io._annotate import Annotation
 
         check_is_fitted(self)
-        known = Annotation(self.ids_, self.labels_, self._confidence(), self.embedding_, key)
+        sure = self._confidence()
+        labels = sure_enough(self.labels_, sure, min_confidence)
+        known = Annotation(self.ids_, labels, sure, self.embedding_, key)
         data = data.copy() if copy else data
         known.into_object(data, ids, overwrite)
         return data if copy else None
@@ -263,7 +280,7 @@ class Results:
     def _confidence(self) -> Array:
         engine, state = self._engine, self._fitted
         assert state.clusters is not None
-        return self._collected(confidence(engine, state.clusters, state.embedding))
+        return self._collected(confidence(engine, state.clusters, state.embedding, state.seen))
 
     def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:

@@ -64,7 +64,7 @@ def _samples(state: State) -> pa.Table:
     assert state.clusters is not None
     kind = _kind_of_ids(state.ids)
     ids = state.ids.astype(str) if kind == "mixed" else state.ids
-    sure = confidence(LocalEngine(), state.clusters, state.embedding)
+    sure = confidence(LocalEngine(), state.clusters, state.embedding, state.seen)
     columns = {
         "id": pa.array(ids, pa.int64() if kind == "int" else pa.string()),
         "label": np.ascontiguousarray(state.history[:, -1]),
@@ -157,6 +157,7 @@ def _arrays(state: State) -> pa.Table:
     parts: dict[str, Part] = {}
     if state.clusters is not None:
         parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
+        parts |= take_apart(state.clusters.scatter, "scatter")
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         if record.columns is not None:
@@ -412,7 +413,9 @@ def _state(
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
         clusters=Clusters(
-            cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
+            cast("Array", parts["projection"]),
+            centers.reshape(-1, *centers.shape[-2:]),
+            cast("Array | None", parts.get("scatter")),  # earlier files have none
         ),
         length=meta["length"],
         key=meta["key"] if "fingerprints" in samples else new_key(),  # since format 3
