@@ -7,6 +7,10 @@ CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 # Neighbours stay together as long as both processes have work: a fixture of a file is made once.
 PYTEST := -m pytest -n 2 --dist worksteal
+# Idle threads of linear algebra sleep, or they keep the cores from the other process. Not in
+# conftest.py: numpy reads this when it is imported, which is earlier.
+test quick test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
+test quick test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
 
 .PHONY: demo test quick test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test

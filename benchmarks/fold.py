@@ -18,15 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.cluster import KMeans, MiniBatchKMeans
 
 import transcription
-from viewfold import FCMVC, as_view
+from viewfold import FCMVC, ViewFold, as_view
 from viewfold._types import Array
 from viewfold.bench.methods import Unclustered
 from viewfold.core.state import State
 from viewfold.core.transitions import fold
+from viewfold.datasets import make_multiview
 from viewfold.engine import LocalEngine
 from viewfold.methods import fcmvc
+from viewfold.metrics import accuracy
 
 MB = 2**20
 
@@ -34,7 +37,7 @@ MB = 2**20
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, a few seconds in all")
-    parser.add_argument("--only", choices="abcde", help="one of the parts")
+    parser.add_argument("--only", choices="abcdef", help="one of the parts")
     parser.add_argument("--measure", nargs="+", help=argparse.SUPPRESS)  # a child process
     asked = parser.parse_args()
     if asked.measure:
@@ -43,6 +46,7 @@ def main() -> None:
         return
     print(f"{'':84}{'ratio':>8}  target")
     parts = {"a": against_transcription, "c": peak_memory, "d": doubling, "e": from_disk}
+    parts["f"] = against_kmeans
     for letter, part in parts.items():
         if asked.only in (None, letter) or (asked.only == "b" and letter == "a"):
             part(asked.quick)
@@ -308,9 +312,62 @@ def from_disk(quick: bool) -> None:
                     )
 
 
+# ---- against k-means ----------------------------------------------------------------------------
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "ViewFold": lambda: ViewFold(10, random_state=0),
+    "ViewFold, linear": lambda: ViewFold(10, encoder="linear", random_state=0),
+    "KMeans(n_init=1)": lambda: KMeans(10, n_init=1, random_state=0),
+    "MiniBatchKMeans(n_init=3)": lambda: MiniBatchKMeans(10, n_init=3, random_state=0),
+}
+"""The first two get three views, the others their features side by side."""
+
+
+def cost_of_model(which: int, n: int, noise: int) -> tuple[float, ...]:
+    """Return wall and CPU seconds, peak memory beyond the data, and the accuracy in %."""
+    name, make = list(MODELS.items())[which]
+    shapes = {"n_features": (64, 32, 100), "n_clusters": 10, "dtype": np.float32}
+    for size in (1000, n):  # once to warm up
+        made = make_multiview(size, noise=noise, random_state=0, **shapes)
+        y, X = made.target, list(made.pop("views").values())
+        X = X if name.startswith("ViewFold") else np.hstack(X)
+        if size < n:
+            make().fit(X)
+    model, start, cpu = make(), time.perf_counter(), time.process_time()
+    peak = beyond(lambda: model.fit(X))
+    wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+    return wall, cpu, peak, 100 * accuracy(y, model.labels_)
+
+
+def against_kmeans(quick: bool) -> None:
+    # How long k-means runs depends on the data: easy, such as it gets stuck in, and hard.
+    n = 5_000 if quick else 1_000_000
+    for noise in (2,) if quick else (1, 2, 4):
+        found = {name: child("cost_of_model", i, n, noise) for i, name in enumerate(MODELS)}
+        for name, (wall, cpu, peak, right) in found.items():
+            said = f"    {name}, noise={noise}: {wall:.1f} s, CPU {cpu:.1f} s"
+            print(f"{said}, {peak / 1e9:.2f} GB beyond the data, ACC {right:.1f} %", flush=True)
+        for ours in list(MODELS)[:2]:
+            for other, high in (("KMeans(n_init=1)", 0.6), ("MiniBatchKMeans(n_init=3)", 0.8)):
+                aim = {} if quick else {"high": high}
+                report(
+                    f"(f) CPU of {ours} / {other}, n={n:,} d=64+32+100 noise={noise}",
+                    found[ours][1] / found[other][1],
+                    f"≤ {high}" if aim else "",
+                    **aim,
+                )
+            report(
+                f"(f) peak memory of {ours} beyond the data / 0.8 GB, noise={noise}",
+                found[ours][2] / 0.8e9,
+                "≤ 1",
+                high=1.0,
+            )
+
+
 CHILDREN: dict[str, Callable[..., tuple[float, ...]]] = {
     "memory_of_fold": memory_of_fold,
     "fold_from_disk": fold_from_disk,
+    "cost_of_model": cost_of_model,
 }
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A model and its state file, every bit of a model, and files that are changed with SQL."""
 
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,27 @@ from viewfold.core.state import State
 HERE = Path(__file__).parent
 
 
-@pytest.fixture
-def stored_model(data: Data) -> Any:
+@pytest.fixture(scope="session")
+def folded_once(data: Data) -> Any:
     return folded(ViewFold(4, random_state=0), data.parts())
 
 
 @pytest.fixture
-def model_file(stored_model: Any, tmp_path: Path) -> Path:
-    stored_model.save(tmp_path / "model.vf")
+def stored_model(folded_once: Any) -> Any:
+    """A model of three views. Its state is shared: whatever is called puts another in its place."""
+    return copy(folded_once)
+
+
+@pytest.fixture(scope="session")
+def saved_once(folded_once: Any, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("saved") / "model.vf"
+    copy(folded_once).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def model_file(saved_once: bytes, tmp_path: Path) -> Path:
+    (tmp_path / "model.vf").write_bytes(saved_once)
     return tmp_path / "model.vf"
 
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,13 +29,26 @@ DOCS = Path(__file__).parents[1] / "docs" / "commands.md"
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a state, and a table to add to it; tests take a copy."""
+    folder = tmp_path_factory.mktemp("made")
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4))).add_prefix("x")
     frame.index = [f"s{i}" for i in range(30)]
-    ViewFold(2).partial_fit(frame, view="first").save("a.vf")
-    frame.rename_axis("id").to_csv("more.csv")
+    ViewFold(2).partial_fit(frame, view="first").save(folder / "a.vf")
+    frame.rename_axis("id").to_csv(folder / "more.csv")
+    return folder
+
+
+@pytest.fixture
+def run(
+    made: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> Run:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
     def command(line: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["viewfold", *line.split()])

@@ -62,7 +62,7 @@ def test_equals_the_transcription(solver: str, d: int, exact: bool) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(12, 60),

@@ -24,13 +24,20 @@ from viewfold.store.tables import FORMAT
 HERE = Path(__file__).parent
 
 
-@pytest.fixture
-def path(data: Data, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folded_twice(data: Data, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Two views folded in two changes."""
+    path = tmp_path_factory.mktemp("folded") / "p.vf"
     for name in ("labs", "scan"):
         X, ids = data.parts()[name]
-        with viewfold.edit(tmp_path / "p.vf", new=ViewFold(4, random_state=0)) as model:
+        with viewfold.edit(path, new=ViewFold(4, random_state=0)) as model:
             model.partial_fit(X, ids=ids, view=name)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(folded_twice: bytes, tmp_path: Path) -> Path:
+    (tmp_path / "p.vf").write_bytes(folded_twice)
     return tmp_path / "p.vf"
 
 

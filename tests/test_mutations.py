@@ -1,6 +1,7 @@
 """Choices of the method that a small change would undo without any other test noticing."""
 
 import numpy as np
+import pytest
 from scipy import sparse
 from scipy.cluster.hierarchy import ward
 
@@ -9,6 +10,7 @@ from viewfold.clustering import Reading, starts
 from viewfold.clustering import cluster as cluster_rows
 from viewfold.engine import LocalEngine
 from viewfold.methods import balanced
+from viewfold.methods.aggregates import weights_of
 from viewfold.methods.encoders import landmarks, scale_of
 from viewfold.metrics import accuracy
 
@@ -58,6 +60,21 @@ def test_samples_are_joined_to_their_eight_nearest_landmarks_the_nearer_the_stro
     assert np.allclose(found, weight / weight.sum(axis=1, keepdims=True))
     assert (np.count_nonzero(graph > 1e-12, axis=1) == 8).all()
     assert sparse.issparse(landmarks.graph_of(rows, points, cosine=False))
+
+
+@pytest.mark.parametrize("m", [1, 2, 9, 72, 79, 400, 1003])
+@pytest.mark.parametrize("values", [3, 50, None], ids=["most are tied", "some", "none"])
+def test_no_landmark_is_nearer_than_those_that_a_sample_is_joined_to(m: int, values) -> None:
+    rng = np.random.default_rng(m)
+    distance = rng.normal(size=(60, m)) if values is None else rng.integers(values, size=(60, m))
+    distance = distance.astype(np.float32)
+    distance[7] = 1  # all are equally near
+    graph = weights_of(distance).toarray()
+    farthest = np.sort(distance, axis=1)[:, [min(8, m - 1)]]
+    weight = np.maximum(farthest - distance, 0, dtype=np.float64)
+    alike = ~weight.any(axis=1)
+    weight[alike] = (distance == farthest)[alike]
+    assert np.allclose(graph, weight / weight.sum(axis=1, keepdims=True), rtol=1e-6, atol=0)
 
 
 def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from conftest import Data
 
 from viewfold import ViewFold, as_view, cli, edit, io, load, store, undo
+from viewfold.estimators import method
 
 
 @pytest.fixture
@@ -114,3 +115,23 @@ def test_an_edit_converts_only_the_new_state(
     back = undo(path)
     assert back.labels_.tobytes() == model.labels_.tobytes()
     assert back.embedding_.tobytes() == model.embedding_.tobytes()
+
+
+def test_labels_of_samples_that_did_not_change_are_not_made_anew(
+    data: Data, count, monkeypatch
+) -> None:
+    X, ids = data.views["labs"], [f"s{i}" for i in range(160)]
+    model = ViewFold(4, random_state=0).partial_fit(X[:150], ids=ids[:150], view="labs")
+    clustered, assigned = count(method.Recipe, "cluster"), []
+    assign = method.assign
+
+    def noting(engine: Any, clusters: Any, rows: Any) -> Any:
+        assigned.append(len(rows))
+        return assign(engine, clusters, rows)
+
+    monkeypatch.setattr(method, "assign", noting)
+    model.partial_fit(X[:150], ids=ids[:150], view="labs").recluster(4)
+    assert not assigned
+    model.partial_fit(X[100:155], ids=ids[100:155], view="labs")
+    assert assigned == [5]
+    assert not clustered

@@ -84,12 +84,14 @@ def test_tables_can_be_read_with_plain_sql(stored_model: Any, model_file: Path) 
 
 
 def test_only_the_owner_may_read_a_new_file_and_a_mode_is_kept(
-    model_file: Path, stored_model: Any
+    stored_model: Any, tmp_path: Path
 ) -> None:
-    assert stat.S_IMODE(model_file.stat().st_mode) == 0o600
-    model_file.chmod(0o640)
-    stored_model.save(model_file)
-    assert stat.S_IMODE(model_file.stat().st_mode) == 0o640
+    path = tmp_path / "new.vf"
+    stored_model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o640)
+    stored_model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_no_value_of_a_view_and_no_forgotten_sample_is_in_the_file(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from conftest import load
 from scipy import sparse
 
 import viewfold
-from viewfold import FCMVC, ViewFold, missing
+from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.datasets import load_digits_views
-from viewfold.engine import Rows, local
+from viewfold.engine import LocalEngine, Rows, local
 from viewfold.linalg import ridge
 from viewfold.methods import encoders
 from viewfold.metrics import accuracy
@@ -207,6 +207,30 @@ def test_wide_views_need_no_gram_matrix(monkeypatch, n: int, scale, form) -> Non
         Z = ViewFold(10, encoder="linear", n_components=20, scale=scale).fit(views).embedding_
         products.append((Z @ Z.T).ravel())
     assert np.corrcoef(products)[0, 1] > (0.999999 if n == 180 else 0.99)
+
+
+@pytest.mark.parametrize("scale", ["zscore", "center", "l2", None])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_view_with_fewer_rows_than_features_needs_products_of_rows_only(
+    monkeypatch, scale, form
+) -> None:
+    X = np.abs(noise(60, 90)) * np.linspace(1, 3, 90)
+    view, seen = as_view(form(X)), []
+    solve = encoders.directions.top_eigenvectors
+
+    def spy(M, most):
+        seen.append(len(M))
+        return solve(M, most)
+
+    monkeypatch.setattr(encoders.directions, "top_eigenvectors", spy)
+    scaling, found, s, energy = encoders.directions.principal_directions(
+        LocalEngine(), view, 30, scale, (0,)
+    )
+    assert seen == [60]
+    _, expected, Vt = np.linalg.svd(scaling.times(np.eye(90))(scaling.read(X)))
+    assert np.allclose(s, expected[:30])
+    assert np.isclose(energy, (expected**2).sum())
+    assert np.allclose(np.abs(np.sum(found * Vt[:30].T, axis=0)), 1)
 
 
 def test_large_views_have_more_landmarks(monkeypatch) -> None:

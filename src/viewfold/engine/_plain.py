@@ -141,6 +141,9 @@ def _texts(starts: Array, letters: Array) -> Array:
 
 
 def _write(path: str, array: Array) -> None:
+    """Write an array, unless it is of no rows: then nobody reads it."""
+    if array.size == (path.endswith(".starts")):
+        return
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b""
     if is_remote(path):
         fs, inside = filesystem(path)

@@ -132,8 +132,8 @@ class BucketEngine(ABC):
             blocks = [_raw(one, some) for one in rows]
             dealt.append(deal(f"{path}/{i}", self.n_buckets, ids[some], *blocks))
         made = assembled(dealt, self, owner=owner)
-        for one, was in zip(made[1:], rows, strict=True):
-            assert one.n == as_row_blocks(was).shape[0], "rows were lost"
+        for one, was in zip(made, (ids, *rows), strict=True):
+            check_rows([one.n], [as_row_blocks(was).shape[0]])
         return (
             made[0],
             *(
@@ -215,10 +215,10 @@ class BucketEngine(ABC):
         path, owner = self.room()
         items = [(i, (ids.parts[i], others.parts[i])) for i in range(self.n_buckets)]
         found = self.each(Join(path, ordered), items)
-        for (i, (known, came)), (_, counts) in zip(items, found, strict=True):
-            n_samples, n_shared = counts
-            # Whatever happens to files or workers: no sample may vanish or be there twice.
-            assert n_samples == known.n + came.n - n_shared, f"rows were lost in bucket {i}"
+        check_rows(
+            [n_samples + n_shared for _, (n_samples, n_shared) in found],
+            [known.n + came.n for _, (known, came) in items],
+        )
         return BucketAlignment(self, ids, others, [files for files, _ in found], owner)
 
     def numbers(self, rows: RowSet) -> RowSet:
@@ -320,7 +320,7 @@ class BucketEngine(ABC):
         for j, like in enumerate(first):
             nothing = replace(like, start=0, stop=0)
             parts = tuple(files[i][0][j] if i in files else nothing for i in range(self.n_buckets))
-            assert [part.n for part in parts] == n, "rows were lost"
+            check_rows([part.n for part in parts], n)
             kinds = {part.dtype for part in parts if part.n}
             assert len(kinds) <= 1, f"buckets have rows of different types: {kinds}"
             held = np.dtype(object if like.kind == "text" else kinds.pop() if kinds else like.dtype)
@@ -331,6 +331,19 @@ class BucketEngine(ABC):
                 )
             )
         return made
+
+
+def check_rows(found: list[int], expected: list[int]) -> None:
+    """Make sure that each bucket has the rows that it should have.
+
+    Whatever happens to files or workers: no sample may vanish or be there twice.
+    """
+    for bucket, (here, there) in enumerate(zip(found, expected, strict=True)):
+        if here != there:
+            raise RuntimeError(
+                f"Bucket {bucket} has {here:,} rows and should have {there:,}: files were changed "
+                "or lost while they were in use. Nothing was written; try again."
+            )
 
 
 class _Owner:

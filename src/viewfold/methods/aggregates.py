@@ -92,15 +92,37 @@ def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
     """
     n, m = distance.shape
     q = min(constants.NEIGHBOURS, m - 1)
-    farthest = np.partition(distance, q, axis=1)[:, q]
-    at = np.flatnonzero(distance <= farthest[:, None])
-    row, column = np.divmod(at, m)
-    weight = farthest[row] - distance.ravel()[at]
-    count, total = (np.bincount(row, w, minlength=n) for w in (None, weight))
-    # Landmarks that are all equally near share the row.
-    weight = np.where(total[row] > 0, weight, 1) / np.where(total > 0, total, count)[row]
-    starts = np.append(0, np.cumsum(count))
-    return sparse.csr_array((weight.astype(dtype), column, starts), shape=(n, m))
+    at = np.flatnonzero(distance <= _bound(distance, q)[:, None])
+    row, near = at // m, distance.ravel()[at]
+    first = np.searchsorted(row, np.arange(n + 1))
+    table = np.full((n, np.diff(first).max(initial=q + 1)), np.inf, distance.dtype)
+    table[row, np.arange(at.size) - first[row]] = near
+    farthest = np.partition(table, q, axis=1)[:, q]
+    weight = np.maximum(farthest[row] - near, 0)
+    total = np.bincount(row, weight, minlength=n)
+    if not total.all():  # landmarks that are all equally near share the row
+        alike = (total[row] == 0) & (near == farthest[row])
+        weight[alike] = 1
+        total += np.bincount(row, alike, minlength=n)
+    keep = np.flatnonzero(weight > 0)
+    row, column = row[keep], at[keep] % m
+    starts = np.searchsorted(row, np.arange(n + 1))
+    return sparse.csr_array(((weight[keep] / total[row]).astype(dtype), column, starts), (n, m))
+
+
+def _bound(distance: Array, q: int) -> Array:
+    """Return a number for each row that q + 1 entries at least, and few others, do not exceed.
+
+    It is the (q + 1)-th of the least entries of some sets of columns, which are few to partition.
+    """
+    m = distance.shape[1]
+    width = max(q + 1, m // 8)
+    least = distance[:, :width].copy()
+    for start in range(width, m, width):
+        some = distance[:, start : start + width]
+        part = least[:, : some.shape[1]]
+        np.minimum(part, some, out=part)
+    return np.partition(least, q, axis=1)[:, q]
 
 
 def limited(M: Array, products: Callable[[], Array], n: int) -> Array:

@@ -21,7 +21,7 @@ from viewfold.view._view import View
 ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
 
 WIDEST_GRAM = 2048
-"""A view with more features gets its principal directions from a sample of rows, not from XᵀX."""
+"""A view with more features than this, or than rows, gets its principal directions from rows."""
 
 
 def chosen_scale(
@@ -53,7 +53,7 @@ def principal_directions(
         text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
     standardise = kind if kind in ("zscore", "center") else None
     look = partial(survey, engine, scale=standardise, text=text, weight=weight)
-    if view.shape[1] <= WIDEST_GRAM:
+    if view.shape[1] <= min(WIDEST_GRAM, view.shape[0]):
         scaling, products = look(view.rows, full=True)
         assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
@@ -122,10 +122,10 @@ def _of_wide(
     """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X, and its energy.
 
     First the eigenvectors of a sample, ten rows for each of them, from the products of its rows. If
-    there are more rows, one product of XᵀX with these improves them (Nyström's method).
+    there are many more rows, one product of XᵀX with these improves them (Nyström's method).
     """
-    rows, n = view.rows, view.shape[0]
-    if n <= 10 * most:
+    rows, (n, d) = view.rows, view.shape
+    if n <= 10 * most or d <= WIDEST_GRAM:
         scaling, products = look(rows)
         tell_faint(view, products)
         found = _from_rows(scaling.read(engine.collect(rows)), scaling, most)

@@ -293,7 +293,10 @@ def _balanced(
     linear: Array,
     landmarks: Landmarks | None,
 ) -> tuple[RowSet, Array]:
-    """Return features in which both descriptions have the same energy, and the factors."""
+    """Return features in which both descriptions have the same energy, and the factors.
+
+    If there are landmarks, scores are overwritten.
+    """
     n, split = scores.shape[0], linear.size
     width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
 
@@ -302,7 +305,8 @@ def _balanced(
         return raw.astype(block.dtype, copy=False), (raw * raw).sum(axis=0)
 
     beside = () if graph is None else (graph,)
-    raw, squares = engine.map(describe, scores, *beside, sums=True, width=width)
+    fits = landmarks is not None and scores.shape[1] == width
+    raw, squares = engine.map(describe, scores, *beside, sums=True, width=width, reuse=fits)
     energies = float(squares[:split].sum()), float(squares[split:].sum())
     share = n / max(sum(energy > 0 for energy in energies), 1)
     first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)

@@ -87,41 +87,36 @@ def connect(
     landmarks, kept : Landmarks
         Those of the fold, and those that may be kept: means of ten samples or more.
     scores, graph : RowSet
-        The leading scores of the samples, and their edges: all that their features are made of,
-        and much less than the view.
+        The leading scores of the samples, with room for their coordinates, and their edges: all
+        that their features are made of, and much less than the view.
     """
 
     def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
         scores = project(block)
         graph = graph_of(scores, points, cosine)
-        own = nearest_of(graph)
-        total = membership(own, len(points)) @ comparable(scores, cosine)
-        sums = (graph.T @ graph).toarray(), graph.sum(axis=0), total
-        return (scores[:, :n_scores], graph, own), sums
+        member = membership(nearest_of(graph), len(points))
+        total, size = member @ comparable(scores, cosine), member.sum(axis=1)
+        joint = (member @ graph).toarray()
+        room = np.pad(scores[:, :n_scores], ((0, 0), (0, n_coordinates)))
+        return (room, graph), ((graph.T @ graph).toarray(), graph.sum(axis=0), joint, total, size)
 
-    (scores, graph, own), (affinity, degree, total) = engine.map(edges, rows, sums=True)
+    (room, graph), (affinity, degree, *of_nearest) = engine.map(edges, rows, sums=True)
     landmarks = Landmarks(points, cosine, _coordinates(affinity, degree, n_coordinates))
-    return landmarks, _coarse(engine, landmarks, total, own, graph), scores, graph
+    return landmarks, _coarse(landmarks, *of_nearest), room, graph
 
 
-def _coarse(
-    engine: Engine, landmarks: Landmarks, total: Array, own: RowSet, graph: RowSet
-) -> Landmarks:
+def _coarse(landmarks: Landmarks, joint: Array, total: Array, size: Array) -> Landmarks:
     """Return landmarks that are means of ten samples or more, with coordinates that are such means.
 
-    `own` is the nearest landmark of each sample, `total` the sum of the samples of each landmark.
+    For each landmark, those to which it is the nearest count: `joint` is the sum of their weights
+    of all landmarks, `total` the sum of their scores, and `size` their number.
     """
-    size = engine.reduce(lambda block: np.bincount(block, minlength=len(total)), own)
     group = groups_of_ten(total, size.astype(np.intp))
-    n_groups = int(group.max()) + 1
-    of_group = membership(group, n_groups)
+    of_group = membership(group, int(group.max()) + 1)
     count = (of_group @ size)[:, None]
     points = comparable(of_group @ total / count, landmarks.cosine).astype(landmarks.points.dtype)
-    # What landmarks give to their samples, summed by group: small, where the graph is not.
-    given = engine.reduce(
-        lambda block, edges: (membership(group[block], n_groups) @ edges).toarray(), own, graph
-    )
-    return Landmarks(points, landmarks.cosine, given @ landmarks.coordinates / count)
+    given = of_group @ joint @ landmarks.coordinates
+    return Landmarks(points, landmarks.cosine, given / count)
 
 
 def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
