@@ -30,7 +30,7 @@ from viewfold import ViewFold, constants, missing
 from viewfold.linalg import unit_rows
 from viewfold.metrics import accuracy
 
-DOUBTS = (4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 8.0)
+DOUBTS = (4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0)
 """The values of `DOUBT` to choose from."""
 
 SAME = 0.8
