@@ -8,7 +8,7 @@ Samples are put into ten bins of equal size by their confidence. The expected ca
 share of it that is right. Labels are those of ViewFold with its defaults; nothing is missing, or
 30 % by the paper's rule, drawn twice.
 
-``left out`` is the ECE with the constant `DOUBT` that is best for all other sets. ``chance`` is
+``left out`` is the ECE with the constant `CAUTION` that is best for all other sets. ``chance`` is
 what the ECE would be if samples were right with exactly the told probability. ``ratio`` is that of
 the former confidence, 1 − d₁ / d₂ of the distances to the nearest centres.
 """
@@ -30,8 +30,8 @@ from viewfold import ViewFold, constants, missing
 from viewfold.linalg import unit_rows
 from viewfold.metrics import accuracy
 
-DOUBTS = (4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0)
-"""The values of `DOUBT` to choose from."""
+CAUTIONS = (4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0)
+"""The values of `CAUTION` to choose from."""
 
 SAME = 0.8
 """Below this accuracy, classes are something else than clusters."""
@@ -72,10 +72,10 @@ def measured(data: sets.DataSet, gone: np.ndarray) -> dict[str, Any]:
     hit, told = right(y, frame["cluster"].to_numpy()), frame["confidence"].to_numpy()
     random = np.random.default_rng(0)
     chance = [ece(told, random.random(told.size) < told) for _ in range(20)]
-    others, kept = [], constants.DOUBT
-    for constants.DOUBT in DOUBTS:  # read when it is used
+    others, kept = [], constants.CAUTION
+    for constants.CAUTION in CAUTIONS:  # read when it is used
         others.append(ece(model.to_frame()["confidence"].to_numpy(), hit))
-    constants.DOUBT = kept
+    constants.CAUTION = kept
     return {
         "accuracy": accuracy(y, frame["cluster"].to_numpy()),
         "told": told.mean(),

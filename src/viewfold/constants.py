@@ -77,7 +77,7 @@ AGAIN = 0.5
 TREE = 150
 """A tree of Ward's method is grown on so many rows, or on ten for each cluster."""
 
-DOUBT = 5.5
+CAUTION = 5.5
 """The confidence in a cluster is a softmax of squared distances over so much of their mean."""
 
 PAIRED = 0.5

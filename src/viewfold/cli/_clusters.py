@@ -128,7 +128,7 @@ def resampled(model: FoldingEstimator) -> dict[str, Any]:
     return {"stability": rows, "untrusted": found["cluster"][~found["trusted"]].tolist()}
 
 
-def doubted(untrusted: list[int]) -> str:
+def not_trusted(untrusted: list[int]) -> str:
     """Say which clusters should not be trusted."""
     if not untrusted:
         return "All clusters are found again in resampled rows."

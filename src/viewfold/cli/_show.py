@@ -13,7 +13,7 @@ from viewfold._choice import which_view
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._annotate import export_copy
-from viewfold.cli._clusters import doubted, resampled
+from viewfold.cli._clusters import not_trusted, resampled
 from viewfold.cli._files import (
     as_table,
     check_output,
@@ -97,7 +97,7 @@ def status(
         typer.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
-        say(doubted(facts["untrusted"]))
+        say(not_trusted(facts["untrusted"]))
 
 
 def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     mean, variance, again = scatter.T
     most = clusters.centers.any(axis=1).sum(axis=1)  # as normal clusters have
     freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
-    sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.DOUBT
+    sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
     def judge(block: Array, views: Array) -> Array:
         squares, group = squares_of(clusters, block)

@@ -17,7 +17,7 @@ from viewfold.clustering import next_nearest, resampled
 from viewfold.core.method import Method
 from viewfold.core.sampling import draw, seed_of
 from viewfold.core.state import unconnected_groups
-from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.engine import LocalEngine, RowSet, all_on_one_thread
 from viewfold.estimators.prediction import Prediction
 
 ROWS = 2000
@@ -105,10 +105,17 @@ class Certainty(Prediction):
         check_is_fitted(self)
         if n_resamples < 1:
             raise ValueError(f"n_resamples={n_resamples}: draw rows at least once.")
-        engine, state, seed = self._engine, self._fitted, seed_of(random_state)
-        k = self._clusters.n_clusters
-        labels = state.labels(engine)
-        size = engine.reduce(lambda block: np.bincount(block, minlength=k), labels)
+        k, labels = self._clusters.n_clusters, self._fitted.labels(self._engine)
+        size = self._engine.reduce(lambda block: np.bincount(block, minlength=k), labels)
+        share = self._found_again(labels, n_resamples, seed_of(random_state))
+        return pd.DataFrame(
+            {"size": size.astype(np.intp), "stability": share, "trusted": share >= TRUSTED},
+            index=pd.RangeIndex(k, name="cluster"),
+        )
+
+    def _found_again(self, labels: RowSet, n_resamples: int, seed: int) -> Array:
+        """Return the stability of each cluster, from some rows of the consensus."""
+        engine, state, k = self._engine, self._fitted, self._clusters.n_clusters
         some = draw(engine, state.ids, max(ROWS, 50 * k), seed=seed, purpose="stability")
         groups = unconnected_groups(engine, state.seen, state.views)
         theirs = None if groups is None else engine.collect(engine.select(groups, some))
@@ -129,11 +136,7 @@ class Certainty(Prediction):
         known = engine.collect(engine.select(labels, some))
         with all_on_one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about groups, which was said when they came
-            share = resampled(find, known, k, n_resamples, seed)
-        return pd.DataFrame(
-            {"size": size.astype(np.intp), "stability": share, "trusted": share >= TRUSTED},
-            index=pd.RangeIndex(k, name="cluster"),
-        )
+            return resampled(find, known, k, n_resamples, seed)
 
     def _with_clusters(self, n: int) -> Method:
         """Return the method of this estimator for so many clusters."""
