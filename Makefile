@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --dist worksteal
 test quick test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
 test quick test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test quick test-oldest test-newest coverage constraints architecture lint bench history clean
+.PHONY: demo test quick test-spark test-oldest test-newest coverage constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -35,6 +35,10 @@ test: lint  ## everything a change has to pass
 
 quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
 	$(BIN)/python $(PYTEST) -m "not slow"
+
+test-spark: $(VENV)/installed  ## the tests of SparkEngine: installs pyspark (0.5 GB), needs Java
+	$(BIN)/python $(PIP) install --constraint constraints.txt --editable '.[spark]'
+	$(BIN)/python -m pytest tests/test_engine_spark.py
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)

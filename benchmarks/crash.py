@@ -1,6 +1,7 @@
 """Kill commands at random moments, and run two at once: every file is always whole.
 
     python benchmarks/crash.py --times 1000 --pairs 20
+    python benchmarks/crash.py --times 50 --kind vfd
 
 All commands that write are killed in turn: add, extend, forget, undo, report, labels and export.
 After every kill the state must be exactly that before or that after, an output the old one or the
@@ -10,6 +11,7 @@ once, both views must be folded, or one be refused with a clear line.
 
 import argparse
 import multiprocessing
+import shutil
 import sys
 import tempfile
 import time
@@ -23,6 +25,8 @@ import pandas as pd
 import viewfold
 from viewfold import cli
 from viewfold.errors import BusyError
+from viewfold.store import _manifest
+from viewfold.store._folder import Folder
 
 
 def write_views(folder: Path, n: int, many: int) -> list[Path]:
@@ -51,10 +55,28 @@ def run(words: list[str], log: Path) -> None:
 
 def content(model: viewfold.ViewFold) -> tuple[object, ...]:
     """Return all that is known of the samples and views, to the last bit."""
-    state = model._state
-    rows = state.embedding, state.seen, state.history
+    ids = np.asarray(model.ids_)
+    order = np.argsort(ids)
+    rows = model.embedding_, model.seen_.to_numpy(), model.history_.to_numpy()
     names = tuple(view.name for view in model.views_)
-    return names, tuple(model.ids_), *(array.tobytes() for array in rows)
+    return names, tuple(ids[order]), *(array[order].tobytes() for array in rows)
+
+
+def saved(state: Path) -> dict[str, bytes]:
+    """Return all files of a state: one, or those of a folder."""
+    if state.is_file():
+        return {"": state.read_bytes()}
+    return {str(p.relative_to(state)): p.read_bytes() for p in state.rglob("*") if p.is_file()}
+
+
+def put_back(state: Path, files: dict[str, bytes]) -> None:
+    if "" in files:
+        state.write_bytes(files[""])
+        return
+    shutil.rmtree(state)
+    for name, data in files.items():
+        (state / name).parent.mkdir(parents=True, exist_ok=True)
+        (state / name).write_bytes(data)
 
 
 def start(words: list[str], log: Path) -> multiprocessing.Process:
@@ -70,14 +92,15 @@ class Command:
     words: list[str]
     output: Path | None
     span: float = 0.0
+    before: tuple[object, ...] = ()
     state: tuple[object, ...] = ()
     written: bytes = b""
 
 
-def commands(folder: Path, n: int) -> tuple[Path, dict[str, Command]]:
+def commands(folder: Path, n: int, kind: str) -> tuple[Path, dict[str, Command]]:
     """Write a state with something to undo; return it, and all that can be done to it."""
     base, second, third = write_views(folder, n, 3)
-    state = folder / "state.vf"
+    state = folder / f"state.{kind}"
     model = viewfold.ViewFold(8, random_state=0).partial_fit(base, ids="id", view="v0")
     model.save(state)
     with viewfold.edit(state) as model:
@@ -89,7 +112,7 @@ def commands(folder: Path, n: int) -> tuple[Path, dict[str, Command]]:
     of = {
         "add": ["add", file, str(third), "--id", "id"],
         "extend": ["extend", file, str(folder / "more.parquet"), "--id", "id", "--view", "v0"],
-        "forget": ["forget", file, "s1", "s2", "s3"],
+        "forget": ["forget", file, *pd.read_parquet(base)["id"].head(3)],
         "undo": ["undo", file, "--yes"],
     }
     outputs = {"report": "r.html", "labels": "l.csv", "export": "e.parquet"}
@@ -99,45 +122,60 @@ def commands(folder: Path, n: int) -> tuple[Path, dict[str, Command]]:
     return state, found
 
 
-def prepare(state: Path, whole: bytes, command: Command) -> None:
+def prepare(state: Path, whole: dict[str, bytes], command: Command) -> None:
     """Put everything back as it was before a command."""
-    state.write_bytes(whole)
+    put_back(state, whole)
     if command.output is not None:
         command.output.write_bytes(b"before")
 
 
-def outcome(state: Path, whole: bytes, command: Command) -> str:
+def outcome(state: Path, whole: dict[str, bytes], command: Command) -> str:
     """Tell what a killed command left: "before", "after", or what is wrong."""
     if command.output is not None:
-        if state.read_bytes() != whole:
+        if saved(state) != whole:
             return "a state that was changed"
         written = command.output.read_bytes()
         return {b"before": "before", command.written: "after"}.get(written, "half an output")
-    if state.read_bytes() == whole:
+    if saved(state) == whole:
         return "before"
     try:
         found = content(viewfold.load(state))
     except viewfold.StateFileError as error:
         return str(error)
-    return "after" if found == command.state else "another state"
+    known = {command.before: "before", command.state: "after"}
+    return known.get(found, "another state")
 
 
-def kill(folder: Path, times: int, n: int, seed: int) -> int:
+def left_over(state: Path) -> list[str]:
+    """Return files of a folder that none of its two latest generations needs."""
+    if state.is_file():
+        return []
+    folder = Folder.at(state)
+    needed = set()
+    for number in _manifest.numbers(folder)[:2]:
+        manifest = _manifest.read(folder, number)
+        needed |= {manifest.file, *(one.folder for one in manifest.states)}
+    return sorted(set(folder.names()) - needed)
+
+
+def kill(folder: Path, times: int, n: int, seed: int, kind: str) -> int:
     """Kill one after the other; return how many left something damaged."""
     rng = np.random.default_rng(seed)
-    state, known = commands(folder, n)
-    whole, log = state.read_bytes(), folder / "log"
+    state, known = commands(folder, n, kind)
+    whole, log = saved(state), folder / "log"
+    before = content(viewfold.load(state))
     start(known["forget"].words, log).join()  # wakes the server of processes up
     for command in known.values():
         prepare(state, whole, command)
         started = time.perf_counter()
         start(command.words, log).join()
         command.span = time.perf_counter() - started
+        command.before = before
         command.state = content(viewfold.load(state))
         command.written = b"" if command.output is None else command.output.read_bytes()
         assert outcome(state, whole, command) == "after", (command.words, log.read_text())
 
-    ended = {name: Counter[str]() for name in known}
+    ended, left = {name: Counter[str]() for name in known}, list[str]()
     for i in range(times):
         name = list(known)[i % len(known)]
         command = known[name]
@@ -147,11 +185,14 @@ def kill(folder: Path, times: int, n: int, seed: int) -> int:
         process.kill()
         process.join()
         ended[name][outcome(state, whole, command)] += 1
+        if not state.is_file():
+            with viewfold.edit(state):  # the next writer
+                left += left_over(state)
     for command in known.values():  # the last crash is in nobody's way
         prepare(state, whole, command)
         start(command.words, log).join()
         assert outcome(state, whole, command) == "after", (command.words, log.read_text())
-    left = [p.name for p in folder.iterdir() if p.suffix == ".part"]
+    left += [p.name for p in folder.iterdir() if p.suffix == ".part"]
     total = sum(ended.values(), Counter())
     damaged = times - total["before"] - total["after"]
     for name, found in ended.items():
@@ -163,10 +204,10 @@ def kill(folder: Path, times: int, n: int, seed: int) -> int:
     return damaged + len(left)
 
 
-def pairs(folder: Path, times: int, n: int) -> int:
+def pairs(folder: Path, times: int, n: int, kind: str) -> int:
     """Let two add at once; return how often that went wrong."""
     base, *two = write_views(folder, n, 3)
-    state, logs = folder / "pair.vf", [folder / "log0", folder / "log1"]
+    state, logs = folder / f"pair.{kind}", [folder / "log0", folder / "log1"]
     both = refused = wrong = 0
     for _ in range(times):
         model = viewfold.ViewFold(8, random_state=0).partial_fit(base, ids="id", view="v0")
@@ -195,12 +236,16 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20, help="how many pairs of writers")
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=["vf", "vfd"], default="vf", help="file or folder")
     asked = parser.parse_args()
     preload = ["viewfold.estimators", "viewfold.io", "viewfold.cli", "viewfold.report"]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     with tempfile.TemporaryDirectory(prefix="viewfold-crash-") as folder:
-        wrong = kill(Path(folder), asked.times, asked.samples, asked.seed) if asked.times else 0
-        wrong += pairs(Path(folder), asked.pairs, asked.samples) if asked.pairs else 0
+        wrong = 0
+        if asked.times:
+            wrong = kill(Path(folder), asked.times, asked.samples, asked.seed, asked.kind)
+        if asked.pairs:
+            wrong += pairs(Path(folder), asked.pairs, asked.samples, asked.kind)
     sys.exit(wrong > 0)
 
 

@@ -83,10 +83,11 @@ def to_landmarks(X: Array, file: dict[str, Array], view: int) -> Array:
     return np.asarray(np.sqrt(squares / (rows**2).sum(axis=1)))
 
 
-def off_span(X: Array, file: dict[str, Array], view: int) -> Array:
+def off_span(X: Array, file: dict[str, Array], view: int, by: str = "encoder") -> Array:
     """Return the share of each row of X that the kept directions of a view do not span."""
     rows = standardised(X, file, view)
-    basis = np.linalg.qr(file[f"encoder/{view}/directions"])[0]
+    directions = file[f"{by}/{view}/directions"]
+    basis = np.linalg.qr(directions.T if by == "moments" else directions)[0]
     return np.asarray(
         np.linalg.norm(rows - rows @ basis @ basis.T, axis=1) / np.linalg.norm(rows, axis=1)
     )
@@ -167,6 +168,20 @@ def way_back(path: str | Path, view: int, X: Array) -> Array:
     return np.asarray(back.predict(file["embedding"]))
 
 
+def by_moments(path: str | Path, view: int) -> Array:
+    """Return the rows of everybody in a file as the moments of a view tell them, by one product.
+
+    Samples are taken to be in the view; the attacker needs nothing but the file.
+    """
+    file, of = held(path), f"moments/{view}"
+    with duckdb.connect(str(path), read_only=True) as db:
+        labels = [label for (label,) in db.sql("SELECT label FROM samples").fetchall()]
+    Z, A = file["embedding"], file[f"{of}/coefficients"]
+    P = np.hstack([Z, np.eye(len(A) - Z.shape[1])[labels]])
+    rows = (P - P.mean(axis=0)) @ A @ file[f"{of}/directions"]
+    return np.asarray(file[f"{of}/mean"] + rows * file[f"{of}/spread"])
+
+
 def by_subtraction(path: str | Path, view: int, X: Array) -> Array:
     """Return the standardised row of the one sample that was forgotten: all others make up for it.
 
@@ -222,18 +237,21 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
             )
             for i, X in enumerate(views)
         ]
+        told = [explained(X[:n], by_moments(path, i + 1)) for i, X in enumerate(views)]
         known = [with_known_rows(model.embedding_, X[:n]) for X in views]
         gone = np.arange(max(n // 10, 3))
         model.forget([ids[i] for i in gone]).save(path)
         file = held(path)
-    near, apart, inside = [], [], []
+    near, apart, inside, within = [], [], [], []
     for i, X in enumerate(views):
         # Encoders are the same for every sample that was folded, whether it is forgotten or not.
         file = knowing(file, i + 1, X[:n])
         folded_ones, others = (to_landmarks(X[rows], file, i + 1) for rows in (slice(n), fresh))
         near.append([np.median(folded_ones), np.median(others), folded_ones.min(), others.min()])
         apart.append(membership(folded_ones, others))
-        inside.append(membership(*(off_span(X[rows], file, i + 1) for rows in (slice(n), fresh))))
+        for by, found in (("encoder", inside), ("moments", within)):
+            spans = (off_span(X[rows], file, i + 1, by) for rows in (slice(n), fresh))
+            found.append(membership(*spans))
     near = np.mean(near, axis=0)
     row = subtracted(views, ids, n_clusters)
     found = {kind: one_by_one(kind, views, ids, n_clusters) for kind in (ViewFold, FCMVC)}
@@ -242,10 +260,12 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
         "the same, the nearest of all": pair(*near[2:]),
         "2. was this row folded? right answers, by landmarks": f"{np.mean(apart):.0%}",
         "the same, by directions": f"{np.mean(inside):.0%}",
+        "the same, by moments": f"{np.mean(within):.0%}",
         "3. one sample forgotten: its embedding found, `ViewFold`": f"{found[ViewFold]:.0%}",
         "the same, `FCMVC`": f"{found[FCMVC]:.0%}",
         "the same, its row by subtraction: R²": f"{row:.1f}" if row > 0 else "none",
         "4. samples still there: R², from encoder and embedding": span(rebuilt),
+        "the same, from moments and embedding": span(told),
         "5. the same, private, by one who knows 100 rows (half, if fewer)": span(known),
     }
 

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["bench_results", "bench_sets", "crafted_files", "store_models", "writers"]
+pytest_plugins = [
+    "bench_results",
+    "bench_sets",
+    "crafted_files",
+    "store_models",
+    "vfd_models",
+    "writers",
+]
 
 settings.register_profile("viewfold", deadline=None)  # the first example imports things
 settings.load_profile("viewfold")

@@ -11,6 +11,7 @@ import io
 import os
 import re
 import runpy
+import shlex
 import shutil
 import sys
 import tempfile
@@ -39,7 +40,7 @@ def answer(command: str) -> tuple[int, str]:
     """Run a command in this process; return its exit code and all it says, as a terminal has it."""
     from viewfold import cli
 
-    name, *words = command.split()
+    name, *words = shlex.split(command)
     said = io.StringIO()
     before, code = sys.argv, 0
     sys.argv = [name, *words]
@@ -100,6 +101,8 @@ def written(page: str) -> str:
                 lines += wrapped if len(line) > 110 else [line]
         return "```console\n" + "\n".join(lines) + "\n```"
 
+    if page.find(">>>") < page.find("```console"):  # commands read what Python has saved
+        return BLOCK.sub(run, _with_results(page))
     return _with_results(BLOCK.sub(run, page))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anndata
+import duckdb
 import mudata
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import scipy.io
 from scipy import sparse
 
 from viewfold import FCMVC, ViewFold, as_view, as_views, datasets, io
+from viewfold.view._parts import _is_default
 
 A = np.random.default_rng(0).normal(size=(20, 3))
 B = np.random.default_rng(1).normal(size=(20, 4))
@@ -156,6 +158,7 @@ class Card(Bare):
         Lazy("index"),
         Lazy("coords"),
         Lazy("collect"),
+        duckdb.sql("SELECT 1.0 AS iron, 2.0 AS zinc"),
         np.ma.masked_array(A, A > 0),
         pd.Series(range(20)),
         {1, 2},
@@ -169,6 +172,16 @@ def test_what_is_not_understood_is_refused(held: Any) -> None:
         with pytest.raises(TypeError, match=r"is a .*\. Understood are NumPy and SciPy") as error:
             call(held)
         assert "Convert it first" in str(error.value)
+
+
+def test_a_default_index_is_none_in_other_libraries_either() -> None:
+    class RangeIndex:  # as cuDF has it
+        start, step = 0, 1
+
+    assert _is_default(RangeIndex())
+    assert _is_default(pd.RangeIndex(5))
+    assert not _is_default(pd.RangeIndex(1, 5))
+    assert not _is_default(pd.Index([0, 1, 2]))
 
 
 def test_the_way_to_convert_is_told() -> None:

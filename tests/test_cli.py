@@ -31,6 +31,7 @@ COMMANDS = [
     "recluster",
     "history",
     "verify",
+    "convert",
     "report",
     "export",
     "demo",

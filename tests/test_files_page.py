@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import anndata
 import numpy as np
@@ -64,3 +65,13 @@ def test_sheets_and_representations_can_be_named_on_the_command_line(
     code, _, said = run("add s.vf cells.h5ad --sheet labs")
     assert "--sheet " in said
     assert "says nothing about .h5ad files" in said
+
+
+def test_the_example_of_views_in_parts_runs(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    section = PAGE.partition("## Views in parts")[2].partition("\n## ")[0]
+    (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    held: dict[str, Any] = {}
+    exec(code, held)
+    assert held["labels"].tolist() == held["clusters"]["cluster"].tolist()
+    assert held["clusters"].index.tolist() == held["labs"]["patient"].tolist()

@@ -55,8 +55,8 @@ def test_commands_check_the_cells_of_a_file_once(
     blocks = count(type(as_view(np.ones((2, 2))).rows), "read")
     _command(monkeypatch, command, state, file, "--id", "id")
     # The view is one block: it is read when its cells are checked, when it is embedded, and for
-    # the fingerprints of samples that stay.
-    assert sum(rows.X is blocks[0].X for rows in blocks) == 2 + (command == "extend")
+    # the fingerprints and moments of samples that stay.
+    assert sum(rows.X is blocks[0].X for rows in blocks) == 2 + 2 * (command == "extend")
 
 
 def test_a_view_that_was_checked_is_not_checked_again(data: Data, model: ViewFold, count) -> None:

@@ -137,7 +137,7 @@ def test_private_files_hold_no_encoder(data: Data, tmp_path: Path) -> None:
 
 
 def test_files_of_every_version_open_forever() -> None:
-    versions = ["1", "2", "2-encoder-2", "3"]
+    versions = ["1", "2", "2-encoder-2", "3", "3-moments"]
     assert {path.stem for path in (HERE / "formats").glob("*.vf")} == set(versions)
     for version in versions:
         expected = json.loads((HERE / "formats" / f"{version}.json").read_text())

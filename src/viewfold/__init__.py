@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.inspection import Inspection, inspect_views
     from viewfold.selection import Suggestion, suggest_n_clusters
-    from viewfold.store import edit, forget, load, restore, undo, verify
+    from viewfold.store import convert, edit, forget, load, restore, undo, verify
     from viewfold.view import View, as_view, as_views
 
 _home = {
@@ -26,6 +26,7 @@ _home = {
     "ViewFold": "viewfold.estimators",
     "State": "viewfold.core.state",
     "ViewRecord": "viewfold.core.state",
+    "convert": "viewfold.store",
     "edit": "viewfold.store",
     "forget": "viewfold.store",
     "load": "viewfold.store",
@@ -53,6 +54,7 @@ __all__ = [
     "ViewRecord",
     "as_view",
     "as_views",
+    "convert",
     "datasets",
     "edit",
     "errors",

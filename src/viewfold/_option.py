@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ _FLAGS = {
     "ids": "--id",
     "use_rep": "--rep",
     "name": "--view",
+    "n_buckets": "--buckets",
     "n_clusters": "--clusters",
     "random_state": "--seed",
 }
@@ -28,6 +30,7 @@ _SWITCHES = {
     ("keep_encoders", False): "--private",
 }
 """Options that have no value on the command line."""
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 @contextmanager
@@ -38,6 +41,11 @@ def command_line() -> Iterator[None]:
         yield
     finally:
         _typed.reset(token)
+
+
+def is_typed() -> bool:
+    """Whether options are called as the command line does."""
+    return _typed.get()
 
 
 def option(name: str, value: object = None) -> str:
@@ -63,6 +71,28 @@ def option(name: str, value: object = None) -> str:
     if value is True:
         return flag
     return f"{flag} {'…' if value is None else _quoted(_written(value))}"
+
+
+def size_in_bytes(text: str, what: str) -> int:
+    """Return a size that was written as 500M, 4GB or in bytes.
+
+    Parameters
+    ----------
+    text : str
+        The size.
+    what : str
+        What an error calls it.
+
+    Examples
+    --------
+    >>> from viewfold._option import size_in_bytes
+    >>> size_in_bytes("4GB", "--memory"), size_in_bytes("500 m", "--memory")
+    (4294967296, 524288000)
+    """
+    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.strip().upper())
+    if not found:
+        raise ValueError(f"{what} is no size. Write bytes, or for instance 500M or 20G.")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def _quoted(text: str) -> str:

@@ -74,7 +74,9 @@ def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ())
 
 def _is_state(path: Path) -> bool:
     """Tell whether a path is that of a state file, whatever it is called, or of what guards it."""
-    if path.name.lower().endswith((".vf", ".vf.lock", ".vf.wal")):
+    if path.name.lower().endswith((".vf", ".vf.lock", ".vf.wal", ".vfd", ".vfd.lock")):
+        return True
+    if any(parent.name.lower().endswith(".vfd") for parent in path.parents):
         return True
     if not path.is_file():
         return False
@@ -122,7 +124,9 @@ def replacing(
     >>> path.read_text()
     'id,cluster'
     """
-    with _replace.replacing(check(path, endings, inputs), like=private, mode=None) as draft:
+    elsewhere = private is not None and "://" in os.fspath(private)  # nobody here may read it
+    mode = _replace.PRIVATE if elsewhere else None
+    with _replace.replacing(check(path, endings, inputs), like=private, mode=mode) as draft:
         yield draft
 
 

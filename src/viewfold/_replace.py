@@ -103,7 +103,7 @@ def _rename(draft: Path, target: Path) -> None:
 def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:
     """Give a file the owner, group and mode of another, as far as that is allowed."""
     wanted = os.stat(model)
-    mode = stat.S_IMODE(wanted.st_mode) & 0o777
+    mode = stat.S_IMODE(wanted.st_mode) & (0o666 if stat.S_ISDIR(wanted.st_mode) else 0o777)
     if hasattr(os, "chown"):
         with contextlib.suppress(PermissionError):
             os.chown(draft, -1, wanted.st_gid)

@@ -291,6 +291,16 @@ def is_called_id(name: str, first: bool) -> bool:
     return first and _WHO_ALONE.fullmatch(name) is not None
 
 
+def like_ids(name: str, label: str) -> ValueError:
+    """Return the error about a column that would be a feature, and looks like ids."""
+    said = (
+        f"{label}: column {name!r} looks like ids: whole numbers that are all different. Say "
+        f"{option('ids', name)} if it holds them, or {option('ids', False)} if it is a feature and "
+        "samples are known by their row number."
+    )
+    return helped_by(ValueError(said), ids=name)
+
+
 def look_like_ids(values: Any) -> bool:
     """Whether the values of a column are whole numbers, and (nearly) all of them different."""
     held = np.asarray(values)

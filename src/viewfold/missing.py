@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from viewfold.engine import LocalEngine, using
 from viewfold.view import View, as_views
 
 GeneratorSeed = int | np.random.Generator | None
@@ -124,7 +125,8 @@ def by_mask(views: Any, missing: ArrayLike, *, ids: Any = None) -> list[View]:
     (20,)
     """
     missing = np.asarray(missing, dtype=bool)
-    whole = as_views(views, ids=None if ids is None else [ids] * len(views))
+    with using(LocalEngine()):
+        whole = as_views(views, ids=None if ids is None else [ids] * len(views))
     parts = []
     for v, view in enumerate(whole):
         n = view.rows.X.shape[0]

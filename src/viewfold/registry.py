@@ -107,6 +107,7 @@ PARTS: Registry[Any] = Registry(
         "filled/1": "viewfold.methods.filling:Filled",
         "filling/1": "viewfold.methods.filling:Filling",
         "landmarks/1": "viewfold.methods.encoders:Landmarks",
+        "moments/1": "viewfold.core.moments:Moments",
         "projection/1": "viewfold.methods.scaling:Projection",
         "scaling/1": "viewfold.methods.scaling:Scaling",
         "text/1": "viewfold.methods.scaling:Text",

@@ -12,12 +12,17 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, edit
+from viewfold.engine import DiskEngine
+from viewfold.store._manifest import VERSION
 from viewfold.store.tables import FORMAT
+
+PART = "moments"
+"""The part that came last, with a file of its own where the format has stayed the same."""
 
 
 def main() -> None:
     """Do all that a file can tell of to two small views, and write what a reader must find."""
-    path = Path(__file__).with_name(f"{FORMAT}.vf")
+    path = Path(__file__).with_name(f"{FORMAT}-{PART}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)
@@ -43,10 +48,40 @@ def main() -> None:
         "labels": model.to_frame()["cluster"].to_dict(),
         "rows": labs.iloc[50:].to_numpy().tolist(),
         "predicted": model.predict(labs.iloc[50:], view="labs").tolist(),
+        "features": (told := model.features(view="labs", top=3))["feature"].tolist(),
+        "means": told["mean"].tolist(),
+    }
+    path.with_name(f".{path.name}.lock").unlink()
+    path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
+
+
+def folder() -> None:
+    """The same for a folder of buckets."""
+    path = Path(__file__).with_name(f"folder-{VERSION}.vfd")
+    if path.exists():
+        raise SystemExit(f"{path.name} is there, and stays as it is.")
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=24)
+    labs = pd.DataFrame(4 * np.eye(2, 3)[y] + rng.normal(size=(24, 3))).add_prefix("lab")
+    labs.index = [f"p{i}" for i in range(24)]
+    new = ViewFold(2, random_state=0, encoder="linear")
+    for rows in (labs.iloc[:16], labs):
+        with edit(path, new=new, engine=DiskEngine(2)) as model:
+            model.partial_fit(rows, view="labs")
+    expected = {
+        "before": 16,
+        "log": [event.what for event in model._state.log],
+        "labels": model.to_frame()["cluster"].to_dict(),
+        "rows": labs.iloc[:5].to_numpy().tolist(),
+        "predicted": model.predict(labs.iloc[:5], view="labs").tolist(),
     }
     path.with_name(f".{path.name}.lock").unlink()
     path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    for make in (main, folder):
+        try:
+            make()
+        except SystemExit as there:
+            print(there)

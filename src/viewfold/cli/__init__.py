@@ -15,6 +15,8 @@ from viewfold import __version__
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, suggest
+from viewfold.cli._convert import convert
+from viewfold.cli._explain import explain
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
 from viewfold.cli._show import (
@@ -48,6 +50,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     add: "patients.vf labs.parquet --id patient --clusters 10",
     labels: "patients.vf -o clusters.csv",
     status: "patients.vf",
+    explain: "patients.vf --cluster 3",
     predict: "patients.vf new/labs.csv new/scan.csv --id patient",
     extend: "patients.vf new.csv --id patient --view labs",
     suggest: "patients.vf --range 2-30",
@@ -57,6 +60,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     restore: "patients.vf --entry 3",
     history: "patients.vf --id p17",
     verify: "patients.vf",
+    convert: "patients.vf patients.vfd --buckets 64",
     report: "patients.vf -o report.html",
     export: "patients.vf -o patients.parquet",
     datasets: "--json",

@@ -13,7 +13,15 @@ import typer
 from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._clusters import PROVISIONAL, choose, scores
-from viewfold.cli._files import ids_option, known_view, load_model, read_views, reading_options
+from viewfold.cli._engine import works
+from viewfold.cli._files import (
+    ids_option,
+    is_there,
+    known_view,
+    load_model,
+    read_views,
+    reading_options,
+)
 from viewfold.cli._options import (
     AUTO,
     Categories,
@@ -62,7 +70,7 @@ def init(
     """Make an empty state file."""
     from viewfold.store.models import save
 
-    if state.exists():
+    if is_there(state):
         raise ValueError(f"{state} exists. Choose another name, or add views to it.")
     save(_new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
     tell(
@@ -72,6 +80,7 @@ def init(
     )
 
 
+@works
 @reads
 def add(
     state: State,
@@ -111,7 +120,7 @@ def add(
     reading = reading_options(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
     )
-    new = None if state.exists() else _first_model(state, clusters, method, seed, private)
+    new = None if is_there(state) else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
         views = read_views(state, file, ids_option(id_column, no_id), view, reading)
         step(f"waiting for {state}")
@@ -152,7 +161,7 @@ def _tell_added(
 ) -> None:
     for fold in folds:
         say(_fold_line(fold))
-        _note_replaced(state, fold, int(model.ids_.size), dry_run)
+        _note_replaced(state, fold, model.n_samples_, dry_run)
     if removed:
         said = "would be" if dry_run else "are"
         say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
@@ -169,11 +178,12 @@ def _tell_added(
             "seconds": seconds,
             "dry_run": dry_run,
         },
-        f"{model.ids_.size:,} samples in {model.n_clusters} clusters; views folded: "
+        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({seconds:.1f} s).{end}",
     )
 
 
+@works
 @reads
 def extend(
     state: State,
@@ -189,9 +199,9 @@ def extend(
     from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, keep=keep, wait=wait) as model:
-        name, before = known_view(model, view, file), model.ids_.size
+        name, before = known_view(model, view, file), model.n_samples_
         model.extend(file, ids=id_column, view=name, similar_ids=similar_ids.value)
-    samples = int(model.ids_.size)
+    samples = model.n_samples_
     new = samples - before
     tell(
         as_json,
@@ -200,6 +210,7 @@ def extend(
     )
 
 
+@works
 def forget(
     state: State,
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Samples.")] = None,
@@ -221,8 +232,8 @@ def forget(
     n = len(set(gone))
     tell(
         as_json,
-        {"file": str(state), "forgotten": n, "samples": int(model.ids_.size)},
-        f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.ids_.size:,} are left.",
+        {"file": str(state), "forgotten": n, "samples": model.n_samples_},
+        f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.n_samples_:,} are left.",
     )
 
 
@@ -297,7 +308,7 @@ def _tell_returned(
     as_json: bool, state: Path, model: FoldingEstimator, facts: dict[str, Any], line: str
 ) -> None:
     names = [record.name for record in model.views_] if hasattr(model, "labels_") else []
-    samples = int(model.ids_.size) if names else 0
+    samples = model.n_samples_ if names else 0
     tell(
         as_json,
         {"file": str(state), **facts, "views": names, "samples": samples},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold.cli._engine import works
 from viewfold.cli._files import check_output, deliver, load_model
 from viewfold.cli._options import AUTO, Clusters, Json, Keep, Output, State, Wait
 
@@ -19,6 +20,7 @@ PROVISIONAL = 10
 """Views are folded for so many clusters where --clusters auto has nothing to look at yet."""
 
 
+@works
 def suggest(
     state: State,
     between: Annotated[
@@ -48,6 +50,7 @@ def suggest(
         say(f"{evidence(found)} {state} has {model.n_clusters}.")
 
 
+@works
 def recluster(
     state: State,
     clusters: Clusters,
@@ -78,7 +81,7 @@ def recluster(
             "moved": moved,
             **({} if chosen is None else {"suggestion": scores(chosen)}),
         },
-        f"{model.ids_.size:,} samples in {model.n_clusters} clusters; there were {before}. "
+        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; there were {before}. "
         f"{moved:,} have another cluster now.",
     )
 
@@ -97,7 +100,7 @@ def suggestion(model: FoldingEstimator, between: range | None) -> Suggestion:
 
     numbers = candidates(model) if between is None else between
     if not numbers:
-        raise ValueError(f"{model.ids_.size} samples are too few to choose a number of clusters.")
+        raise ValueError(f"{model.n_samples_} samples are too few to choose a number of clusters.")
     return suggest_n_clusters(model, numbers)
 
 

@@ -71,7 +71,7 @@ def read_views(
     from viewfold.io import name_of
     from viewfold.store import queries
 
-    names = queries.names(state) if state.exists() else []
+    names = queries.names(state) if is_there(state) else []
     several = name is None and str(file).lower().endswith(SEVERAL)
     known = names and (several or (name or name_of(file)) in names)
     model = load_model(state) if known else None
@@ -110,6 +110,13 @@ def known_view(model: FoldingEstimator, view: str | None, file: File) -> str:
     names = [record.name for record in model.views_]
     view = name_of(file) if view is None and name_of(file) in names else view
     return names[which_view(names, view, "the state holds")]
+
+
+def is_there(state: Path) -> bool:
+    """Tell whether there is such a state."""
+    from viewfold.store._kinds import store_of
+
+    return store_of(state).exists(state)
 
 
 def load_model(state: Path) -> FoldingEstimator:

@@ -12,7 +12,7 @@ import typer
 from viewfold._console import print_json, progress
 from viewfold._file import File
 from viewfold._option import option
-from viewfold.cli._files import ids_option, load_model, reading_options
+from viewfold.cli._files import ids_option, is_there, load_model, reading_options
 from viewfold.cli._options import (
     Categories,
     Columns,
@@ -29,6 +29,7 @@ from viewfold.cli._options import (
     SimilarIds,
     Strict,
     ViewName,
+    state_path,
 )
 from viewfold.cli._reading import file_argument, reads
 
@@ -50,7 +51,9 @@ def inspect(
     file: Annotated[File, file_argument("A file, folder or glob.")],
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="Compare with this state file.", metavar="STATE.vf"),
+        typer.Option(
+            "--state", help="Compare with this state.", metavar="STATE.vf", parser=state_path
+        ),
     ] = None,
     id_column: Id = None,
     no_id: NoId = False,
@@ -74,7 +77,7 @@ def inspect(
     reading = reading_options(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
     )
-    model = load_model(state) if state is not None and state.exists() else None
+    model = load_model(state) if state is not None and is_there(state) else None
     with progress(f"reading {file}"):
         found = inspect_views(
             file,

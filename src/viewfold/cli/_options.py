@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
+
+from viewfold._file import File
 
 
 class Similar(StrEnum):
@@ -51,7 +53,17 @@ def _number_of_clusters(text: str) -> int:
     return int(number)
 
 
-State = Annotated[Path, typer.Argument(metavar="STATE.vf", help="The state file.")]
+def state_path(text: str) -> Path:
+    """Return where a state is; an address stays as it is, which no path does."""
+    return cast(Path, File(text)) if "://" in text else Path(text)
+
+
+State = Annotated[
+    Path,
+    typer.Argument(
+        metavar="STATE.vf", help="The state: a .vf file or a .vfd folder.", parser=state_path
+    ),
+]
 Id = Annotated[
     str | None,
     typer.Option("--id", help="The column that holds the sample ids.", metavar="COLUMN"),

@@ -14,6 +14,7 @@ from viewfold._console import complain, print_json, print_rows, progress, say, t
 from viewfold._file import File
 from viewfold.cli._annotate import export_copy
 from viewfold.cli._clusters import not_trusted, resampled
+from viewfold.cli._engine import works
 from viewfold.cli._files import (
     as_table,
     check_output,
@@ -71,11 +72,11 @@ def status(
 ) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
-    from viewfold.store._kept import listed
+    from viewfold.store._kinds import store_of
 
-    found = queries.status(state)
-    facts: dict[str, Any] = {"file": str(state), "bytes": state.stat().st_size, **found}
-    facts["states"] = listed(state)
+    found, store = queries.status(state), store_of(state)
+    facts: dict[str, Any] = {"file": str(state), "bytes": store.size(state), **found}
+    facts["states"] = store.listed(state)
     if stability:
         with progress(f"looking at {state}"):
             facts |= resampled(_folded(state, load_model(state)))
@@ -106,6 +107,7 @@ def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in gone} for row in rows]
 
 
+@works
 @reads
 def predict(
     state: State,
@@ -189,19 +191,19 @@ def _line(event: Event) -> dict[str, Any]:
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="STATE.vf", help="The file.")],
+    state: State,
     as_json: Json = False,
 ) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
-    with progress(f"reading {file}"):
-        found = look_over(file)
+    with progress(f"reading {state}"):
+        found = look_over(state)
     if as_json:
-        facts = {"file": str(file), "whole": found.whole}
+        facts = {"file": str(state), "whole": found.whole}
         print_json({**facts, "problems": found.problems, "rescue": found.rescue})
     elif found.whole:
-        say(f"{file} is whole.")
+        say(f"{state} is whole.")
     else:
         for line in (*found.problems, *found.rescue):
             complain(line)
@@ -221,7 +223,7 @@ def report(
 
     with progress(f"drawing {output}"):
         model = _folded(state, load_model(state))
-        write(model, output, title=title or state.stem)
+        write(model, output, title=title or Path(state).stem)
     size = output.stat().st_size
     tell(
         as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."

@@ -1,6 +1,6 @@
 """Clusters from an embedding: k-means, starts, discriminants, matching of labels, confidence."""
 
-from viewfold.clustering.assign import assign, next_nearest
+from viewfold.clustering.assign import assign, next_nearest, squared_distances
 from viewfold.clustering.certainty import confidence, scattered, sure_enough
 from viewfold.clustering.find import Reading, cluster, match, sample_size, settle
 from viewfold.clustering.silhouette import silhouette
@@ -18,5 +18,6 @@ __all__ = [
     "scattered",
     "settle",
     "silhouette",
+    "squared_distances",
     "sure_enough",
 ]

@@ -36,14 +36,14 @@ def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: 
     def second(block: Array, own: Array) -> Array:
         if clusters.n_clusters == 1:
             return np.full(len(block), -1)
-        squares, _ = squares_of(clusters, block)
+        squares, _ = squared_distances(clusters, block)
         squares[own, np.arange(len(block))] = np.inf
         return np.asarray(squares.argmin(axis=0))
 
     return engine.map(second, engine.leading(embedding, len(clusters.projection)), labels)
 
 
-def squares_of(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
+def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
     """Return squared distances of rows to the centres of their group, and which group that is.
 
     A row per centre: the minimum over few long rows is quick, over many short ones not.

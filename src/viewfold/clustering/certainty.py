@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viewfold import constants
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.clustering.assign import squares_of
+from viewfold.clustering.assign import squared_distances
 from viewfold.core.state import Clusters
 from viewfold.engine import Engine, RowSet
 
@@ -64,7 +64,7 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
     def judge(block: Array, views: Array) -> Array:
-        squares, group = squares_of(clusters, block)
+        squares, group = squared_distances(clusters, block)
         squares -= squares.min(axis=0)
         squares *= -sharpness[group] * views.sum(axis=1) ** 0.25
         return np.asarray(1 / np.exp(squares, out=squares).sum(axis=0))
@@ -89,7 +89,7 @@ def scattered(
     n_groups, between = len(clusters.centers), _between(clusters)
 
     def sums(block: Array) -> Array:
-        squares, group = squares_of(between, block)
+        squares, group = squared_distances(between, block)
         least = np.maximum(squares.min(axis=0), 0)
         of = [np.bincount(group, least**power, minlength=n_groups) for power in (0, 1, 2)]
         return np.asarray(of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -12,9 +12,15 @@ from scipy.sparse.csgraph import connected_components
 from viewfold import constants
 from viewfold._types import Array, Matrix
 from viewfold.core.log import Log
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import BucketRows, Engine, RowSet, engine_of
 from viewfold.linalg import gram
 from viewfold.view._column import Column, Source
+
+if TYPE_CHECKING:
+    from viewfold.core.moments import Moments
+
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+"""What a state has a row (or one entry) for each sample of."""
 
 
 class Encoder(Protocol):
@@ -63,6 +69,9 @@ class ViewRecord:
     encoder : Encoder or None
         What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
         encoders are not kept, or if the view had fewer than ten samples.
+    moments : Moments or None
+        What ties its features to the present consensus and clusters, so that these can be
+        explained; None where there is no encoder, or if the view came before moments were kept.
     """
 
     name: str
@@ -80,6 +89,7 @@ class ViewRecord:
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
     source: Source | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
+    moments: Moments | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -205,9 +215,20 @@ class State:
 
     def placed(self, engine: Engine) -> State:
         """Return the same state with its rows where the engine can join them with others."""
-        names = ("ids", "embedding", "seen", "history", "added", "fingerprints")
-        rows = engine.place(*(getattr(self, name) for name in names))
-        return replace(self, **dict(zip(names, rows, strict=True))) if self.views else self
+        if not self.views:
+            return self
+        rows = engine.place(*(getattr(self, name) for name in ROWS))
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
+
+    def gathered(self) -> State:
+        """Return the same state with its rows in memory; those known by row number in order."""
+        if not isinstance(self.ids, BucketRows):
+            return self
+        rows = [self.ids.engine.collect(getattr(self, name)) for name in ROWS]
+        if self.length is not None:
+            order = np.argsort(rows[0])
+            rows = [one[order] for one in rows]
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
 
     def labels(self, engine: Engine) -> RowSet:
         """Return the cluster of every sample: the last column of the history."""
@@ -233,16 +254,15 @@ class State:
         ]
         views = tuple(replace(view, entry=view.entry + shift) for view in self.views)
         steps = tuple(entry + shift for entry in self.steps)
-        added = self.added + shift
+        added = engine_of(self.added).map(lambda block: block + np.int32(shift), self.added)
         return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
 
     def without_encoders(self, engine: Engine) -> State:
-        """Return the state without what `predict`, `transform`, `extend` and updates need."""
-        if not any(record.encoder or record.columns or record.source for record in self.views):
+        """Return the state without what `predict`, `extend`, updates and explanations need."""
+        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
+        if not any(getattr(record, name) for record in self.views for name in gone):
             return self
-        views = tuple(
-            replace(record, encoder=None, columns=None, source=None) for record in self.views
-        )
+        views = tuple(replace(record, **gone) for record in self.views)
         blank = engine.map(np.zeros_like, self.fingerprints)
         return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
 

@@ -16,6 +16,7 @@ from viewfold.core.admission import check_fits, placed
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
+from viewfold.core.moments import carried, learned
 from viewfold.core.state import (
     State,
     ViewRecord,
@@ -70,25 +71,25 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    n_moved = 0 if previous is None else moved(engine, previous, labels)
-    log = _noted(state, record, alignment.n_samples, n_moved)
-    needed = any(old.encoder for old in state.views)
-    state = state if state.views else replace(state, key=new_key(), length=view.length)
+    log = _noted(engine, state, record, previous, labels)
+    before = state if state.views else replace(state, key=new_key(), length=view.length)
     after = replace(
-        state,
+        before,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
         history=appended(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_printed(engine, state, alignment, raw),
+        fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry)),
-        maps=(*state.maps, combined.linear_map if needed else None),
+        maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
         log=log,
     )
-    return after if keep_encoders else after.without_encoders(engine)
+    if raw is not None:
+        return learned(engine, carried(engine, before, after), view, raw)
+    return after.without_encoders(engine)
 
 
 def with_gaps(view: View) -> RowSet:
@@ -125,10 +126,13 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
     )
 
 
-def _noted(state: State, record: ViewRecord, n_samples: int, n_moved: int) -> Log:
+def _noted(
+    engine: Engine, state: State, record: ViewRecord, previous: RowSet | None, labels: RowSet
+) -> Log:
     """Return the log with an entry for a fold."""
+    n_moved = 0 if previous is None else moved(engine, previous, labels)
     counts = {"n_new": record.n_new, "n_shared": record.n_shared, "n_moved": n_moved}
-    return noted(state.log, "fold", n_samples, view=record.name, **counts)
+    return noted(state.log, "fold", int(labels.shape[0]), view=record.name, **counts)
 
 
 def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
@@ -141,9 +145,10 @@ def _with_column(
     engine: Engine, rows: RowSet, alignment: Alignment, of_view: RowSet, fill: int
 ) -> RowSet:
     """Return rows of the union with one more column: of the view's samples, `fill` elsewhere."""
+    dtype = of_view.dtype  # the rows themselves cannot be sent along
     column = alignment.merge(
         (lambda block: block, of_view),
-        (lambda block: np.full(len(block), fill, of_view.dtype), alignment.absent(rows)),
+        (lambda block: np.full(len(block), fill, dtype), alignment.absent(rows)),
     )
     return appended(engine, alignment.carry(rows, fill), column)
 
@@ -182,7 +187,9 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
         )
     counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    return carried(
+        engine, state, stepped(engine, replace(state, clusters=clusters, log=log), labels)
+    )
 
 
 def stepped(engine: Engine, state: State, labels: RowSet) -> State:
@@ -247,7 +254,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
             groups=unconnected_groups(engine, after.seen, after.views),
             before=state.clusters,
         )
-    return replace(after, clusters=clusters)
+    return carried(engine, state, replace(after, clusters=clusters))
 
 
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:

@@ -22,6 +22,7 @@ from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints
 from viewfold.core.log import noted
 from viewfold.core.method import Method, NothingVariesError
+from viewfold.core.moments import carried, learned
 from viewfold.core.state import State, unconnected_groups
 from viewfold.core.transitions import (
     moved,
@@ -173,7 +174,8 @@ def update(
                     after = _learned(engine, after, rows, which, method, seed)
             elif many:
                 after = _in_form(engine, after, method)
-        if record.encoder is None or many:
+        anew = record.encoder is None or many
+        if anew:
             labels, clusters = method.cluster(
                 engine,
                 after.ids,
@@ -185,7 +187,9 @@ def update(
             after = replace(after, clusters=clusters)
         else:
             labels = _nearest(engine, after, rows.view, method)
-    return _recorded(engine, state, after, rows.count, labels)
+    after, count = _recorded(engine, state, after, rows.count, labels)
+    after = carried(engine, state, after) if anew else after
+    return learned(engine, after, rows.view, rows.raw), count
 
 
 def extend(engine: Engine, state: State, view: View, method: Method) -> State:
@@ -224,7 +228,8 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
         return np.column_stack([history[:, :-1], own.astype(history.dtype)])
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
-    return replace(after, history=engine.map(now, after.history, labels), log=log)
+    after = replace(after, history=engine.map(now, after.history, labels), log=log)
+    return learned(engine, after, view, raw)
 
 
 def _check_has_ids(engine: Engine, state: State, view: View) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
 from viewfold.engine._bucketed import BucketRows
 from viewfold.engine._rows import Rows, block_bytes
@@ -13,23 +15,42 @@ from viewfold.engine.base import Alignment, Engine, RowSet
 from viewfold.engine.buckets import BucketEngine
 from viewfold.engine.disk import DiskEngine
 from viewfold.engine.local import LocalEngine
+from viewfold.engine.opening import buckets_for, open_engine
+
+if TYPE_CHECKING:
+    from viewfold.engine.dask import DaskEngine
+    from viewfold.engine.spark import SparkEngine
 
 __all__ = [
     "Alignment",
     "BucketEngine",
     "BucketRows",
+    "DaskEngine",
     "DiskEngine",
     "Engine",
     "LocalEngine",
     "RowSet",
     "Rows",
+    "SparkEngine",
     "all_on_one_thread",
     "blas_on_one_thread",
     "block_bytes",
+    "buckets_for",
     "current_engine",
     "engine_of",
+    "open_engine",
     "using",
 ]
+
+_LAZY = {"DaskEngine": "viewfold.engine.dask", "SparkEngine": "viewfold.engine.spark"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import engines of other people's clusters when they are asked for: few have them."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LAZY[name]), name)
+
 
 _current: ContextVar[Engine | None] = ContextVar("engine", default=None)
 _local = LocalEngine()

@@ -215,7 +215,7 @@ class Dealt:
         return self.files[which].part(int(self.starts[bucket]), int(self.starts[bucket + 1]))
 
 
-def deal(path: str, n_buckets: int, ids: Array, *rows: Matrix) -> Dealt:
+def deal(path: str, n_buckets: int, ids: Array, *rows: Matrix | list[Array]) -> Dealt:
     """Write ids and rows of a partition to files, sorted by bucket.
 
     Parameters
@@ -226,15 +226,30 @@ def deal(path: str, n_buckets: int, ids: Array, *rows: Matrix) -> Dealt:
         How many buckets there are.
     ids : ndarray
         The samples.
-    *rows : array or csr_array
-        Rows of the same samples.
+    *rows : array, csr_array or list of arrays
+        Rows of the same samples; those of a list follow each other.
     """
     bucket = bucket_of(ids, n_buckets)
     order = np.argsort(bucket.astype(np.uint16 if n_buckets < 2**16 else np.int64), kind="stable")
     count = np.bincount(bucket, minlength=n_buckets)
-    held = [store(f"{path}-{i}", one[order]) for i, one in enumerate((ids, *rows))]
-    entries = tuple(int(one.nnz if sparse.issparse(one) else one.size) for one in (ids, *rows))
-    return Dealt(tuple(held), np.append(0, np.cumsum(count)), entries)
+    held, entries = [], []
+    for i, one in enumerate((ids, *rows)):
+        ordered = _in_order(one, order)
+        held.append(store(f"{path}-{i}", ordered))
+        entries.append(int(ordered.nnz if sparse.issparse(ordered) else ordered.size))
+    return Dealt(tuple(held), np.append(0, np.cumsum(count)), tuple(entries))
+
+
+def _in_order(rows: Matrix | list[Array], order: NDArray[np.intp]) -> Matrix:
+    if not isinstance(rows, list):
+        return rows[order]
+    out = np.empty((order.size, *rows[0].shape[1:]), rows[0].dtype)
+    place, start = np.empty_like(order), 0
+    place[order] = np.arange(order.size)
+    for block in rows:  # each row is copied once
+        out[place[start : start + len(block)]] = block
+        start += len(block)
+    return out
 
 
 def assembled(dealt: list[Dealt], engine: Any, *, owner: Any) -> tuple[BucketRows, ...]:

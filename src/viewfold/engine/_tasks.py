@@ -37,7 +37,7 @@ class Guarded:
         try:
             with one_block_at_a_time():
                 return self.task(item)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, FileNotFoundError, PermissionError, ImportError) as error:
             return Refused(error.with_traceback(None))
 
 

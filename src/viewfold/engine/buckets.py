@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,9 +73,26 @@ class BucketEngine(ABC):
         How many buckets there are. A worker holds the rows of a few of them at a time.
     """
 
+    piece = PIECE
+
     def __init__(self, folder: str, n_buckets: int) -> None:
         self.folder, self.n_buckets = folder, n_buckets
         self._number = count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove all files; nothing can be done with its rows any more."""
+        _plain.remove(self.folder)
+
+    @property
+    @abstractmethod
+    def n_workers(self) -> int:
+        """How many buckets are worked on at a time."""
 
     @abstractmethod
     def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
@@ -94,7 +111,8 @@ class BucketEngine(ABC):
     def each(self, task: Task, items: Sequence[Any]) -> list[Any]:
         """Do a task for each item, and return the results in order.
 
-        An error that the task finds in what it was given (ValueError, TypeError) is raised here.
+        An error that the task finds in what it was given (ValueError, TypeError, a file that is not
+        there) is raised here.
         """
         if not items:
             return []
@@ -125,7 +143,7 @@ class BucketEngine(ABC):
             return (ids, *rows)
         path, owner = self.room()
         lead = max((_row_bytes(one) for one in rows), default=8.0)
-        step = max(1, int(PIECE // max(lead, 1)))
+        step = max(1, int(self.piece // max(lead, 1)))
         dealt = []
         for i, start in enumerate(range(0, max(len(ids), 1), step)):
             some = slice(start, min(start + step, len(ids)))

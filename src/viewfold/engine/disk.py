@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import sys
 import tempfile
+import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import reduce
 from typing import Any
 
@@ -48,7 +52,13 @@ class DiskEngine(BucketEngine):
     """
 
     def __init__(self, n_buckets: int = 64, folder: str | None = None) -> None:
-        super().__init__(scratch_folder(folder or tempfile.gettempdir(), self), n_buckets)
+        super().__init__(scratch_folder(folder, self), n_buckets)
+
+    @property
+    def n_workers(self) -> int:
+        """How many buckets are worked on at a time."""
+        with blas_on_one_thread() as threads:
+            return threads
 
     def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
         """Do a task for each item on a few threads, and combine the results in order."""
@@ -71,14 +81,37 @@ def _results(task: Task, items: Sequence[Any], threads: int) -> Iterator[Any]:
             yield pending.popleft().result()
 
 
-def scratch_folder(parent: str, user: object) -> str:
-    """Make a folder that is removed with its user, and remove those whose program was killed."""
+def scratch_folder(parent: str | None, user: object) -> str:
+    """Make a folder that is removed with its user, and remove those whose program was killed.
+
+    Parameters
+    ----------
+    parent : str or None
+        In which folder: a path, or an address that fsspec knows; the system's for temporary files
+        if None. At an address, what a program that was killed has left is not removed.
+    user : object
+        Who needs it.
+    """
+    parent = parent or tempfile.gettempdir()
+    if _plain.is_remote(parent):
+        path = f"{parent.rstrip('/')}/{PREFIX}{uuid.uuid4().hex}"
+        weakref.finalize(user, _plain.remove, path)
+        return path
     os.makedirs(parent, exist_ok=True)
+    # On a disk that machines share, locks may hold for one machine only: each removes its own.
+    prefix = PREFIX + re.sub(r"\W", "", platform.node()) + "-"
     for name in os.listdir(parent):
-        if name.startswith(PREFIX) and os.path.exists(os.path.join(parent, name, LOCK)):
+        if name.startswith(prefix) and os.path.exists(os.path.join(parent, name, LOCK)):
             _remove_if_left(os.path.join(parent, name))
-    path = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-    lock = _locked(path)
+    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    try:
+        lock = _locked(path)
+    except (
+        OSError
+    ):  # this disk has no locks: without the file, nobody takes it for one that is left
+        os.unlink(os.path.join(path, LOCK))
+        weakref.finalize(user, _plain.remove, path)
+        return path
     if lock is None:  # somebody took it for one that was left, before it was locked
         return scratch_folder(parent, user)
     weakref.finalize(user, _end, path, lock)
@@ -86,7 +119,10 @@ def scratch_folder(parent: str, user: object) -> str:
 
 
 def _locked(path: str) -> int | None:
-    """Return a file that is locked as long as this program lives; None if another has it."""
+    """Return a file that is locked as long as this program lives; None if another has it.
+
+    Raises an OSError where there are no locks.
+    """
     try:
         lock = os.open(os.path.join(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError:  # it is another user's, or gone by now
@@ -95,8 +131,11 @@ def _locked(path: str) -> int | None:
         _lock(lock)
         if os.path.exists(os.path.join(path, LOCK)):
             return lock
-    except OSError:
+    except (BlockingIOError, PermissionError):
         pass
+    except OSError:
+        os.close(lock)
+        raise
     os.close(lock)
     return None
 
@@ -111,9 +150,10 @@ def _lock(file: int) -> None:
 
 def _remove_if_left(path: str) -> None:
     """Remove a folder that no living program holds."""
-    lock = _locked(path)
-    if lock is not None:
-        _end(path, lock)
+    with suppress(OSError):
+        lock = _locked(path)
+        if lock is not None:
+            _end(path, lock)
 
 
 def _end(path: str, lock: int) -> None:

@@ -25,7 +25,7 @@ from viewfold.core.sampling import seed_of
 from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
 from viewfold.core.updates import Delivery, no_encoder, update
-from viewfold.engine import Engine, current_engine
+from viewfold.engine import BucketRows, Engine, RowSet, current_engine, using
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
@@ -130,8 +130,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
         **reading
-            How the view is to be read: `empty_rows`, `missing_cells`, `columns`, `drop`,
-            `categories`, `empty_markers` and `strict`; see `as_view`.
+            How the view is to be read (`empty_rows`, `missing_cells`, `columns`, …); see `as_view`.
 
         Returns
         -------
@@ -143,16 +142,17 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         name = own_name(X) if view is None else view
         name = f"view{len(state.views)}" if name in (None, "") else name
         if name not in state.names:
-            came = as_view(X, ids=ids, name=name, **reading)
+            with using(engine):
+                came = as_view(X, ids=ids, name=name, **reading)
             after = self._next(engine, state, admit(engine, state, came, similar_ids, min_shared))
             self.delivery_ = Delivery.first(after)
             return self._keep(after)
         if not self.keep_encoders:
             raise no_encoder(name)
         record = state.views[state.names.index(name)]
-        came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
-        came = admit(engine, state, came, similar_ids, min_shared)
-        seed = seed_of(self.random_state)
+        with using(engine):
+            came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
+        came, seed = admit(engine, state, came, similar_ids, min_shared), seed_of(self.random_state)
         after, count = update(engine, state, came, self._method(), seed=seed)
         after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
         return self._keep(after)
@@ -174,7 +174,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         check_y(y, "fit_predict")
         views = as_views(X, ids=ids, **reading)
         self.fit(views, similar_ids=similar_ids)
-        return self._by_row(X, views, self.labels_, -1)
+        return self._by_row(X, views, self.labels_, self.ids_, -1)
 
     def fit_transform(
         self,
@@ -196,14 +196,26 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         self.fit(views, similar_ids=similar_ids)
         record = self.views_[0]
         alone = len(self.views_) == 1 and record.encoder is not None
-        embedded = self._embed(views[0], record) if alone else self._state.embedding
-        return self._by_row(X, views, self._engine.collect(embedded), np.nan)
+        if not alone:
+            return self._by_row(X, views, self.embedding_, self.ids_, np.nan)
+        embedded, ids = self._embed(views[0], record), views[0].ids
+        collect = self._engine.collect
+        return self._by_row(X, views, collect(embedded), collect(ids), np.nan)
 
-    def _by_row(self, X: ViewsLike, views: list[View], found: Array, gap: float) -> Array:
-        """Return a value for each row that came, if rows are what the caller knows samples by."""
+    def _by_row(
+        self, X: ViewsLike, views: list[View], found: Array, ids: Array, gap: float
+    ) -> Array:
+        """Return a value for each row that came, if rows are what the caller knows samples by.
+
+        What is found of samples is in the order of `ids`.
+        """
         n, at = views[0].length, self.ids_
-        if len(views) == 1 and not isinstance(X, View) and views[0].rows.present is not None:
-            n, at = views[0].rows.X.shape[0], views[0].rows.present
+        if len(views) == 1 and isinstance(self._fitted.ids, BucketRows):
+            came = pd.Index(self._in_rows(views[0].ids, views[0]))
+            found = found[pd.Index(ids).get_indexer(came)]
+        if len(views) == 1 and not isinstance(X, View) and views[0].first_absent is not None:
+            n, where = views[0].n_came, views[0].partitions
+            at = self._in_rows(where.numbers, views[0]) if where else views[0].rows.present
         if n is None or at.size >= n or at.max() >= n:
             return found
         gone = "NaN or zero" if any(view.n_empty for view in views) else "NaN"
@@ -215,6 +227,13 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         out = np.full((n, *found.shape[1:]), gap, found.dtype)
         out[at] = found
         return out
+
+    def _in_rows(self, rows: RowSet, view: View) -> Array:
+        """Return values of the samples of a view, in the order in which its rows came."""
+        found = self._engine.collect(rows)
+        if view.partitions is None:
+            return found
+        return np.asarray(found[np.argsort(self._engine.collect(view.partitions.numbers))])
 
     def recluster(self, n_clusters: int) -> Self:
         """Find another number of clusters in the consensus, which stays as it is.
@@ -323,7 +342,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         return self._keep(forget(engine, state, kept, self._method()))
 
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
-        """Write the model to a ``.vf`` file; `viewfold.load` brings it back, to the last bit.
+        """Write the model to a state file; `viewfold.load` brings it back, to the last bit.
 
         A file that is there is replaced in one step, if viewfold wrote it, with all states that it
         could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
@@ -332,7 +351,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         path : path
-            Where to. A new file can be read by its owner only.
+            Where to: a ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A
+            new one can be read by its owner only.
         wait : float, default=60
             Seconds to wait for another program that writes to the file.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,19 +15,19 @@ from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
-from viewfold.core.admission import admit
+from viewfold.core.admission import admit, placed
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
 from viewfold.core.updates import extend
-from viewfold.engine import RowSet
+from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
+from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
-from viewfold.estimators.results import Results
 from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
 
-class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
     def transform(
@@ -57,26 +57,37 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             In the order of the rows; of several views with ids, in the order of the samples of the
             first, then those that are new in the second, and so on (see `predict_frame`).
         """
-        return self._engine.collect(self._placed(X, ids, view)[1])
+        found = self._placed(X, ids, view)
+        return found.collect(found.rows)
 
-    def _placed(
-        self, X: ViewsLike, ids: IdsOfViews, view: str | int | None
-    ) -> tuple[Ids, RowSet, RowSet]:
+    def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> _Placed:
         """Return who the samples of new rows are, their embedding, and in how many views."""
         check_is_fitted(self)
-        parts, several = given(self.views_, X, ids, view)
-        views = [
-            self._view_of(part.rows, part.record, ids=part.ids, gaps=several) for part in parts
-        ]
+        with using(self._engine):
+            parts, several = given(self.views_, X, ids, view)
+            views = [
+                self._view_of(part.rows, part.record, ids=part.ids, gaps=several) for part in parts
+            ]
+        if several and any(part.partitions is not None for part in views):
+            order = _order(self._engine, views)
+            views = [placed(self._engine, part) for part in views]
+        elif views[0].partitions is not None:
+            order = np.argsort(self._engine.collect(views[0].partitions.numbers))
+        else:
+            order = None
         embedded = [
             self._embed(*pair) for pair in zip(views, (p.record for p in parts), strict=True)
         ]
-        if several:
-            return self._mean_of(views, embedded)
-        one = self._engine.map(lambda block: np.ones((len(block), 1)), embedded[0])
-        return views[0].ids, embedded[0], one
+        if not several:
+            one = self._engine.map(lambda block: np.ones((len(block), 1)), embedded[0])
+            return _Placed(self._engine, views[0].ids, embedded[0], one, order)
+        found, rows, count = self._mean_of(views, embedded)
+        if order is not None:
+            at = pd.Index(found).get_indexer(pd.Index(order))
+            found, rows, count = found[at], rows[at], count[at]
+        return _Placed(self._engine, found, rows, count, None)
 
-    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, RowSet, RowSet]:
+    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, Array, Array]:
         """Return, for every sample, the mean of its rows in the views that it is in."""
         lengths = {part.length for part in views}
         if len(lengths) > 1:
@@ -84,15 +95,22 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
                 "same number of rows, empty ones (NaN) for samples that a view lacks."
             )
-        kinds = [kind_of(part.ids) for part in views]
+        engine, (length,) = self._engine, lengths
+        # In buckets, all ids are of one kind.
+        kinds = [
+            kind_of(engine.head(part.ids, 1) if isinstance(part.ids, BucketRows) else part.ids)
+            for part in views
+        ]
         if len(set(kinds)) > 1 and "both" not in kinds:
             other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
             raise ValueError(
                 f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
                 f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
             )
-        engine, (length,) = self._engine, lengths
-        ids = views[0].ids if length is None else np.arange(length)
+        ids = views[0].ids
+        if length is not None:
+            every = np.arange(length)
+            ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
         for part, rows in zip(views, embedded, strict=True):
@@ -102,13 +120,13 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
                 (lambda block: block, alignment.absent(total)),
             )
             ids = alignment.ids
-        sums = engine.collect(total)
+        sums, found = engine.collect(total), engine.collect(ids)
         count = sums[:, -1:]
         if not count.all():
-            row = int(np.flatnonzero(count == 0)[0])
+            row = int(found[np.flatnonzero(count == 0)].min())
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return engine.collect(ids), np.asarray(sums[:, :-1] / count), count
+        return found, np.asarray(sums[:, :-1] / count), count
 
     def predict(
         self,
@@ -179,13 +197,13 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> model.predict_frame(new, ids=ids).index.tolist()
         ['ann', 'bob', 'cleo', 'dan']
         """
-        engine, (known, embedded, seen) = self._engine, self._placed(X, ids, view)
+        engine, found = self._engine, self._placed(X, ids, view)
         clusters = scattered(engine, self._clusters, self._fitted.embedding)
-        labels = engine.collect(assign(engine, clusters, embedded))
-        sure = engine.collect(confidence(engine, clusters, embedded, seen))
+        labels = found.collect(assign(engine, clusters, found.rows))
+        sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
         return pd.DataFrame(
             {"cluster": sure_enough(labels, sure, min_confidence), "confidence": sure},
-            index=pd.Index(known, name="id"),
+            index=pd.Index(found.collect(found.ids), name="id"),
         )
 
     def score(self, X: ViewsLike, y: object = None, *, view: str | int | None = None) -> float:
@@ -253,12 +271,15 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self
         """
         check_is_fitted(self)
-        (part, *others), _ = given(self.views_, X, ids, view)
+        with using(self._engine):
+            (part, *others), _ = given(self.views_, X, ids, view)
         if others:
             raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
         record = part.record
         engine, state = self._engine, self._fitted.placed(self._engine)
-        new = admit(engine, state, self._view_of(part.rows, record, ids=part.ids), similar_ids)
+        with using(engine):
+            new = self._view_of(part.rows, record, ids=part.ids)
+        new = admit(engine, state, new, similar_ids)
         return self._keep(extend(engine, state, new, self._method()))
 
     @property
@@ -283,12 +304,11 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         zeros: EmptyRows = "absent" if record.n_empty else "keep"
         able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
         view = without_absent(view, zeros, able, known=True)
-        if view.rows.present is not None and not gaps:
-            row = np.setdiff1d(np.arange(view.rows.X.shape[0]), view.rows.present)[0]
+        if view.first_absent is not None and not gaps:
             what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
             raise ValueError(
-                f"View {record.name!r} contains {what or 'NaN'} in all of row {row}: there is "
-                "nothing to embed. Leave the row out."
+                f"View {record.name!r} contains {what or 'NaN'} in all of {view.first_absent}: "
+                "there is nothing to embed. Leave the row out."
             )
         return view
 
@@ -298,6 +318,46 @@ class Prediction(Results, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         assert encode is not None
         with engine.session():
             return engine.map(encode, replace(view.rows, fill=None))
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Samples of new rows, and their rows of the embedding.
+
+    Attributes
+    ----------
+    engine : Engine
+        Holds them.
+    ids, rows : RowSet
+        Who they are, and where.
+    seen : RowSet of shape (n_rows, 1)
+        In how many views they are.
+    order : ndarray of int or None
+        Where each row is that came, if rows are not in their order.
+    """
+
+    engine: Engine
+    ids: RowSet
+    rows: RowSet
+    seen: RowSet
+    order: Array | None
+
+    def collect(self, rows: RowSet) -> Array:
+        """Return rows of these samples as one array, in the order in which they came."""
+        found = self.engine.collect(rows)
+        return found if self.order is None else np.asarray(found[self.order])
+
+
+def _order(engine: Engine, views: list[View]) -> Ids:
+    """Return the ids of several views in the order in which they came."""
+    came = []
+    for view in views:
+        ids = engine.collect(view.ids)
+        if view.partitions is not None:
+            ids = ids[np.argsort(engine.collect(view.partitions.numbers))]
+        came.append(ids)
+    together = np.concatenate(came)
+    return np.asarray(pd.unique(together) if views[0].length is None else np.unique(together))
 
 
 def _added(total: Array, rows: Array) -> Array:

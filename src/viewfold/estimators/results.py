@@ -141,6 +141,11 @@ class Results:
         return self._collected(self._fitted.ids)
 
     @property
+    def n_samples_(self) -> int:
+        """How many samples were ever seen."""
+        return self._fitted.n_samples
+
+    @property
     def embedding_(self) -> Array:
         """The consensus: a row per sample."""
         return self._collected(self._fitted.embedding)

@@ -21,7 +21,7 @@ from viewfold._types import Array, IdsLike, ViewsLike
 from viewfold.core.admission import admit, check_fits
 from viewfold.core.sampling import draw, seed_of
 from viewfold.core.state import State
-from viewfold.engine import current_engine
+from viewfold.engine import current_engine, engine_of
 from viewfold.ids import Similar
 from viewfold.inspection._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.inspection._facts import ColumnFacts, Inspection
@@ -236,7 +236,7 @@ class _Look:
         view = as_view(view, ids=ids if ids is False else None, **rules)  # type: ignore[arg-type]
         self.facts["n_empty"] = view.n_empty
         self.facts["scale"] = self._scale(view)
-        engine = current_engine()
+        engine = engine_of(self._state.ids)
         if self.model is not None and name in self._state.names:
             record = self._state.views[self._state.names.index(name)]
             view = self.model._view_of(source, record, ids=ids, gaps=True)

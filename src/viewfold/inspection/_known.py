@@ -10,7 +10,7 @@ from viewfold._normal import normal_forms
 from viewfold._types import Ids
 from viewfold.core.admission import placed
 from viewfold.core.state import State
-from viewfold.engine import Alignment, current_engine
+from viewfold.engine import Alignment, engine_of
 from viewfold.ids import alike
 from viewfold.inspection._facts import SampleFacts
 from viewfold.view import View
@@ -22,7 +22,7 @@ def compare(state: State, view: View) -> SampleFacts | None:
     """Return who is known of a view; None if nobody is, as there is no sample yet."""
     if not state.views or (view.length is not None and state.length is None):
         return None
-    engine = current_engine()
+    engine = engine_of(state.ids)
     view = placed(engine, view)
     alignment = engine.join(state.ids, view.ids)
     new = engine.keep(view.ids, engine.map(np.logical_not, alignment.known))
@@ -48,7 +48,7 @@ def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
     if not new.size or whole:  # whole numbers are the same or not
         return []
     forms = normal_forms(new)
-    almost = current_engine().reduce(
+    almost = engine_of(state.ids).reduce(
         lambda block: alike(block, forms), state.ids, combine=np.append
     )
     partner = dict(zip(normal_forms(almost).to_pylist(), almost.tolist(), strict=True))
@@ -60,6 +60,6 @@ def _n_in_view(state: State, view: View, alignment: Alignment) -> int:
     """Return how many samples are in the view of this name already."""
     if view.name not in state.names:
         return 0
-    engine, which = current_engine(), state.names.index(view.name)
+    engine, which = engine_of(state.ids), state.names.index(view.name)
     there = alignment.partners(state.seen, False)
     return int(engine.reduce(lambda seen: np.count_nonzero(seen[:, which]), there))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from viewfold._file import File, as_file, plain
 from viewfold._types import Array, Matrix, PathLike
 from viewfold.io._asked import asked_now, asking
 from viewfold.io._fetch import fetched
 from viewfold.io._locate import locate, name_of
+from viewfold.io._partitions import Facts, same_columns
 from viewfold.io._registry import Format, find, formats, register, suffix_of
 from viewfold.io._source import Batch, FileError, FileView
 from viewfold.io._spool import Batches, Spool
@@ -83,6 +85,38 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     return {key: replace(view, name=key, file=file) for key, view in found.items()}
 
 
+def read_parts(
+    paths: Sequence[PathLike], *, ids: str | None = None, name: str = "", owner: Any = None
+) -> FileView:
+    """Read several tables of one format as one view, in the given order.
+
+    Parameters
+    ----------
+    paths : sequence of str or path-like
+        Files, folders or patterns; see `read`.
+    ids : str, optional
+        The column that holds the sample ids.
+    name : str, optional
+        What the view is called.
+    owner : object, optional
+        Removes the files, if they were made for a while.
+
+    Returns
+    -------
+    FileView
+    """
+    found = [locate(path) for path in paths]
+    files = [file for of_path, _ in found for file in of_path]
+    form = found[0][1]
+    for of_path, other in found:
+        if other is not form or not other.table:
+            raise FileError(
+                f"{of_path[0]}: files that are one view are tables of one format. Give other "
+                "views one at a time."
+            )
+    return replace(_table(files, form, ids, name, "", File(files[0])), owner=owner)
+
+
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     """Read a benchmark file: its views and, if it has them, the true classes.
 
@@ -137,7 +171,12 @@ def _table(
     files: list[str], form: Format, ids: str | None, name: str, whole: str, asked: File
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    first, said = form.open(files[0], ids, asked), asked_now()
+    said = asked_now()
+    # Of a file without rows it is not known what its columns hold.
+    tables = ((i, form.open(file, ids, asked)) for i, file in enumerate(files))
+    at, first = next(((i, one) for i, one in tables if not Facts.of(one).is_empty), (-1, None))
+    if first is None:
+        raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
     as_first = replace(said, categories={**dict.fromkeys(first.codes), **said.categories})
 
@@ -145,22 +184,16 @@ def _table(
         rows = 0
         for i, file in enumerate(files):
             table = first
-            if i:
+            if i != at:
                 with asking(as_first):
                     table = form.open(file, ids, asked)
-            if (table.features, table.dtype, table.codes.keys()) != (
-                first.features,
-                first.dtype,
-                first.codes.keys(),
-            ):
-                raise FileError(
-                    f"{file}: other columns, or columns of other types, than {files[0]}. Files "
-                    "that are one view need the same columns in the same order."
-                )
-            table.codes.update(first.codes)  # one number for a level in all files
+            order = same_columns(Facts.of(table), Facts.of(first), file, files[at])
+            # One number for a level in all files; a column may begin without any value.
+            first.codes.update({**table.codes, **first.codes})
+            table.codes.update(first.codes)
             for known, block in table.batches(spool):
                 rows += len(block)
-                yield known, block
+                yield known, block if order is None else block[:, order]
         importlib.import_module("pyarrow").default_memory_pool().release_unused()
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
@@ -173,4 +206,6 @@ def _table(
         codes=first.codes,
         dropped=first.dropped,
         written=first.written,
+        files=tuple(files) if first.sizes is not None else (),
+        id_column=ids,
     )

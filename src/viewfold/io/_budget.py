@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from viewfold._option import size_in_bytes
 from viewfold._watch import Tally
 from viewfold.io._source import FileError
 
@@ -22,7 +23,6 @@ HARMLESS = 256 * 2**20  # what any file may take
 RATIO = 500  # deflate reaches 1,000 on zeros; dense tables of rare words 300
 LONGEST_LINE = 16 * 2**20  # of JSON and Matrix Market: one million numbers
 PACKED = (".gz", ".bz2", ".zst")  # of text only: the other formats compress themselves
-_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class Budget:
@@ -155,12 +155,7 @@ def _allowed() -> int | None:
     text = os.environ.get(SETTING, "").strip()
     if not text:
         return None
-    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.upper())
-    if not found:
-        raise ValueError(
-            f"{SETTING}={text!r} is no size. Write bytes, or for instance 500M or 20G."
-        )
-    return int(found[1]) * _UNITS[found[2]]
+    return size_in_bytes(text, f"{SETTING}={text!r}")
 
 
 def _quietly(look: Callable[[], int | None]) -> int | None:

@@ -29,6 +29,7 @@ from viewfold.io._tables import (
     arrow_features,
     batch_rows,
     first_length,
+    kind_of_ids,
     list_columns,
 )
 
@@ -36,12 +37,28 @@ _SECTION_BYTES = 64 * 2**20
 _PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
 
 
-def open_table(file: str, ids: str | None) -> Table:
-    """Look at the columns of a file."""
+def open_table(
+    file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0
+) -> Table:
+    """Look at the columns of a file.
+
+    Parameters
+    ----------
+    file : str
+        Its path.
+    ids : str or None
+        The column that holds the ids.
+    groups : sequence of int, optional
+        The row groups of a Parquet file to read; all of them if not given.
+    row : int, default=0
+        The number of their first row, for errors.
+    """
     parquet = file.lower().endswith((".parquet", ".pq"))
     what = "Parquet" if parquet else "Arrow or Feather"
     with reading(file, what):
-        schema = _parquet_schema(file) if parquet else _arrow_schema(file)
+        schema, sizes = (
+            _parquet_schema(file, groups is None) if parquet else (_arrow_schema(file), None)
+        )
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         widths = _widths(file, schema, ids, parquet)
@@ -49,19 +66,28 @@ def open_table(file: str, ids: str | None) -> Table:
         features = arrow_features(file, taken, widths)
         dtype = arrow_dtype(schema, taken, codes)
         if parquet and widths:
-            Budget(file).spool(8 * _n_rows(file) * len(features), f"{len(features):,} features")
+            Budget(file).spool(8 * sum(sizes or ()) * len(features), f"{len(features):,} features")
 
     columns = _Columns(file, taken, widths, dtype, ids, codes)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         with reading(file, what):
             if parquet:
-                yield from _parquet(columns, spool)
+                yield from _parquet(columns, spool, groups, row)
             else:
                 yield from columns.batches(_arrow(file, columns.width))
 
     dropped = tuple(name for name in schema.names if name not in (*taken, ids))
-    return Table(features, dtype, batches, codes, dropped)
+    return Table(
+        features,
+        dtype,
+        batches,
+        codes,
+        dropped,
+        sizes=sizes,
+        id_kind="" if ids is None else kind_of_ids(schema.field(ids).type),
+        nothing=frozenset(n for n in taken if pa.types.is_null(schema.field(n).type)),
+    )
 
 
 @dataclass(frozen=True)
@@ -129,12 +155,11 @@ def _parquet_parts(file: str, name: str) -> Iterator[Any]:
         yield from opened.iter_batches(batch_size=64, columns=[name])
 
 
-def _n_rows(file: str) -> int:
-    return int(pyarrow.parquet.read_metadata(file).num_rows)
+def _parquet_schema(file: str, look: bool) -> tuple[pa.Schema, tuple[int, ...]]:
+    """Return the columns, and how many rows each row group has.
 
-
-def _parquet_schema(file: str) -> pa.Schema:
-    """Return the columns; what the file says of its size has to be affordable."""
+    What the file says of its size has to be affordable, unless somebody has had a look already.
+    """
     with pyarrow.parquet.ParquetFile(file) as opened:
         said, schema = opened.metadata, opened.schema_arrow
     groups = [said.row_group(i) for i in range(said.num_row_groups)]
@@ -142,11 +167,13 @@ def _parquet_schema(file: str) -> pa.Schema:
     n, d = max(said.num_rows, sum(sizes)), len(schema.names)
     if min([said.num_rows, *sizes]) < 0:
         raise FileError(f"{file}: says that it has {said.num_rows:,} rows. Is the file whole?")
+    if not look:
+        return schema, tuple(sizes)
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
     # A page is unpacked as a whole, and it may be all that a column has in the group.
     for size in _largest_columns(file) or [group.total_byte_size for group in groups]:
         Budget(file).hold(size, "a column")
-    return schema
+    return schema, tuple(sizes)
 
 
 def _largest_columns(file: str) -> list[int]:
@@ -168,8 +195,9 @@ def _duckdb() -> Any:
     return duckdb.connect()
 
 
-def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
-    row = 0
+def _parquet(
+    columns: _Columns, spool: Spool, groups: Sequence[int] | None, row: int
+) -> Iterator[Batch]:
     # Small buffers instead of whole row groups: a group may be as large as the file.
     with pyarrow.parquet.ParquetFile(columns.file, pre_buffer=False, buffer_size=2**16) as opened:
         names = columns.read(opened.schema_arrow.names)
@@ -181,7 +209,7 @@ def _parquet(columns: _Columns, spool: Spool) -> Iterator[Batch]:
                 yield part
                 tally.add(part.num_rows * len(names))
 
-        for group in range(opened.num_row_groups):
+        for group in range(opened.num_row_groups) if groups is None else groups:
             said = opened.metadata.row_group(group)
             sections = _sections(names, said.total_byte_size)
             if len(sections) == 1:

@@ -112,6 +112,27 @@ class Codes:
             return _as_floats(self._parsed(_numbers, texts, "number"))
         return self._numbers_of(texts)
 
+    def joined(self, other: Codes) -> Codes:
+        """Add what was found in rows that follow, in another file; levels get new numbers."""
+        if self.kind and other.kind and self.kind != other.kind:
+            said = (
+                f"{other.label}, column {self.name!r}: its cells are read as {other.kind}, those "
+                f"of {self.label} as {self.kind}. Write them alike, or say what the column is: "
+                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+            )
+            raise helped_by(FileError(said), categories=[self.name])
+        self.kind = self.kind or other.kind
+        self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
+        for level in other.levels:
+            if level not in self.levels and len(self.levels) < MOST_LEVELS:
+                self.levels[level] = len(self.levels)
+        self.too_many |= other.too_many or not other.levels.keys() <= self.levels.keys()
+        self.n_cells += other.n_cells
+        self.n_missing += other.n_missing
+        self.declared |= other.declared
+        self.days |= other.days
+        return self
+
     def _texts(self, column: Any) -> Any:
         """Return cells as texts without space around; what stands for a missing cell is null."""
         texts = pc.utf8_trim_whitespace(as_texts(column))

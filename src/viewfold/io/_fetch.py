@@ -33,7 +33,25 @@ _MAGIC = {
 }
 
 
-class Place(str):
+class Named(str):
+    """A path that messages call something else: what the user knows of it."""
+
+    _called: str
+
+    def __new__(cls, path: str, called: str) -> Named:
+        """Return a path with the name for it."""
+        named = super().__new__(cls, path)
+        named._called = called
+        return named
+
+    def __reduce__(self) -> Any:
+        return Named, (str(self), self._called)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._called, spec)
+
+
+class Place(Named):
     """The path of a temporary copy, which messages call what the user calls the file.
 
     The copy lasts as long as this object does: a reader has it as long as it reads.
@@ -43,18 +61,14 @@ class Place(str):
         cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str, address: str | None
     ) -> Place:
         """Return the path of a file in a folder that goes when this object goes."""
-        place = super().__new__(cls, os.path.join(folder.name, name))
-        place._folder, place._called = folder, called  # type: ignore[attr-defined]
-        place._address = address  # type: ignore[attr-defined]
+        place: Place = super().__new__(cls, os.path.join(folder.name, name), called)  # type: ignore[assignment]
+        place._folder, place._address = folder, address  # type: ignore[attr-defined]
         return place
 
     @property
     def address(self) -> str | None:
         """Where it was fetched from."""
         return self._address  # type: ignore[attr-defined,no-any-return]
-
-    def __format__(self, spec: str) -> str:
-        return format(self._called, spec)  # type: ignore[attr-defined]
 
 
 def file_of(address: str) -> str:
@@ -72,6 +86,29 @@ def fetched(file: str) -> str:
         options = {"block_size": 0} if WEB.match(file) else {}
         with system.open(path, "rb", **options) as stream:
             return _copied(stream, file, getattr(stream, "size", None))
+
+
+def with_end_only(file: str) -> str:
+    """Return a copy of a Parquet file elsewhere of which nothing is filled in but what it says.
+
+    That stands at its end, after all rows: these are fetched by whoever reads them.
+    """
+    with _system(file) as (system, path):
+        size = system.size(path)
+        if size is None:
+            return fetched(file)
+        last = system.cat_file(path, start=max(0, size - 8), end=size)
+        if last[4:] != b"PAR1":
+            return fetched(file)
+        start = max(0, size - 8 - int.from_bytes(last[:4], "little"))
+        end = system.cat_file(path, start=start, end=size)
+    place = _place(file)
+    with open(place, "wb") as copy:
+        copy.write(b"PAR1")
+        copy.truncate(size)
+        copy.seek(start)
+        copy.write(end)
+    return place
 
 
 def addresses(pattern: str) -> list[str]:
@@ -105,14 +142,12 @@ def beside(file: str, name: str) -> str | None:
 
 def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     """Copy a stream; without an address it is standard input, and its first bytes tell a name."""
-    called = "standard input" if address is None else plain(address)
+    called = "standard input" if address is None else _called(address)
     free = free_disk()
     _check_room(called, size or 0, free)
-    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     done, tally = 0, Tally(size)
     piece = stream.read(_PIECE)
-    name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
-    place = Place(folder, name, called, address)
+    place = _place(address, f"stdin{_ending(piece)}" if address is None else None)
     with open(place, "wb") as copy:
         while piece:
             done += len(piece)
@@ -121,6 +156,18 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
             tally.reach(done)
             piece = stream.read(_PIECE)
     return place
+
+
+def _place(address: str | None, name: str | None = None) -> Place:
+    """Return where a copy can be made, in a folder of its own."""
+    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
+    if address is None:
+        return Place(folder, name or STDIN, "standard input", None)
+    return Place(folder, os.path.basename(file_of(address)), _called(address), address)
+
+
+def _called(address: str) -> str:
+    return f"{address}" if isinstance(address, Named) else plain(address)
 
 
 def _check_room(called: str, size: int, free: int | None) -> None:
@@ -146,7 +193,7 @@ def _ending(first: bytes) -> str:
 @contextmanager
 def _system(address: str) -> Iterator[tuple[Any, str]]:
     """Yield the file system of an address, and the path there; errors name the address."""
-    called = plain(address)
+    called = _called(address)
     core = optional("fsspec", "remote", called).core
     try:
         system, path = core.url_to_fs(address)

@@ -50,6 +50,12 @@ class FileView:
         How a text is written: encoding, delimiter, decimal sign.
     layer, use_rep : str, optional
         Of an AnnData: what was read instead of ``X``.
+    files : tuple of str
+        The Parquet files that it is in, which workers can read for themselves.
+    id_column : str, optional
+        The column of these files that holds the ids.
+    owner : object
+        Has a method ``cleanup``, which removes the files, if they were made for a while.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -62,6 +68,9 @@ class FileView:
     layer: str | None = None
     use_rep: str | None = None
     written: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    id_column: str | None = None
+    owner: Any = None
 
 
 @contextmanager

@@ -46,6 +46,12 @@ class Table:
         Columns that are not read because the user said so.
     written : dict of str to str
         How it is written, where that had to be found out: encoding, delimiter, decimal sign.
+    sizes : tuple of int, or None
+        How many rows are in each part of the file that can be read by itself, if there are any.
+    id_kind : str
+        What the column of ids holds, where the file says so.
+    nothing : frozenset of str
+        Columns without a type, as no cell has a value.
     """
 
     features: tuple[str, ...] | None
@@ -54,6 +60,9 @@ class Table:
     codes: dict[str, Codes] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
+    sizes: tuple[int, ...] | None = None
+    id_kind: str = ""
+    nothing: frozenset[str] = frozenset()
 
 
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
@@ -150,6 +159,7 @@ def arrow_dtype(
     """Return what the rows come as."""
     kinds = [schema.field(name).type for name in columns]
     kinds = [kind.value_type if _is_list(kind) else kind for kind in kinds]
+    kinds = [kind for kind in kinds if not pa.types.is_null(kind)] or kinds
     single = not codes and all(
         pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds
     )
@@ -255,7 +265,19 @@ def _arrow_ids(file: str, column: Any, row: int) -> Array:
             raise FileError(f"{file}: the id {top} has more than 63 bits. Write such ids as texts.")
         # A copy, as a view would keep Arrow's memory from being used again.
         return np.array(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
     return as_object(column.to_pylist())
+
+
+def kind_of_ids(kind: Any) -> str:
+    """Return what ids of an Arrow type are."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    texts = ("is_string", "is_large_string", "is_string_view")
+    if any(hasattr(pa.types, test) and getattr(pa.types, test)(kind) for test in texts):
+        return "texts"
+    return "whole numbers" if pa.types.is_integer(kind) else str(kind)
 
 
 def _is_list(kind: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from viewfold.errors import StateFileError
     from viewfold.store._catalogue import meta_table
+    from viewfold.store._convert import convert
     from viewfold.store._database import STORAGE
     from viewfold.store._file import check_schema, opened, read, write
     from viewfold.store._lock import writing
@@ -22,6 +23,7 @@ _home = {
     "STORAGE": "viewfold.store._database",
     "StateFileError": "viewfold.errors",
     "check_schema": "viewfold.store._file",
+    "convert": "viewfold.store._convert",
     "edit": "viewfold.store.models",
     "forget": "viewfold.store.models",
     "load": "viewfold.store.models",
@@ -39,6 +41,7 @@ __all__ = [
     "STORAGE",
     "StateFileError",
     "check_schema",
+    "convert",
     "edit",
     "forget",
     "load",

@@ -7,7 +7,7 @@ that are finite, shapes that fit each other. Nothing is imported that clusters o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -180,14 +180,15 @@ def problems(state: State) -> Iterator[str]:
     clusters = state.clusters
     if clusters is None:
         return
-    came = [event.entry for event in state.log if event.what in CAME]
-    if not np.isin(state.added, came).all():
-        yield "samples came by entries that its log does not have"
-    if not {view.entry for view in state.views} <= set(came):
+    expected = Expected.of(state)
+    if not {view.entry for view in state.views} <= set(expected.came):
         yield "views were folded by entries that its log does not have"
     if not {view.entry for view in state.views} <= set(state.steps) <= set(entries):
         yield "its steps are not entries of its log, or lack the fold of a view"
-    yield from _of_samples(state, clusters)
+    yield from _of_facts(state)
+    if isinstance(state.ids, np.ndarray):  # those in buckets are checked where they are read
+        rows = state.ids, state.embedding, state.seen, state.history, state.added
+        yield from row_problems(expected, *rows)
     if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
         yield "the centres of its clusters do not fit their directions"
     elif not _is_scatter(clusters.scatter, len(clusters.centers)):
@@ -195,6 +196,21 @@ def problems(state: State) -> Iterator[str]:
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
     yield from _of_encoders(state)
+    yield from _of_moments(state, clusters)
+
+
+def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
+    from viewfold.core.moments import Moments
+
+    columns = state.embedding.shape[1] + clusters.n_clusters
+    for record in state.views:
+        if record.moments is None:
+            continue
+        if not isinstance(record.moments, Moments):
+            yield f"the moments of view {record.name!r} are something else"
+            continue
+        for problem in _of_part(record.moments, {"d": record.n_features, "p": columns}):
+            yield f"{problem} in the moments of view {record.name!r}"
 
 
 def _of_encoders(state: State) -> Iterator[str]:
@@ -217,30 +233,64 @@ def _of_encoders(state: State) -> Iterator[str]:
         columns = linear_map.shape[0]  # what the consensus had before this fold
 
 
-def _of_samples(state: State, clusters: Clusters) -> Iterator[str]:
-    ids, length, history = state.ids, state.length, state.history
-    n, v = len(ids), len(state.views)
-    if not n:
+def _of_facts(state: State) -> Iterator[str]:
+    length = state.length
+    if not state.ids.shape[0]:
         yield "it has views, but no samples"
-        return
-    if not _differ(ids):
-        yield "two samples have one id"
     if type(state.key) is not int or not 0 <= state.key < 2**63:
         yield f"the key of its fingerprints is {state.key!r}"
     if length is not None and (not isinstance(length, int) or length < 0):
         yield f"samples are known by row number, of {length!r} rows"
-    if state.seen.shape != (n, v) or history.shape != (n, len(state.steps)):
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What rows of samples have to fit.
+
+    Attributes
+    ----------
+    came : tuple of int
+        Entries of the log by which samples came.
+    n_views, n_steps, n_clusters : int
+        How many there are.
+    """
+
+    came: tuple[int, ...]
+    n_views: int
+    n_steps: int
+    n_clusters: int
+
+    @classmethod
+    def of(cls, state: State) -> Expected:
+        """Return what the rows of a state have to fit."""
+        came = tuple(event.entry for event in state.log if event.what in CAME)
+        centers = None if state.clusters is None else state.clusters.centers
+        n_clusters = 0 if centers is None or centers.ndim < 2 else centers.shape[-2]
+        return cls(came, len(state.views), len(state.steps), n_clusters)
+
+
+def row_problems(
+    expected: Expected, ids: Any, embedding: Any, seen: Any, history: Any, added: Any
+) -> Iterator[str]:
+    """Yield what is wrong with rows of samples: all of a state, or those of one bucket."""
+    n = len(ids)
+    if not n:
+        return
+    if not np.isin(added, expected.came).all():
+        yield "samples came by entries that its log does not have"
+    if not _differ(ids):
+        yield "two samples have one id"
+    if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
         yield "views seen and history have not an entry for each view"
         return
-    if state.embedding.ndim != 2 or len(state.embedding) != n:
+    if embedding.ndim != 2 or len(embedding) != n:
         yield "the embedding has not a row for each sample"
-    elif not _finite(state.embedding):
+    elif not _finite(embedding):
         yield "the embedding is not finite"
     if history.min() < -1:
         yield "a cluster in the history is less than -1"
-    n_clusters = clusters.centers.shape[-2] if clusters.centers.ndim > 1 else 0
-    if history[:, -1].min() < 0 or history[:, -1].max() >= n_clusters:
-        yield f"a label is not among its {n_clusters} clusters"
+    if history[:, -1].min() < 0 or history[:, -1].max() >= expected.n_clusters:
+        yield f"a label is not among its {expected.n_clusters} clusters"
 
 
 def _differ(ids: Any) -> bool:

@@ -12,22 +12,34 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
 from viewfold._replace import replacing
 from viewfold.errors import StateFileError, UnreadableError
-from viewfold.store import _catalogue, _check
+from viewfold.store import _catalogue, _check, digests
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
-from viewfold.store._lock import own_turn
-from viewfold.store.tables import FORMAT, from_tables, read_meta, to_tables
+from viewfold.store._kept import Held, Kept
+from viewfold.store._lock import own_turn, writing
+from viewfold.store.tables import (
+    CHANGED,
+    FORMAT,
+    events_of,
+    from_tables,
+    read_meta,
+    to_tables,
+)
 
 if TYPE_CHECKING:
+    from viewfold.core.log import Log
     from viewfold.core.state import State
+    from viewfold.engine import Engine
 
+__all__ = ["writing"]
 
+StrPath = str | os.PathLike[str]
 Change = Callable[["State"], "State | None"]
 
 
@@ -38,8 +50,8 @@ def write(
     kept: Sequence[State | str] = (),
     change: Change | None = None,
     keep: int = 1,
-) -> None:
-    """Write a file, or replace one, in a single step.
+) -> State:
+    """Write a file, or replace one, in a single step; return the state.
 
     Parameters
     ----------
@@ -75,9 +87,22 @@ def write(
             turn.check()  # another writer that should not be there may have cleared the folder
             raise
         turn.written()
+    return state
 
 
-def read(path: str | os.PathLike[str], schema: str = "main") -> State | None:
+def exists(path: StrPath) -> bool:
+    """Tell whether there is such a file."""
+    return os.path.exists(path)
+
+
+def size(path: StrPath) -> int:
+    """Return how many bytes it has."""
+    return os.stat(path).st_size
+
+
+def read(
+    path: StrPath, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
+) -> State | None:
     """Read a file.
 
     Parameters
@@ -86,6 +111,10 @@ def read(path: str | os.PathLike[str], schema: str = "main") -> State | None:
         The file.
     schema : str, default="main"
         Which state to read: that of now, or one of those that can be returned to.
+    engine : Engine, optional
+        Where its rows are to be; in memory if not given.
+    unpack : bool
+        Ignored: rows in memory are unpacked.
 
     Returns
     -------
@@ -101,7 +130,8 @@ def read(path: str | os.PathLike[str], schema: str = "main") -> State | None:
         if schema not in ("main", *catalogue.kept):
             return None
         check_schema(db, catalogue, schema, path)
-        return get(db, catalogue, schema)
+        found = get(db, catalogue, schema)
+    return found if engine is None else found.placed(engine)
 
 
 def kept_in(path: str | os.PathLike[str]) -> tuple[int, tuple[str, ...]]:
@@ -154,7 +184,7 @@ column of the step before."""
 
 def _layout(state: State) -> str:
     """Return how to lay a file out; tables take whole blocks, so small files get small ones."""
-    small = state.embedding.nbytes < 2**23
+    small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
     return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
 
 
@@ -272,3 +302,146 @@ def get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: 
     state = from_tables(meta, views, arrays, samples, log, steps)
     _check.check_state(state)
     return state
+
+
+# -- questions
+
+
+@contextmanager
+def asked(
+    path: StrPath, columns: Sequence[str], small: Sequence[str]
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
+    """Open a file for questions; see `viewfold.store.queries.opened`."""
+    with opened(path) as (db, catalogue):
+        check_schema(db, catalogue, "main", path)
+        meta = read_meta(_catalogue.meta_table(db, "main"))
+        if meta["version"] == FORMAT:
+            check(db, meta, "main", _present(meta, columns), small)
+            db.execute("USE old.main")
+            yield db, meta
+            return
+    state = read(path)
+    assert state is not None
+    made = to_tables(state)
+    with duckdb.connect(":memory:") as db:
+        for name, table in made.items():
+            db.register(name, table)
+        yield db, read_meta(made["meta"])
+
+
+def check(
+    db: duckdb.DuckDBPyConnection,
+    meta: dict[str, Any],
+    schema: str,
+    columns: Sequence[str],
+    small: Sequence[str],
+) -> None:
+    """Compare tables with their digests.
+
+    Raises
+    ------
+    UnreadableError
+        If one is not as it was written.
+    """
+    found: dict[str, Any] = {
+        name: digests.of_table(db.sql(f"FROM old.{schema}.{name}").to_arrow_table())
+        for name in small
+    }
+    known = meta["digests"]
+    if any(known[name] != found[name] for name in small):
+        raise UnreadableError(CHANGED)
+    if columns and "n_samples" in meta:
+        rows = db.sql(f"SELECT {', '.join(columns)} FROM old.{schema}.samples")
+        of_columns = digests.of_columns(pa.RecordBatchReader.from_stream(rows))
+        if not of_columns or not of_columns.items() <= known["samples"].items():
+            raise UnreadableError(CHANGED)
+
+
+def _present(meta: dict[str, Any], columns: Sequence[str]) -> list[str]:
+    """Return columns, and with mixed ids the one that tells them apart."""
+    return [*columns, *(["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else [])]
+
+
+# -- states to return to
+
+
+def held(path: StrPath) -> Held:
+    """Return what a file holds to return to."""
+    with opened(path) as (db, catalogue):
+        log = _log_of(db, catalogue, "main", path)
+        return Held(log, number_kept(db), _states(db, catalogue, path))
+
+
+def listed(path: StrPath) -> list[dict[str, Any]]:
+    """Return what there is to say about the states that a file can be returned to."""
+    with opened(path) as (db, catalogue):
+        return [
+            {**state.facts(), "bytes": _bytes(db, catalogue, state.schema)}
+            for state in _states(db, catalogue, path)
+        ]
+
+
+def _states(
+    db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, path: StrPath
+) -> tuple[Kept, ...]:
+    found = []
+    for schema in catalogue.kept:
+        try:
+            with understood(Path(path), threading.Event()):
+                found.append(Kept(schema, _log_of(db, catalogue, schema, path)))
+        except StateFileError as error:
+            found.append(Kept(schema, wrong=str(error)))
+    return tuple(found)
+
+
+def _log_of(
+    db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str, path: StrPath
+) -> Log:
+    if catalogue.version == 1:
+        check_schema(db, catalogue, schema, path)
+        return get(db, catalogue, schema).log
+    _catalogue.check_tables(catalogue, schema)
+    _catalogue.check_sizes(db, schema, ("meta", "log"), os.stat(path).st_size)
+    check(db, read_meta(_catalogue.meta_table(db, schema)), schema, (), ("log",))
+    return events_of(db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table())
+
+
+def _bytes(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> int:
+    """Return what the blocks of the file take that hold a state."""
+    every = " UNION ALL ".join(
+        "SELECT unnest(list_append(additional_block_ids, block_id)) AS block "
+        f"FROM pragma_storage_info('old.{schema}.{table}')"
+        for table in _catalogue.FORMATS[catalogue.version]
+        if (schema, table) in catalogue.columns
+    )
+    if not every:
+        return 0
+    found = db.sql(
+        f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) * block_size "
+        "FROM pragma_database_size() WHERE database_name = 'old'"
+    )
+    return int(found.fetchall()[0][0])
+
+
+def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
+    """Return samples of any state of a file, by how their ids are written.
+
+    A state that is damaged is passed over.
+    """
+    found: dict[str, list[Any]] = {}
+    with opened(path) as (db, catalogue):
+        for schema in ("main", *catalogue.kept):
+            try:
+                with understood(Path(path), threading.Event()):
+                    check_schema(db, catalogue, schema, path)
+                    mixed = "id_is_int" in (catalogue.columns[schema, "samples"] or {})
+                    rows = db.execute(
+                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
+                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
+                        [list(ids)],
+                    ).fetchall()
+            except StateFileError:
+                continue
+            for text, is_int, value in rows:
+                found.setdefault(text, []).append(int(text) if is_int else value)
+    return found

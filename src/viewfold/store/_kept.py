@@ -7,22 +7,15 @@ hinders neither the others nor the state of now.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from viewfold._option import option, worded
 from viewfold.core.log import FINAL, Log, standing, undoable
 from viewfold.errors import DamagedFileError, StateFileError
-from viewfold.store import _file
-from viewfold.store._catalogue import FORMATS, Catalogue, check_sizes, check_tables, meta_table
-from viewfold.store._database import understood
-from viewfold.store.queries import check
-from viewfold.store.tables import events_of, read_meta
+from viewfold.store._kinds import store_of
 
 StrPath = str | os.PathLike[str]
 
@@ -50,6 +43,14 @@ class Kept:
         """The entry after which the file was so; 0 before the first, None if that is not known."""
         return None if self.log is None else self.log[-1].entry if self.log else 0
 
+    def facts(self) -> dict[str, Any]:
+        """Return what there is to say about it."""
+        last = self.log[-1] if self.log else None
+        return {
+            "entry": self.entry,
+            **{name: getattr(last, name, None) for name in ("what", "view", "time")},
+        }
+
 
 @dataclass(frozen=True)
 class Held:
@@ -72,59 +73,7 @@ class Held:
 
 def held(path: StrPath) -> Held:
     """Return what a file holds to return to."""
-    with _file.opened(path) as (db, catalogue):
-        log = _log_of(db, catalogue, "main", path)
-        return Held(log, _file.number_kept(db), _states(db, catalogue, path))
-
-
-def listed(path: StrPath) -> list[dict[str, Any]]:
-    """Return what there is to say about the states that a file can be returned to."""
-    with _file.opened(path) as (db, catalogue):
-        found = []
-        for state in _states(db, catalogue, path):
-            last = state.log[-1] if state.log else None
-            facts: dict[str, Any] = {"entry": state.entry}
-            facts |= {name: getattr(last, name, None) for name in ("what", "view", "time")}
-            found.append({**facts, "bytes": _bytes(db, catalogue, state.schema)})
-        return found
-
-
-def _states(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, path: StrPath) -> tuple[Kept, ...]:
-    found = []
-    for schema in catalogue.kept:
-        try:
-            with understood(Path(path), threading.Event()):
-                found.append(Kept(schema, _log_of(db, catalogue, schema, path)))
-        except StateFileError as error:
-            found.append(Kept(schema, wrong=str(error)))
-    return tuple(found)
-
-
-def _log_of(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str, path: StrPath) -> Log:
-    if catalogue.version == 1:
-        _file.check_schema(db, catalogue, schema, path)
-        return _file.get(db, catalogue, schema).log
-    check_tables(catalogue, schema)
-    check_sizes(db, schema, ("meta", "log"), os.stat(path).st_size)
-    check(db, read_meta(meta_table(db, schema)), schema, (), ("log",))
-    return events_of(db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table())
-
-
-def _bytes(db: duckdb.DuckDBPyConnection, catalogue: Catalogue, schema: str) -> int:
-    """Return what the blocks of the file take that hold a state."""
-    every = " UNION ALL ".join(
-        "SELECT unnest(list_append(additional_block_ids, block_id)) AS block "
-        f"FROM pragma_storage_info('old.{schema}.{table}')"
-        for table in FORMATS[catalogue.version]
-        if (schema, table) in catalogue.columns
-    )
-    if not every:
-        return 0
-    found = db.sql(
-        f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) * block_size "
-        "FROM pragma_database_size() WHERE database_name = 'old'"
-    )
-    return int(found.fetchall()[0][0])
+    return store_of(path).held(path)
 
 
 def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
@@ -195,27 +144,3 @@ def _ways(name: str, states: Sequence[Kept]) -> str:
     said = ", ".join(map(str, known))
     what = f"those after entries {said}" if len(known) > 1 else f"the one after entry {said}"
     return f"What it can be returned to: {what} (viewfold restore {name} --entry {known[0]})."
-
-
-def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
-    """Return samples of any state of a file, by how their ids are written.
-
-    A state that is damaged is passed over.
-    """
-    found: dict[str, list[Any]] = {}
-    with _file.opened(path) as (db, catalogue):
-        for schema in ("main", *catalogue.kept):
-            try:
-                with understood(Path(path), threading.Event()):
-                    _file.check_schema(db, catalogue, schema, path)
-                    mixed = "id_is_int" in (catalogue.columns[schema, "samples"] or {})
-                    rows = db.execute(
-                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
-                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
-                        [list(ids)],
-                    ).fetchall()
-            except StateFileError:
-                continue
-            for text, is_int, value in rows:
-                found.setdefault(text, []).append(int(text) if is_int else value)
-    return found

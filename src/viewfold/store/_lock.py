@@ -73,10 +73,15 @@ class Turn:
 
 
 def identity(path: Path) -> Identity:
-    """Return what tells a file from any that takes its place; None if there is none."""
+    """Return what tells a file from any that takes its place; None if there is none.
+
+    What is in a folder changes while it is written: there, the numbers of manifests tell.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(found.st_mode):
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 

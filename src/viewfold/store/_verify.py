@@ -13,8 +13,8 @@ from typing import Any
 from viewfold.core.state import State
 from viewfold.errors import StateFileError
 from viewfold.store import queries
-from viewfold.store._file import kept_in, read
 from viewfold.store._kept import restoring, undoing
+from viewfold.store._kinds import store_of
 from viewfold.store.models import model_of
 
 
@@ -62,16 +62,17 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     >>> viewfold.verify(path).whole
     True
     """
-    now, wrong_now = _tried(lambda: _checked(read(path)))
+    store = store_of(path)
+    now, wrong_now = _tried(lambda: _checked(store.read(path)))
     problems = {"The state": wrong_now} if wrong_now else {}
     whole = []
-    schemas, _ = _tried(lambda: kept_in(path)[1])
-    for schema in schemas or ():
-        earlier, wrong = _tried(lambda schema=schema: _checked(read(path, schema)))  # type: ignore[misc]
+    schemas, _ = _tried(lambda: store.kept_in(path)[1])
+    for i, schema in enumerate(schemas or ()):
+        earlier, wrong = _tried(lambda schema=schema: _checked(store.read(path, schema)))  # type: ignore[misc]
         if now and earlier and now.log[: len(earlier.log)] != earlier.log:
             wrong = "its log is not the beginning of the log of now"
         if wrong:
-            which = "" if schema == "undo" else f" later ({schema})"
+            which = f" later ({schema})" if i else ""
             problems[f"What undo returns to{which}"] = wrong
         else:
             whole.append(len(earlier.log))

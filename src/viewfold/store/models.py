@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,25 +16,28 @@ from viewfold._option import option
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.state import State
 from viewfold.core.transitions import keep_samples
-from viewfold.engine import current_engine
+from viewfold.engine import BucketRows, Engine, RowSet, engine_of, using
 from viewfold.errors import StateFileError
 from viewfold.registry import METHODS
 from viewfold.store._catalogue import MOST_KEPT
-from viewfold.store._file import Change, kept_in, read, write
-from viewfold.store._kept import known_to, restoring, undoing
-from viewfold.store._lock import writing
+from viewfold.store._file import Change
+from viewfold.store._kept import restoring, undoing
+from viewfold.store._kinds import store_of
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 
-def load(path: str | os.PathLike[str]) -> FoldingEstimator:
-    """Return the model that a ``.vf`` file holds; it goes on exactly as the one that was saved.
+def load(path: str | os.PathLike[str], *, engine: Engine | None = None) -> FoldingEstimator:
+    """Return the model that a state file holds; it goes on exactly as the one that was saved.
 
     Parameters
     ----------
     path : path
-        A file that `save` or the command line wrote.
+        A ``.vf`` file, or a ``.vfd`` folder, that `save` or the command line wrote.
+    engine : Engine, optional
+        Where the rows of its samples are to be. If not given: those of a file in memory, and those
+        of a folder in its buckets, of which a `DiskEngine` reads a few at a time.
 
     Returns
     -------
@@ -53,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> FoldingEstimator:
     >>> viewfold.load(path)
     ViewFold(n_clusters=2)
     """
-    state = read(path)
+    state = store_of(path).read(path, engine=engine)
     assert state is not None
     return model_of(state)
 
@@ -61,10 +64,17 @@ def load(path: str | os.PathLike[str]) -> FoldingEstimator:
 def save(
     model: FoldingEstimator, path: str | os.PathLike[str], *, keep: int = 1, wait: float = 60
 ) -> None:
-    """Write a model to a ``.vf`` file; see `FoldingEstimator.save`, and `edit` for `keep`."""
+    """Write a model to a state file; see `FoldingEstimator.save`, and `edit` for `keep`."""
     _check_keep(keep)
-    with writing(path, wait):
-        write(path, state_of(model), keep=keep)
+    store = store_of(path)
+    with store.writing(path, wait):
+        written = store.write(path, state_of(model), keep=keep)
+    if (
+        isinstance(getattr(getattr(model, "_state", None), "ids", None), BucketRows)
+        and written.views
+    ):
+        # What its rows were read from may be what was replaced.
+        model._keep(replace(written, method="", params={}))
 
 
 @contextmanager
@@ -74,13 +84,14 @@ def edit(
     new: FoldingEstimator | None = None,
     keep: int | None = None,
     wait: float = 60,
+    engine: Engine | None = None,
 ) -> Iterator[FoldingEstimator]:
-    """Change the model in a ``.vf`` file: all that is done to it in the block is one transaction.
+    """Change the model in a state file: all that is done to it in the block is one transaction.
 
-    Other writers wait. The file is replaced when the block ends, and stays as it is if the block
-    raises. What was done can be taken back with `viewfold.undo`; samples that were forgotten are
-    gone from the states to return to as well, and so are encoders if they are not kept any more.
-    The log gets an entry for every change.
+    Other writers wait; of a folder that is not on this machine, the first one to finish wins. The
+    file is replaced when the block ends, and stays as it is if the block raises. What was done can
+    be taken back with `viewfold.undo`; samples that were forgotten are gone from the states to
+    return to as well, and so are encoders that are not kept any more. The log tells every change.
 
     Parameters
     ----------
@@ -94,6 +105,8 @@ def edit(
         If there are more, the oldest go.
     wait : float, default=60
         Seconds to wait for another program that writes to the file.
+    engine : Engine, optional
+        Who computes with the samples; see `load`. A new folder has as many buckets as the engine.
 
     Yields
     ------
@@ -109,24 +122,41 @@ def edit(
     array([0, 1, 2, 3, 4, 5])
     """
     _check_keep(keep)
-    with writing(path, wait):
-        begin = None if new is None or os.path.exists(path) else state_of(new)
-        before = begin or read(path)
-        assert before is not None
-        model = model_of(before)
-        settings, (had, older) = _settings(model), kept_in(path)
-        yield model
+    store = store_of(path)
+    with store.writing(path, wait):
+        begin = None if new is None or store.exists(path) else state_of(new)
+        model = model_of(before := begin or _changeable(path, engine))
+        settings, (had, older) = _settings(model), store.kept_in(path)
+        with nullcontext() if engine is None else using(engine):
+            yield model
         after = _following(before, settings, model)
         number = had if keep is None else keep
         if after.log == before.log and (begin is not None or number == had):
             return
         revise = _revision(before, after, _gone(before, after))
-        kept: list[State | str] = list(older)
-        if any(event.what != FINAL for event in after.log[len(before.log) :]):
-            back = before if revise is None else revise(before)
-            unchanged = back is before and begin is None
-            kept[:0] = [] if back is None else ["main" if unchanged else back]
-        write(path, after, kept=kept, change=revise, keep=number)
+        kept = [*_returning(before, after, revise, new=begin is not None), *older]
+        written = store.write(path, after, kept=kept, change=revise, keep=number)
+        if written is not after:  # its rows are in other files now
+            model._keep(replace(written, method="", params={}))
+
+
+def _changeable(path: str | os.PathLike[str], engine: Engine | None = None) -> State:
+    """Return a state that is going to be read more than once."""
+    state = store_of(path).read(path, engine=engine, unpack=True)
+    assert state is not None
+    return state
+
+
+def _returning(
+    before: State, after: State, revise: Change | None, *, new: bool
+) -> list[State | str]:
+    """Return what undo returns to: the state before, unless there was a forget only."""
+    if not any(event.what != FINAL for event in after.log[len(before.log) :]):
+        return []
+    back = before if revise is None else revise(before)
+    if back is None:
+        return []
+    return ["main" if back is before and not new else back]
 
 
 def undo(
@@ -162,13 +192,13 @@ def undo(
     >>> viewfold.undo(path).log_[["what", "view", "undoes"]].to_numpy().tolist()
     [['fold', 'labs', <NA>], ['fold', 'scan', <NA>], ['undo', None, 2]]
     """
-    with writing(path, wait):
+    store = store_of(path)
+    with store.writing(path, wait):
         held, taken = undoing(path, entry)
         latest, *older = [state.schema for state in held.states]
         undoes = taken[0].entry if taken else None
         back = _returned(path, latest, held.log, "undo", undoes)
-        write(path, back, kept=older, keep=held.keep)
-    return model_of(back)
+        return model_of(store.write(path, back, kept=older, keep=held.keep))
 
 
 def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> FoldingEstimator:
@@ -204,12 +234,12 @@ def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> Fo
     >>> [view.name for view in viewfold.undo(path).views_]
     ['labs', 'scan', 'text']
     """
-    with writing(path, wait):
+    store = store_of(path)
+    with store.writing(path, wait):
         held, wanted = restoring(path, entry)
         older = [state.schema for state in held.states]
         back = _returned(path, wanted.schema, held.log, "restore", entry + 1)
-        write(path, back, kept=["main", *older], keep=held.keep)
-    return model_of(back)
+        return model_of(store.write(path, back, kept=["main", *older], keep=held.keep))
 
 
 def forget(
@@ -247,20 +277,18 @@ def forget(
     >>> viewfold.forget(path, [3]).ids_
     array([0, 1, 2, 4, 5])
     """
-    asked = list(dict.fromkeys(ids))
-    with writing(path, wait):
-        before = read(path)
-        assert before is not None
+    asked, store = list(dict.fromkeys(ids)), store_of(path)
+    with store.writing(path, wait):
+        before = _changeable(path)
         gone = _anywhere(path, asked)
-        here = pd.Index(before.ids)
-        model = model_of(before)
-        mine = gone[gone.isin(here)]
-        after = before if not len(mine) else state_of(model.forget(mine))
+        engine = engine_of(before.ids)
+        mine = engine.collect(engine.keep(before.ids, _among(engine, before, gone)))
+        after = before if not mine.size else state_of(model_of(before).forget(mine))
         log = noted(before.log, FINAL, after.n_samples, n_forgotten=len(gone))
         after = replace(after, log=log)
-        keep, older = kept_in(path)
-        write(path, after, kept=older, change=_revision(before, after, gone), keep=keep)
-    return model_of(after)
+        keep, older = store.kept_in(path)
+        change = _revision(before, after, gone)
+        return model_of(store.write(path, after, kept=older, change=change, keep=keep))
 
 
 def _check_keep(keep: int | None) -> None:
@@ -275,7 +303,7 @@ def _returned(
     path: str | os.PathLike[str], schema: str, log: Log, what: str, undoes: int | None
 ) -> State:
     """Return an earlier state with the log of now, and an entry that says so."""
-    earlier = read(path, schema)
+    earlier = store_of(path).read(path, schema)
     assert earlier is not None
     return replace(earlier, log=noted(log, what, earlier.n_samples, undoes=undoes))
 
@@ -283,7 +311,7 @@ def _returned(
 def _anywhere(path: str | os.PathLike[str], asked: list[int | str]) -> pd.Index:
     """Return samples as the states of a file know them; each must be known to one of them."""
     written = {one: _written(one) for one in asked}
-    known = known_to(path, [text for texts in written.values() for text in texts])
+    known = store_of(path).known_to(path, [text for texts in written.values() for text in texts])
     found: list[int | str] = []
     for one, texts in written.items():
         same = next((known[text] for text in texts if text in known), [])
@@ -358,25 +386,35 @@ def _revision(before: State, after: State, gone: pd.Index) -> Change | None:
 
 def _gone(old: State, new: State) -> pd.Index:
     """Return the samples that were forgotten, also those that were added again afterwards."""
-    if not old.views or not new.views:
+    if not old.views or not new.views or old.ids is new.ids:
         return pd.Index([])
-    ids, kept = pd.Index(old.ids), pd.Index(new.ids)
-    if any(event.what == FINAL for event in new.log[len(old.log) :]):
-        kept = kept[new.added <= len(old.log)]
-    return ids[:0] if ids.equals(kept) else ids[kept.get_indexer(ids) < 0]
+    engine = engine_of(old.ids)
+    since = len(old.log)
+    if not any(event.what == FINAL for event in new.log[since:]):
+        since = new.log[-1].entry
+    alignment = engine.join(new.placed(engine).ids, old.ids)
+    added = alignment.partners(new.placed(engine).added, fill=-1)
+    gone = engine.map(lambda entry: (entry < 0) | (entry > since), added)
+    return pd.Index(engine.collect(engine.keep(old.ids, gone)))
 
 
 def _private(state: State) -> State:
     """Return a state without encoders, and with keep_encoders=False for later folds."""
     state = replace(state, params={**state.params, "keep_encoders": False})
-    return state.without_encoders(current_engine())
+    return state.without_encoders(engine_of(state.ids))
 
 
 def _without(state: State, gone: pd.Index) -> State | None:
     """Return a state to return to, without samples that were forgotten."""
-    kept = ~pd.Index(state.ids).isin(gone)
-    if kept.all():
-        return state
-    if not kept.any():
-        return None
-    return keep_samples(current_engine(), state, kept, model_of(state)._method())
+    engine = engine_of(state.ids)
+    among = _among(engine, state, gone)
+    n = int(engine.reduce(np.count_nonzero, among)) if state.n_samples else 0
+    if not n or n == state.n_samples:
+        return None if n else state
+    kept = engine.map(np.logical_not, among)
+    return keep_samples(engine, state, kept, model_of(state)._method())
+
+
+def _among(engine: Engine, state: State, ids: pd.Index) -> RowSet:
+    """Return for each sample of a state whether it is one of these."""
+    return engine.map(lambda block: pd.Index(block).isin(ids), state.ids)

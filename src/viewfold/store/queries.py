@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from viewfold.core.log import Log
 from viewfold.errors import UnreadableError
-from viewfold.store import _file, digests
-from viewfold.store._catalogue import meta_table
-from viewfold.store.tables import CHANGED, FORMAT, events_of, read_meta, to_tables
+from viewfold.store import digests
+from viewfold.store._kinds import store_of
+from viewfold.store.tables import events_of
 
 StrPath = str | os.PathLike[str]
 
@@ -54,58 +54,8 @@ def opened(
     connection, dict
         A database with these tables, checked, in the present format; what ``meta`` says.
     """
-    with _file.opened(path) as (db, catalogue):
-        _file.check_schema(db, catalogue, "main", path)
-        meta = read_meta(meta_table(db, "main"))
-        if meta["version"] == FORMAT:
-            check(db, meta, "main", _present(meta, columns), small)
-            db.execute("USE old.main")
-            yield db, meta
-            return
-    made = to_tables(_read(path))
-    with duckdb.connect(":memory:") as db:
-        for name, table in made.items():
-            db.register(name, table)
-        yield db, read_meta(made["meta"])
-
-
-def check(
-    db: duckdb.DuckDBPyConnection,
-    meta: dict[str, Any],
-    schema: str,
-    columns: Sequence[str],
-    small: Sequence[str],
-) -> None:
-    """Compare tables with their digests.
-
-    Raises
-    ------
-    UnreadableError
-        If one is not as it was written.
-    """
-    found: dict[str, Any] = {
-        name: digests.of_table(db.sql(f"FROM old.{schema}.{name}").to_arrow_table())
-        for name in small
-    }
-    known = meta["digests"]
-    if any(known[name] != found[name] for name in small):
-        raise UnreadableError(CHANGED)
-    if columns and "n_samples" in meta:
-        rows = db.sql(f"SELECT {', '.join(columns)} FROM old.{schema}.samples")
-        of_columns = digests.of_columns(pa.RecordBatchReader.from_stream(rows))
-        if not of_columns or not of_columns.items() <= known["samples"].items():
-            raise UnreadableError(CHANGED)
-
-
-def _present(meta: dict[str, Any], columns: Sequence[str]) -> list[str]:
-    """Return columns, and with mixed ids the one that tells them apart."""
-    return [*columns, *(["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else [])]
-
-
-def _read(path: StrPath) -> Any:
-    state = _file.read(path)
-    assert state is not None
-    return state
+    with store_of(path).asked(path, columns, small) as (db, meta):
+        yield db, meta
 
 
 def _mixed(meta: dict[str, Any]) -> str:

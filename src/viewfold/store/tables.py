@@ -19,11 +19,13 @@ from viewfold._version import __version__
 from viewfold.core.log import Event, Log
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.store import digests
+from viewfold.store._samples import kind_of_ids, no_samples, samples_table
 
 if TYPE_CHECKING:
     from viewfold._types import Array
     from viewfold.core.parts import Part
     from viewfold.core.state import State
+    from viewfold.engine import RowSet
 
 FORMAT = 3
 """Version of the format. Files of every version up to this one can be read."""
@@ -37,6 +39,16 @@ ARRAY = ("array", 1)
 """The tag of arrays; `viewfold.core.parts` has the tags of what consists of parts."""
 
 
+COLUMNS = {
+    "id": "ids",
+    "embedding": "embedding",
+    "views_seen": "seen",
+    "history": "history",
+    "added": "added",
+    "fingerprints": "fingerprints",
+}
+"""The columns of the table ``samples`` that a state is made of, and what they are called there."""
+
 MAP = "turn"
 """What files call the linear map of a fold; the format keeps this name for ever."""
 
@@ -46,60 +58,23 @@ MAP = "turn"
 
 def to_tables(state: State, **facts: int) -> dict[str, pa.Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    samples = _samples(state) if state.views else _no_samples()
+    state = state.gathered()
+    rows = [getattr(state, name) for name in COLUMNS.values()]
+    samples = samples_table(state.clusters, *rows) if state.views else no_samples()
+    small = small_tables(state, digests.of_columns(samples), **facts)
+    return {"meta": small["meta"], "samples": samples, **small}
+
+
+def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, pa.Table]:
+    """Return all tables but that of samples, whose digests are given."""
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
     small["steps"] = _steps(state)
     meta = _meta(state) | facts
-    meta["digests"] = {"samples": digests.of_columns(samples)}
+    meta["digests"] = {"samples": samples}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)
     entries = pa.table({"key": list(meta), "value": [json.dumps(v) for v in meta.values()]})
-    return {"meta": entries, "samples": samples, **small}
-
-
-def _samples(state: State) -> pa.Table:
-    from viewfold.clustering import confidence
-    from viewfold.engine import LocalEngine
-
-    assert state.clusters is not None
-    kind = _kind_of_ids(state.ids)
-    ids = state.ids.astype(str) if kind == "mixed" else state.ids
-    sure = confidence(LocalEngine(), state.clusters, state.embedding, state.seen)
-    columns = {
-        "id": pa.array(ids, pa.int64() if kind == "int" else pa.string()),
-        "label": np.ascontiguousarray(state.history[:, -1]),
-        "confidence": sure.astype(np.float32),
-        "added": state.added,
-        "fingerprints": _as_lists(state.fingerprints),
-        "views_seen": _as_lists(state.seen),
-        "history": _as_lists(state.history),
-        "embedding": _as_lists(state.embedding),
-    }
-    if kind == "mixed":
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in state.ids])
-    return pa.table(columns)
-
-
-def _no_samples() -> pa.Table:
-    columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
-    columns["added"] = pa.int32()
-    rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
-    rows["fingerprints"] = pa.int32()
-    lists = {name: pa.list_(kind, 1) for name, kind in rows.items()}
-    return pa.schema({**columns, **lists}).empty_table()
-
-
-def _kind_of_ids(ids: Array) -> str:
-    if ids.dtype != object:
-        return "int"
-    import pandas as pd
-
-    return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
-
-
-def _as_lists(rows: Array) -> pa.Array:
-    """Return rows as Arrow lists of one length, without a copy where there can be none."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(rows)), rows.shape[1])
+    return {"meta": entries, **small}
 
 
 def _views(state: State) -> pa.Table:
@@ -160,6 +135,7 @@ def _arrays(state: State) -> pa.Table:
         parts |= take_apart(state.clusters.scatter, "scatter")
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
+        parts |= take_apart(record.moments, f"moments/{i + 1}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
         if record.source is not None:
@@ -206,7 +182,7 @@ def _meta(state: State) -> dict[str, Any]:
     if state.views:
         meta |= {
             "n_samples": state.n_samples,
-            "ids": _kind_of_ids(state.ids),
+            "ids": kind_of_ids(state.ids),
             "length": state.length,
             "key": state.key,
         }
@@ -289,16 +265,29 @@ def from_tables(
     """
     digest = digests.Columns()
     columns = _gather(samples, meta.get("n_samples", 0), digest)
+    return of_columns(meta, views, arrays, columns, digest.found(), log, steps)
+
+
+def of_columns(
+    meta: dict[str, Any],
+    views: pa.Table,
+    arrays: pa.Table,
+    columns: dict[str, RowSet],
+    digest: dict[str, str],
+    log: pa.Table | None,
+    steps: pa.Table | None,
+) -> State:
+    """Return the state that tables hold, if the columns of ``samples`` were read already."""
     rows, parts = views.to_pylist(), arrays.to_pylist()
     if log is None:
-        if digests.of_format_1(meta, digest.found(), views, arrays) != meta["digest"]:
+        if digests.of_format_1(meta, digest, views, arrays) != meta["digest"]:
             raise UnreadableError(CHANGED)
         events = _from_format_1(digests.plain(views).to_pylist(), rows, parts, columns)
     else:
         small = {"views": views, "arrays": arrays, "log": log}
         small |= {} if steps is None else {"steps": steps}
         found = {name: digests.of_table(table) for name, table in small.items()}
-        if {"samples": digest.found(), **found} != meta["digests"]:
+        if {"samples": digest, **found} != meta["digests"]:
             raise UnreadableError(CHANGED)
         events = events_of(log)
     entries = [row["entry"] for row in rows] if steps is None else steps["entry"].to_pylist()
@@ -372,7 +361,7 @@ def _state(
     meta: dict[str, Any],
     views: list[dict[str, Any]],
     arrays: list[dict[str, Any]],
-    samples: dict[str, Array],
+    samples: dict[str, RowSet],
     log: Log,
 ) -> State:
     from viewfold.core.fingerprints import new_key
@@ -386,6 +375,9 @@ def _state(
     if meta["ids"] == "mixed":
         is_int = samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
+    old = "fingerprints" not in samples  # before format 3
+    if old:
+        samples["fingerprints"] = np.zeros(samples["views_seen"].shape, np.int32)
     parts = {row["name"]: _part(row) for row in arrays}
     records = []
     for row in views:
@@ -399,6 +391,7 @@ def _state(
                 columns=None if stored is None else stored.columns(),
                 source=None if said is None else said.source(),
                 encoder=put_together(parts, f"encoder/{fold}"),
+                moments=put_together(parts, f"moments/{fold}"),
             )
         )
     centers = cast("Array", parts["centers"])  # earlier files know no groups
@@ -408,7 +401,7 @@ def _state(
         seen=samples["views_seen"],
         history=samples["history"],
         added=samples["added"],
-        fingerprints=samples.get("fingerprints", np.zeros(samples["views_seen"].shape, np.int32)),
+        fingerprints=samples["fingerprints"],
         views=tuple(records),
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
@@ -418,7 +411,7 @@ def _state(
             cast("Array | None", parts.get("scatter")),  # earlier files have none
         ),
         length=meta["length"],
-        key=meta["key"] if "fingerprints" in samples else new_key(),  # since format 3
+        key=new_key() if old else meta["key"],
         log=log,
         method=meta["method"],
         params=params,

@@ -4,9 +4,10 @@ Everything users hold becomes a `View` here (`as_view`, `as_views`), or an error
 wrong and what to do. Later code sees no file, DataFrame, NaN or duplicate id.
 """
 
-from viewfold.view._cells import LARGEST, LARGEST_SINGLE, EmptyRows, MissingCells, without_absent
+from viewfold.view._cells import EmptyRows, MissingCells, without_absent
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import asked_of
+from viewfold.view._look import LARGEST, LARGEST_SINGLE
 from viewfold.view._open import (
     as_view,
     as_views,

@@ -168,12 +168,17 @@ def as_features(
     else:
         check_known(known, [*names, *parts.dropped], label)
     features = features_of(known)
-    if len(set(features)) < len(features):
-        twice = next(name for name in features if features.count(name) > 1)
-        raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
+    check_no_twins(features, label)
     X, unknown = expand(parts.rows, names, parts.codes, known)
     tell_unknown(unknown, label)
     return X, features, known
+
+
+def check_no_twins(features: Sequence[str], label: str) -> None:
+    """Refuse features that cannot be told apart."""
+    if len(set(features)) < len(features):
+        twice = next(name for name in features if features.count(name) > 1)
+        raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
 
 
 def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from viewfold._types import Array, Matrix
-from viewfold.engine import LocalEngine
+from viewfold.engine import engine_of
 from viewfold.view._view import View, called
 
 FIRST, LAST = 19000101, 21001231
@@ -24,14 +24,14 @@ def suggest_dates(view: View, low: Array | None, high: Array | None) -> None:
             cells = block[:, suspects]
             return np.asarray((~(_are_dates(cells) | np.isnan(cells))).sum(axis=0))
 
-        suspects = suspects[LocalEngine().reduce(count, view.rows) == 0]
+        suspects = suspects[engine_of(view.rows).reduce(count, view.rows) == 0]
     if suspects.size:
         names = [view.features[j] if view.features else j for j in suspects[:5].tolist()]
         warnings.warn(
             f"{called(view.name, view.file)}: {', '.join(map(repr, names))} "
             f"hold{'s' * (suspects.size == 1)} numbers such as {high[suspects[0]]:.0f}, and "
             "nothing that could not be a date. If these are dates, write them as 2024-12-31.",
-            stacklevel=5,
+            stacklevel=6,
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
-from viewfold.engine import LocalEngine, Rows
+from viewfold.engine import RowSet, engine_of
 from viewfold.linalg import column_sums, filled, is_sparse
 
 
@@ -39,7 +39,7 @@ class Gaps:
     n_samples: int
 
     @classmethod
-    def of(cls, rows: Rows) -> Gaps:
+    def of(cls, rows: RowSet) -> Gaps:
         """Count the missing cells of some rows, in one pass over them."""
 
         def sums(block: Matrix) -> tuple[Array, ...]:
@@ -48,7 +48,7 @@ class Gaps:
             total = np.asarray(there.sum(axis=0, dtype=np.float64))
             return column_sums(gone), total, np.asarray((gone.sum(axis=1) > 0).sum())
 
-        count, total, n_rows = LocalEngine().reduce(sums, rows)
+        count, total, n_rows = engine_of(rows).reduce(sums, rows)
         n = rows.shape[0]
         rare = n - count < (FEWEST if n >= FEWEST else 1)
         mean = np.where(rare, 0, total / np.maximum(n - count, 1))

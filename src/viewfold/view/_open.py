@@ -14,14 +14,25 @@ from viewfold import io
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.engine import Rows
+from viewfold.engine import BucketEngine, Rows, current_engine
 from viewfold.ids import as_ids, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids, check_same
-from viewfold.view._parts import Parts, is_anndata, is_frame, is_lazy, is_path, of_file, of_object
+from viewfold.view._elsewhere import ID, is_elsewhere, plain_ids, written
+from viewfold.view._partitions import in_partitions
+from viewfold.view._parts import (
+    Parts,
+    are_paths,
+    is_anndata,
+    is_frame,
+    is_lazy,
+    is_path,
+    of_file,
+    of_object,
+)
 from viewfold.view._reading import Reading, of_view, of_whole, parted
 from viewfold.view._view import View, called
 
@@ -41,9 +52,9 @@ def as_view(
         A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
         ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
         backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
-        `viewfold.io.read`), or an iterator of row batches, each of them one of the above. What is
-        lazy, mapped or backed, and tables in files, may be larger than memory. Rows of NaN are
-        absent samples.
+        `viewfold.io.read`) or those of several tables, a dask DataFrame or array, a Spark DataFrame
+        (with `ids`), or an iterator of row batches, each of them one of the above. What is lazy,
+        mapped or backed, and tables, may be larger than memory. Rows of NaN are absent samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
         are known by their row number, unless a column looks as if it held ids, which is an error.
@@ -126,12 +137,21 @@ def _open(
         path, X = os.fspath(X), opened(X, ids)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
+    elif are_paths(X):
+        X = io.read_parts(X, ids=ids if isinstance(ids, str) else None)
+    elif is_elsewhere(X):
+        X = written(X, ids, called(name))
     elif is_anndata(X):
         X = with_part(X, asked.layer, asked.use_rep)
-    name = name or own_name(X)
-    file = X.file if isinstance(X, io.FileView) else None
+    name = name or own_name(X) or None
+    baked = isinstance(X, io.FileView) and X.id_column == ID
+    ids = None if baked and ids is not False else plain_ids(ids)
+    engine = current_engine()
+    if isinstance(X, io.FileView) and X.files and isinstance(engine, BucketEngine):
+        return in_partitions(X, ids, name, asked, known, engine)
+    file = X.file or None if isinstance(X, io.FileView) else None
     label = called(name, file)
-    take_apart = of_object if file is None else of_file
+    take_apart = of_file if isinstance(X, io.FileView) else of_object
     parts = take_apart(X, None if ids is False else ids, label)
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
@@ -219,11 +239,13 @@ def as_views(
 def opened(X: Any, ids: Any = None, asked: Asked | None = None) -> Any:
     """Read a path, once: the FileView of its only view, or all of them by name.
 
-    Whatever is not a path is returned as it is.
+    What Dask or Spark has is one view. Whatever is none of these is returned as it is.
     """
-    if not is_path(X):
-        return X
     with asking(asked_now() if asked is None else asked):
+        if is_elsewhere(X):
+            return written(X, ids, called(None))
+        if not is_path(X):
+            return X
         views = io.read(X, ids=ids if isinstance(ids, str) else None)
     return views if len(views) > 1 else next(iter(views.values()))
 
@@ -274,6 +296,7 @@ def _is_one_view(X: Any) -> bool:
         or is_anndata(X)
         or is_frame(X)
         or is_lazy(X)
+        or is_elsewhere(X)
     )
 
 

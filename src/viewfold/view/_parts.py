@@ -77,7 +77,15 @@ def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Mat
 
 
 def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
-    """Take apart what a reader returns."""
+    """Take apart what a reader returns; files that were made for a while are removed."""
+    try:
+        return _of_file(source, ids, label)
+    finally:
+        if source.owner is not None:
+            source.owner.cleanup()
+
+
+def _of_file(source: io.FileView, ids: Any, label: str) -> Parts:
     if isinstance(source.rows, Iterator):
         spool = Spool()
         batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
@@ -205,12 +213,18 @@ def _names(columns: Any) -> tuple[str, ...] | None:
 
 def _is_default(index: Any) -> bool:
     """Whether nobody set this index: pandas numbers rows from 0 by itself."""
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    counted = isinstance(index, pd.RangeIndex) or type(index).__name__ == "RangeIndex"
+    return counted and index.start == 0 and index.step == 1
 
 
 def is_path(X: Any) -> bool:
     """Whether this names a file."""
     return isinstance(X, str | os.PathLike)
+
+
+def are_paths(X: Any) -> bool:
+    """Whether these are the names of several files."""
+    return isinstance(X, list | tuple) and bool(X) and all(is_path(one) for one in X)
 
 
 def is_anndata(X: Any) -> bool:

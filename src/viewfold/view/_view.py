@@ -5,10 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from viewfold._types import Ids
-from viewfold.engine import Rows
+import numpy as np
+
+from viewfold._types import Array
+from viewfold.engine import BucketRows, RowSet
 from viewfold.view._column import Column, Source
 from viewfold.view._gaps import Gaps
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """Where the rows of a view came from that was read in partitions.
+
+    Attributes
+    ----------
+    names : tuple of str
+        How errors call the partitions.
+    starts : ndarray of int, shape (n_partitions + 1,)
+        The number of the first row of each, and of all rows.
+    numbers : BucketRows, or None where they are not needed
+        The row number of each sample.
+    absent : int or None
+        The number of the first row that is no sample.
+    """
+
+    names: tuple[str, ...]
+    starts: Array
+    numbers: BucketRows | None
+    absent: int | None = None
+
+    def place(self, row: int) -> str:
+        """Say where a row is."""
+        at = int(np.searchsorted(self.starts, row, side="right")) - 1
+        return f"row {row - self.starts[at]} of {self.names[at]}"
 
 
 @dataclass(frozen=True)
@@ -19,9 +48,9 @@ class View:
 
     Parameters
     ----------
-    ids : ndarray of int or object
+    ids : ndarray of int or object, or BucketRows
         The samples, each once.
-    rows : Rows
+    rows : Rows or BucketRows
         A finite row for each id, in the same order; missing cells are read as `gaps` fills them.
     name : str or None
         The view's name.
@@ -42,10 +71,12 @@ class View:
         Its missing cells, if it has any.
     source : Source or None
         What was said about how to read it, if anything.
+    partitions : Partitions or None
+        Of a view that was read in partitions: where its rows were.
     """
 
-    ids: Ids
-    rows: Rows
+    ids: RowSet
+    rows: RowSet
     name: str | None = None
     features: tuple[str, ...] | None = None
     length: int | None = None
@@ -55,6 +86,24 @@ class View:
     columns: tuple[Column, ...] | None = None
     source: Source | None = None
     gaps: Gaps | None = None
+    partitions: Partitions | None = None
+
+    @property
+    def n_came(self) -> int:
+        """How many rows it came with, absent samples included."""
+        if self.partitions is not None:
+            return int(self.partitions.starts[-1])
+        return int(self.rows.X.shape[0])
+
+    @property
+    def first_absent(self) -> str | None:
+        """Where the first row is that is no sample."""
+        if self.partitions is not None:
+            row = self.partitions.absent
+            return None if row is None else self.partitions.place(row)
+        if self.rows.present is None:
+            return None
+        return f"row {np.setdiff1d(np.arange(self.n_came), self.rows.present)[0]}"
 
     @property
     def n_missing(self) -> int:
@@ -64,7 +113,8 @@ class View:
     @property
     def shape(self) -> tuple[int, int]:
         """Samples, features."""
-        return self.rows.shape
+        n, d = self.rows.shape
+        return n, d
 
     def missing(self) -> dict[str, Any]:
         """Tell how many cells are missing, their share, and which features lack most."""
@@ -79,7 +129,7 @@ class View:
 
     def __repr__(self) -> str:
         n, d = self.shape
-        held = getattr(self.rows, "X", self.rows)
+        held: Any = getattr(self.rows, "X", self.rows)
         kind = "sparse" if self.rows.is_sparse else str(held.dtype)
         return f"View({self.name!r}, {n} samples × {d} features, {kind})"
 

@@ -1,0 +1,114 @@
+"""The options that say who works on a ``.vfd`` folder, for every command that may take long."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from viewfold.cli._reading import Command, with_options
+
+OPTIONS = {
+    "engine": Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            help="Who works on a .vfd folder: this machine, a Dask or a Spark cluster.",
+            metavar="local|dask|spark",
+        ),
+    ],
+    "address": Annotated[
+        str | None,
+        typer.Option("--address", help="Dask's scheduler, or the Spark master.", metavar="URL"),
+    ],
+    "memory": Annotated[
+        str | None,
+        typer.Option(
+            "--memory", help="What workers may take together; 4GB if not said.", metavar="SIZE"
+        ),
+    ],
+    "buckets": Annotated[
+        int | None,
+        typer.Option("--buckets", help="How many buckets a new folder gets.", metavar="N", min=1),
+    ],
+    "scratch": Annotated[
+        str | None,
+        typer.Option(
+            "--scratch",
+            help="Where workers put rows for a while: a folder or address that all of them see.",
+            metavar="FOLDER",
+        ),
+    ],
+}
+
+
+def works(command: Command) -> Command:
+    """Let a command that has an argument `state` take these options."""
+    own = inspect.signature(command)
+
+    def run(said: dict[str, Any], *args: Any, **given: Any) -> None:
+        call = own.bind(*args, **given)
+        file = call.arguments.get("file") or next(iter(call.arguments.get("files") or []), None)
+        with _working(call.arguments["state"], None if file is None else str(file), said):
+            command(*args, **given)
+
+    return with_options(command, OPTIONS, run)
+
+
+@contextmanager
+def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[None]:
+    """Let the engine that was named work on the state."""
+    from viewfold.store._kinds import is_folder
+
+    given = [f"--{name}" for name, value in said.items() if value is not None]
+    if not is_folder(state):
+        if given:
+            folder = Path(state).with_suffix(".vfd")
+            made = f" Write it as one: viewfold convert {state} {folder}" if state.exists() else ""
+            raise ValueError(
+                f"{given[0]} is for states in buckets, which are folders ({folder}), and {state} "
+                f"is one file.{made}"
+            )
+        yield
+        return
+    from viewfold.engine import open_engine, using
+
+    known = _buckets(state)
+    if known is not None and said["buckets"] not in (None, known):
+        raise ValueError(
+            f"{state} has {known} buckets. To have {said['buckets']}, write it anew: viewfold "
+            f"convert {state} NEW.vfd --buckets {said['buckets']}"
+        )
+    opened = open_engine(
+        said["engine"] or "local",
+        address=said["address"],
+        memory=said["memory"] or "4GB",
+        n_buckets=known or said["buckets"],
+        n_bytes=_bytes(file),
+        folder=said["scratch"],
+    )
+    with opened as engine, using(engine):
+        yield
+
+
+def _buckets(state: Path) -> int | None:
+    """Return how many buckets a folder has, None if there is none yet."""
+    from viewfold.store._folder import Folder
+    from viewfold.store._manifest import latest
+
+    found = latest(Folder.at(state))
+    return None if found is None else found.states[0].n_buckets
+
+
+def _bytes(file: str | None) -> int | None:
+    """Return how many bytes the files of a view have, None if that is not known."""
+    if file is None or "://" in file or file == "-":
+        return None
+    paths = [Path(file)] if Path(file).exists() else [Path(found) for found in glob(file)]
+    inside = [one for path in paths for one in (path.rglob("*") if path.is_dir() else [path])]
+    return sum(path.stat().st_size for path in inside if path.is_file()) or None
