@@ -230,3 +230,20 @@ def test_a_file_without_names_is_as_it_was(stored_model: Any, tmp_path: Path) ->
         assert "note" not in [row[0] for row in db.sql("DESCRIBE log").fetchall()]
     with_note = replace(stored_model._state.log[-1], note="x")
     assert with_note.said.endswith(": x")
+
+
+def test_samples_that_are_in_no_cluster_for_sure_have_no_name(run: Run) -> None:
+    X = 2 * np.eye(4)[np.arange(200) % 4] + np.random.default_rng(0).normal(size=(200, 4))
+    model = ViewFold(4, random_state=0).fit(X).rename(3, LATE)  # the last, which −1 would count as
+    least = float(np.median(model.to_frame()["confidence"]))
+    frame = model.to_frame(min_confidence=least)
+    named = frame["name"] == LATE
+    assert named.tolist() == (frame["cluster"] == 3).tolist()
+    assert named.any()
+    assert (frame["cluster"] == -1).sum() > 10
+    model.save("s.vf")
+    code, out, said = run(f"labels s.vf --min-confidence {least}")
+    assert code == 0, said
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    assert {(row[1] == "3") == (row[2] == LATE) for row in rows} == {True}
+    assert any(row[1] == "-1" for row in rows)

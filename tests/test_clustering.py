@@ -1,4 +1,4 @@
-"""Clusters of an embedding: k-means, earlier labels, discriminants, confidence, samples."""
+"""Clusters of an embedding: k-means, earlier labels, discriminants, samples."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,8 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import oas
 
 from viewfold import metrics
-from viewfold.clustering import Reading, cluster, confidence, match
+from viewfold.clustering import Reading, cluster, match
 from viewfold.clustering.kmeans import inertia, lloyd
-from viewfold.core.state import Clusters
 from viewfold.engine import LocalEngine
 from viewfold.linalg import shrink_eigenvalues
 
@@ -93,14 +92,6 @@ def test_scatter_is_shrunk_as_scikit_learn_does() -> None:
         ours = shrink_eigenvalues(np.linalg.eigvalsh(X.T @ X / n), n)
         assert np.allclose(ours, np.linalg.eigvalsh(theirs))
     assert np.array_equal(shrink_eigenvalues(np.full(3, 2.0), 10), np.full(3, 2.0))
-
-
-def test_confidence_is_low_between_clusters() -> None:
-    rows = np.array([[2.0, 0.0], [1.0, 0.5], [1.0, 1.0]])
-    found = confidence(LocalEngine(), Clusters(np.eye(2), np.eye(2)[None]), rows)
-    assert found[0] == 1
-    assert 0 < found[1] < 1
-    assert found[2] == pytest.approx(0)
 
 
 def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:

@@ -158,6 +158,14 @@ VALUES = {
         "UPDATE arrays SET data = data[8:] WHERE name = 'centers'",
         "as many bytes",
     ),
+    "a scatter of another shape": (
+        "UPDATE arrays SET shape = [3, 1] WHERE name = 'scatter'",
+        "scatter of its clusters",
+    ),
+    "a scatter below zero": (
+        "UPDATE arrays SET data = from_hex(repeat('000000000000F0BF', 3)) WHERE name = 'scatter'",
+        "scatter of its clusters",
+    ),
     "an array without bytes": (
         "UPDATE arrays SET data = NULL WHERE name = 'centers'",
         "as many bytes",

@@ -254,7 +254,7 @@ def test_private_removes_the_encoders_of_earlier_views(data: Data, tmp_path: Pat
         model.partial_fit(X, ids=ids, view=names[2])
         assert all(view.encoder is None for view in model.views_)
     for schema in ("main", "undo"):
-        assert sorted(held(path, schema)) == ["centers", "embedding", "projection"]
+        assert sorted(held(path, schema)) == ["centers", "embedding", "projection", "scatter"]
     back = viewfold.undo(path)
     assert not back.keep_encoders
     with pytest.raises(ValueError, match="has no encoder"):
@@ -264,12 +264,12 @@ def test_private_removes_the_encoders_of_earlier_views(data: Data, tmp_path: Pat
 def test_a_model_that_is_to_keep_no_encoders_writes_none(data: Data, tmp_path: Path) -> None:
     model = folded(ViewFold(4, random_state=0), data.parts()).set_params(keep_encoders=False)
     model.save(tmp_path / "model.vf")
-    assert sorted(held(tmp_path / "model.vf")) == ["centers", "embedding", "projection"]
+    assert sorted(held(tmp_path / "model.vf")) == ["centers", "embedding", "projection", "scatter"]
     file = tmp_path / "other.vf"
     folded(ViewFold(4, random_state=0), data.parts()).save(file)
     with viewfold.edit(file) as one:
         one.set_params(keep_encoders=False)
-    assert sorted(held(file)) == ["centers", "embedding", "projection"]
+    assert sorted(held(file)) == ["centers", "embedding", "projection", "scatter"]
 
 
 def test_status_and_add_say_per_view_whether_an_encoder_is_kept(

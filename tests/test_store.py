@@ -133,7 +133,7 @@ def test_private_files_hold_no_encoder(data: Data, tmp_path: Path) -> None:
     model.save(tmp_path / "model.vf")
     with duckdb.connect(tmp_path / "model.vf", read_only=True) as db:
         names = [name for (name,) in db.sql("SELECT name FROM arrays").fetchall()]
-    assert sorted(names) == ["centers", "projection"]
+    assert sorted(names) == ["centers", "projection", "scatter"]
 
 
 def test_files_of_every_version_open_forever() -> None:

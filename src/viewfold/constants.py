@@ -77,6 +77,9 @@ AGAIN = 0.5
 TREE = 150
 """A tree of Ward's method is grown on so many rows, or on ten for each cluster."""
 
+CAUTION = 5.5
+"""The confidence in a cluster is a softmax of squared distances over so much of their mean."""
+
 PAIRED = 0.5
 """Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""
 

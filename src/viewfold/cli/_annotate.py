@@ -8,21 +8,21 @@ from typing import Any
 
 from viewfold import _output
 from viewfold._console import progress, tell
-from viewfold.cli._files import folded_table, ids_of
+from viewfold.cli._files import folded_table, ids_of, without_doubtful
 
 
 def export_copy(
     state: Path,
     file: Path,
     output: Path | None,
-    how: tuple[str, str | None, bool],
+    how: tuple[str, str | None, bool, float | None],
     as_json: bool,
 ) -> None:
-    """Write an annotated copy of a file; `how` is key, column of ids, and whether to overwrite."""
+    """Write an annotated copy of a file; `how`: key, column of ids, overwrite, min_confidence."""
     from viewfold.io._annotate import ENDINGS, copy_name
     from viewfold.io._source import optional
 
-    key, id_column, overwrite = how
+    key, id_column, overwrite, least = how
     ending = file.suffix.lower()
     if ending not in ENDINGS:
         raise ValueError(
@@ -36,7 +36,7 @@ def export_copy(
     target = Path(copy_name(file, key)) if output is None else output
     _output.check(target, (ending,), [state, file])
     optional("anndata", "bio", str(file))  # before a large file is copied
-    known = _annotation(state, key)
+    known = _annotation(state, key, least)
     with (
         progress(f"copying {file}") as step,
         _output.replacing(target, (ending,), [state, file], private=state) as draft,
@@ -52,11 +52,11 @@ def export_copy(
     )
 
 
-def _annotation(state: Path, key: str) -> Any:
+def _annotation(state: Path, key: str, least: float | None) -> Any:
     from viewfold.io._annotate import Annotation
     from viewfold.store import queries
 
-    table = folded_table(state, queries.embedded(state)).combine_chunks()
+    table = without_doubtful(folded_table(state, queries.embedded(state)), least).combine_chunks()
     ids = ids_of(table)
     rows = table["embedding"].combine_chunks()
     embedding = rows.flatten().to_numpy().reshape(len(rows), -1)

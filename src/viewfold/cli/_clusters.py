@@ -149,6 +149,24 @@ def scores(found: Suggestion) -> list[dict[str, Any]]:
     ]
 
 
+def resampled(model: FoldingEstimator) -> dict[str, Any]:
+    """Return how stable each cluster is, as rows of a table, and which should not be trusted."""
+    found = model.stability().round({"stability": 3}).reset_index()
+    rows = found.astype(object).where(found.notna(), None).to_dict("records")
+    return {"stability": rows, "untrusted": found["cluster"][~found["trusted"]].tolist()}
+
+
+def not_trusted(untrusted: list[int]) -> str:
+    """Say which clusters should not be trusted."""
+    if not untrusted:
+        return "All clusters are found again in resampled rows."
+    named = ", ".join(map(str, untrusted))
+    return (
+        f"Not to be trusted, as they are not found again in resampled rows: clusters {named}. "
+        "Ask viewfold suggest for another number of clusters."
+    )
+
+
 def _between(text: str) -> range:
     """Return the numbers of a range as one writes it."""
     first, dash, last = text.partition("-")

@@ -158,6 +158,24 @@ def as_table(frame: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(plain, preserve_index=False)
 
 
+def without_doubtful(table: pa.Table, least: float | None) -> pa.Table:
+    """Return a table with -1 for clusters of samples that are less certain than asked for."""
+    if least is None:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from viewfold.clustering import sure_enough
+
+    at, old = table.column_names.index("cluster"), table["cluster"]
+    labels = sure_enough(old.to_numpy(), table["confidence"].to_numpy(), least)
+    table = table.set_column(at, "cluster", pa.array(labels, old.type))
+    if "name" in table.column_names:  # of a cluster that they are not in any more
+        names = pc.if_else(pa.array(labels >= 0), table["name"], None)
+        table = table.set_column(table.column_names.index("name"), "name", names)
+    return table
+
+
 def deliver(
     table: pa.Table, output: Path | None, as_json: bool, state: Path, *inputs: StrPath
 ) -> None:

@@ -160,6 +160,14 @@ ViewNames = Annotated[
         metavar="NAME",
     ),
 ]
+MinConfidence = Annotated[
+    float | None,
+    typer.Option(
+        "--min-confidence",
+        help="Samples that are less certain have the cluster -1; the file stays as it is.",
+        metavar="P",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 DryRun = Annotated[
     bool,

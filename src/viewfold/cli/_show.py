@@ -13,6 +13,7 @@ from viewfold._choice import which_view
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.cli._annotate import export_copy
+from viewfold.cli._clusters import not_trusted, resampled
 from viewfold.cli._engine import works
 from viewfold.cli._files import (
     as_table,
@@ -22,8 +23,9 @@ from viewfold.cli._files import (
     folded_table,
     ids_option,
     load_model,
+    without_doubtful,
 )
-from viewfold.cli._options import Id, Json, NoId, Output, State, ViewNames
+from viewfold.cli._options import Id, Json, MinConfidence, NoId, Output, State, ViewNames
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
@@ -31,15 +33,43 @@ if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 
-def labels(state: State, output: Output = None, as_json: Json = False) -> None:
+def labels(
+    state: State,
+    output: Output = None,
+    least_certain: Annotated[
+        int | None,
+        typer.Option(
+            "--least-certain",
+            help="Only so many samples, the least certain first, each with its next cluster.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None,
+    min_confidence: MinConfidence = None,
+    as_json: Json = False,
+) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
     from viewfold.store import queries
 
     check_output(output, state)
-    deliver(folded_table(state, queries.labels(state)), output, as_json, state)
+    if least_certain is None:
+        table = folded_table(state, queries.labels(state))
+    else:
+        table = as_table(_folded(state, load_model(state)).uncertain(least_certain))
+    deliver(without_doubtful(table, min_confidence), output, as_json, state)
 
 
-def status(state: State, as_json: Json = False) -> None:
+def status(
+    state: State,
+    stability: Annotated[
+        bool,
+        typer.Option(
+            "--stability",
+            help="Find the clusters again in resampled rows, and name those not to be trusted.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
     from viewfold.store._kinds import store_of
@@ -47,6 +77,9 @@ def status(state: State, as_json: Json = False) -> None:
     found, store = queries.status(state), store_of(state)
     facts: dict[str, Any] = {"file": str(state), "bytes": store.size(state), **found}
     facts["states"] = store.listed(state)
+    if stability:
+        with progress(f"looking at {state}"):
+            facts |= resampled(_folded(state, load_model(state)))
     if as_json:
         print_json(facts)
         return
@@ -64,6 +97,9 @@ def status(state: State, as_json: Json = False) -> None:
     for one in facts["states"]:
         where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
         typer.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+    if stability:
+        print_rows(facts["stability"])
+        say(not_trusted(facts["untrusted"]))
 
 
 def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
@@ -82,6 +118,7 @@ def predict(
     id_column: Id = None,
     no_id: NoId = False,
     view: ViewNames = None,
+    min_confidence: MinConfidence = None,
     output: Output = None,
     as_json: Json = False,
 ) -> None:
@@ -94,7 +131,7 @@ def predict(
     model = _folded(state, load_model(state))
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
-    deliver(as_table(frame), output, as_json, state, *files)
+    deliver(without_doubtful(as_table(frame), min_confidence), output, as_json, state, *files)
 
 
 def history(
@@ -233,6 +270,7 @@ def export(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace columns of obs that are called so.")
     ] = False,
+    min_confidence: MinConfidence = None,
     as_json: Json = False,
 ) -> None:
     """Write everything known of every sample, or clusters into a copy of an AnnData or MuData.
@@ -241,7 +279,7 @@ def export(
     confidence in its obs, and the embedding in its obsm; FILE stays as it is.
     """
     if file is not None:
-        export_copy(state, file, output, (key, id_column, overwrite), as_json)
+        export_copy(state, file, output, (key, id_column, overwrite, min_confidence), as_json)
         return
     if output is None:
         raise ValueError(
@@ -252,7 +290,7 @@ def export(
 
     check_output(output, state)
     with progress(f"reading {state}") as step:
-        table = folded_table(state, queries.everything(state))
+        table = without_doubtful(folded_table(state, queries.everything(state)), min_confidence)
         step(f"writing {output}")
         _output.write_table(table, output, [state], private=state)
     columns = _output.names(table)[1:]

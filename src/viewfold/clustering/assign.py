@@ -1,8 +1,9 @@
-"""The nearest cluster of each row, and the confidence in it."""
+"""The nearest cluster of each row, and the next one."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewfold._types import Array
 from viewfold.clustering.groups import group_of
@@ -29,39 +30,30 @@ def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
     return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
 
 
-def confidence(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
-    """Return the confidence in the cluster of each row.
+def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: RowSet) -> RowSet:
+    """Return the nearest cluster of each row but its own; −1 if there is no other."""
 
-    One minus the distance to the nearest centre over the distance to the second nearest: 0 halfway
-    between two clusters, 1 at a centre.
-    """
-    n_clusters = clusters.n_clusters
+    def second(block: Array, own: Array) -> Array:
+        if clusters.n_clusters == 1:
+            return np.full(len(block), -1)
+        squares, _ = squared_distances(clusters, block)
+        squares[own, np.arange(len(block))] = np.inf
+        return np.asarray(squares.argmin(axis=0))
 
-    def judge(block: Array) -> Array:
-        if n_clusters == 1:
-            return np.ones(len(block))
-        squares = squared_distances(clusters, block)
-        nearest = squares.argmin(axis=0), np.arange(len(block))
-        first = np.maximum(squares[nearest], 0)
-        squares[nearest] = np.inf
-        second = squares.min(axis=0)
-        ratio = np.divide(first, second, out=np.ones_like(first), where=second > 0)
-        return np.asarray(1 - np.sqrt(ratio))
-
-    return engine.map(judge, engine.leading(embedding, len(clusters.projection)))
+    return engine.map(second, engine.leading(embedding, len(clusters.projection)), labels)
 
 
-def squared_distances(clusters: Clusters, block: Array) -> Array:
-    """Return the squared distance of each row (leading columns) to each centre, a row per centre.
+def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return squared distances of rows to the centres of their group, and which group that is.
 
-    The minimum over few long rows is quick, over many short ones not.
+    A row per centre: the minimum over few long rows is quick, over many short ones not.
     """
     n_groups, n_clusters, _ = clusters.centers.shape
     centers = np.concatenate(clusters.centers)
-    rows = unit_rows(block)
-    toward, length = 2 * clusters.projection @ centers.T, (centers**2).sum(axis=1)[:, None]
-    squares = length - (rows @ toward).T + ((rows @ clusters.projection) ** 2).sum(axis=1)
-    if n_groups > 1:
-        squares = squares.T.reshape(-1, n_groups, n_clusters)
-        squares = squares[np.arange(len(rows)), group_of(clusters, rows)].T
-    return np.asarray(squares)
+    rows = unit_rows(block) @ clusters.projection
+    squares = (centers**2).sum(axis=1)[:, None] - 2 * centers @ rows.T + (rows**2).sum(axis=1)
+    if n_groups == 1:
+        return squares, np.zeros(len(block), np.intp)
+    group = group_of(clusters, block)
+    by_group = squares.reshape(n_groups, n_clusters, -1)
+    return np.ascontiguousarray(by_group[group, :, np.arange(len(block))].T), group

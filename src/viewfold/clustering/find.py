@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -12,12 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from viewfold._types import Array
 from viewfold.clustering.assign import assign
+from viewfold.clustering.certainty import scattered
 from viewfold.clustering.discriminant import discriminant, effective, in_discriminants
 from viewfold.clustering.groups import paired, settled, warn_unconnected
 from viewfold.clustering.kmeans import lloyd, sums
 from viewfold.clustering.starts import at_random, best_of, from_trees
 from viewfold.core.state import Clusters
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import Engine, LocalEngine, RowSet
 from viewfold.linalg import gram, unit_rows
 
 
@@ -52,6 +53,10 @@ class Reading:
             return np.ones(len(rows))
         length = np.linalg.norm(rows, axis=1).astype(np.float64)
         return np.asarray(np.maximum(length, 1e-6))  # even a row of zeros is in some cluster
+
+
+REPEATED = 2000
+"""So many rows, or 50 for each cluster, tell how far clusters are found again."""
 
 
 def sample_size(n_clusters: int) -> int:
@@ -110,15 +115,45 @@ def cluster(
     >>> cluster(LocalEngine(), rows, 2, sample=np.arange(4), previous=before)[0]
     array([1, 1, 0, 0])
     """
-    reading, clusters = reading or Reading(), None
-    find = partial(_find, n_clusters=n_clusters, reading=reading, seed=seed)
-    rows = engine.collect(engine.select(embedding, sample))
+    reading = reading or Reading()
+    rows, theirs = engine.collect(engine.select(embedding, sample)), None
+    if groups is not None and reading.unconnected == "pair":
+        theirs = engine.collect(engine.select(groups, sample))
+    clusters = _read(rows, theirs, n_clusters, reading, seed)
     if groups is not None and reading.unconnected is not None:
-        if reading.unconnected == "pair":
-            theirs = engine.collect(engine.select(groups, sample))
-            clusters = paired(find, rows, theirs, n_clusters, seed)
-        warn_unconnected(engine, groups, reading.unconnected, clusters is not None)
-    return _numbered(engine, embedding, clusters or find(rows)[1], previous)
+        warn_unconnected(engine, groups, reading.unconnected, len(clusters.centers) > 1)
+    again = _found_again(clusters, rows, theirs, reading, seed)
+    return _numbered(engine, embedding, scattered(LocalEngine(), clusters, rows, again), previous)
+
+
+def _read(
+    rows: Array, groups: Array | None, n_clusters: int, reading: Reading, seed: int
+) -> Clusters:
+    """Find clusters of some rows: those of groups one by one, if they can be paired."""
+    find = partial(_find, n_clusters=n_clusters, reading=reading, seed=seed)
+    clusters = None if groups is None else paired(find, rows, groups, n_clusters, seed)
+    return clusters or find(rows)[1]
+
+
+def _found_again(
+    clusters: Clusters, rows: Array, groups: Array | None, reading: Reading, seed: int
+) -> float:
+    """Return the share of samples whose cluster is that of clusters found without them.
+
+    Clusters are found in one half of the rows and assigned to the other, and the other way round.
+    """
+    k, engine = clusters.n_clusters, LocalEngine()
+    rows = rows[: max(REPEATED, 50 * k)]
+    half = len(rows) // 2
+    if half < k or k == 1:
+        return 1.0
+    shares = []
+    for here, there in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
+        theirs = None if groups is None else groups[: len(rows)][here]
+        found = _read(rows[here], theirs, k, replace(reading, n_init=1), seed)
+        own, other = (assign(engine, one, rows[there]) for one in (clusters, found))
+        shares.append(np.mean(match(engine, own, other, k)[other] == own))
+    return round(float(np.mean(shares)), 2)  # nothing is told of a single sample
 
 
 def _numbered(
@@ -131,7 +166,7 @@ def _numbered(
     number = match(engine, previous, labels, clusters.n_clusters)
     centers = clusters.centers.take(np.argsort(number), axis=1)
     renamed = engine.map(lambda block: number[block], labels)
-    return renamed, Clusters(clusters.projection, centers)
+    return renamed, replace(clusters, centers=centers)
 
 
 def settle(
@@ -142,8 +177,11 @@ def settle(
     *,
     groups: RowSet | None = None,
     reading: Reading | None = None,
+    again: float = 1.0,
 ) -> Clusters:
     """Return the centres of given clusters, computed from their rows; an empty one is far from all.
+
+    `again` is the share of samples that were found again when the clusters were found.
 
     Examples
     --------
@@ -157,7 +195,7 @@ def settle(
     """
     reading = reading or Reading()
     if groups is not None:
-        one = partial(settle, engine, n_clusters=n_clusters, reading=reading)
+        one = partial(settle, engine, n_clusters=n_clusters, reading=reading, again=again)
         return settled(engine, one, embedding, labels, groups)
 
     def products(block: Array, own: Array) -> tuple[Array | float, ...]:
@@ -175,7 +213,7 @@ def settle(
     center = center @ projection
     centers = np.full((n_clusters, center.shape[1]), 1e3 * (1 + np.abs(center).max()))
     centers[used] = center
-    return Clusters(projection, np.stack([centers]))
+    return scattered(engine, Clusters(projection, np.stack([centers])), embedding, again)
 
 
 def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> NDArray[np.intp]:

@@ -87,7 +87,8 @@ def settled(
         if rows.shape[0]:
             found.append(settle(rows, engine.keep(labels, mine)))
     projection = np.hstack([one.projection for one in found])
-    return Clusters(projection, _blocks([one.centers[0] for one in found]))
+    scatter = np.concatenate([one.scatter for one in found if one.scatter is not None])
+    return Clusters(projection, _blocks([one.centers[0] for one in found]), scatter)
 
 
 def group_of(clusters: Clusters, block: Array) -> NDArray[np.intp]:

@@ -104,10 +104,15 @@ class Clusters:
     centers : ndarray of shape (n_groups, n_clusters, n_directions)
         The centres of the clusters among the projected rows, for each group of samples that no view
         connects with the others; usually there is one group.
+    scatter : ndarray of shape (n_groups, 3) or None
+        Of each group, mean and variance of the squared distances of rows to their centres, and the
+        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        None in files of earlier versions.
     """
 
     projection: Array
     centers: Array
+    scatter: Array | None = None
 
     @property
     def n_clusters(self) -> int:

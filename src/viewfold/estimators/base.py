@@ -27,15 +27,15 @@ from viewfold.core.state import State
 from viewfold.core.transitions import fold, forget, recluster
 from viewfold.core.updates import Delivery, no_encoder, update
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, using
+from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
-from viewfold.estimators.prediction import Prediction
 from viewfold.ids import Similar
 from viewfold.registry import STORES
 from viewfold.view import Reading, View, as_view, as_views, own_name
 
 
-class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
+class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
     """What all estimators of viewfold share: everything but the method."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -315,8 +315,13 @@ class FoldingEstimator(Prediction, ClusterMixin, BaseEstimator):
                 f"{option('n_clusters', n)} is more than there are samples ({state.n_samples}). "
                 "Ask for fewer clusters."
             )
-        method = clone(self).set_params(n_clusters=n)._method()
+        method = self._with_clusters(n)
         return recluster(self._engine, state, method, seed=seed_of(self.random_state))
+
+    def _with_clusters(self, n: int) -> Method:
+        """Return the method for so many clusters."""
+        method: Method = clone(self).set_params(n_clusters=n)._method()
+        return method
 
     def _columns(self) -> int | None:
         """Return how many columns a fold gives the consensus at most; None if that is not known."""

@@ -102,4 +102,5 @@ class Recipe:
             before.n_clusters,
             reading=self.reading,
             groups=groups if len(before.centers) > 1 else None,
+            again=1.0 if before.scatter is None else float(before.scatter[0, 2]),
         )

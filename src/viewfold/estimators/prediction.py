@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence, silhouette
+from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
 from viewfold.core.admission import admit, placed
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
@@ -61,7 +61,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found.collect(found.rows)
 
     def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> _Placed:
-        """Return who the samples of new rows are, and their rows of the embedding."""
+        """Return who the samples of new rows are, their embedding, and in how many views."""
         check_is_fitted(self)
         with using(self._engine):
             parts, several = given(self.views_, X, ids, view)
@@ -79,14 +79,15 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             self._embed(*pair) for pair in zip(views, (p.record for p in parts), strict=True)
         ]
         if not several:
-            return _Placed(self._engine, views[0].ids, embedded[0], order)
-        found, rows = self._mean_of(views, embedded)
+            one = self._engine.map(lambda block: np.ones((len(block), 1)), embedded[0])
+            return _Placed(self._engine, views[0].ids, embedded[0], one, order)
+        found, rows, count = self._mean_of(views, embedded)
         if order is not None:
             at = pd.Index(found).get_indexer(pd.Index(order))
-            found, rows = found[at], rows[at]
-        return _Placed(self._engine, found, rows, None)
+            found, rows, count = found[at], rows[at], count[at]
+        return _Placed(self._engine, found, rows, count, None)
 
-    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, Array]:
+    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, Array, Array]:
         """Return, for every sample, the mean of its rows in the views that it is in."""
         lengths = {part.length for part in views}
         if len(lengths) > 1:
@@ -125,10 +126,15 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             row = int(found[np.flatnonzero(count == 0)].min())
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return found, np.asarray(sums[:, :-1] / count)
+        return found, np.asarray(sums[:, :-1] / count), count
 
     def predict(
-        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+        self,
+        X: ViewsLike,
+        *,
+        ids: IdsOfViews = None,
+        view: str | int | None = None,
+        min_confidence: float | None = None,
     ) -> NDArray[np.intp]:
         """Return the cluster of each row of known views; the model stays as it is.
 
@@ -140,16 +146,23 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             The ids of the view, or those of each view; see `as_views`.
         view : str or int, optional
             Name or number of the view; see `transform`.
+        min_confidence : float, optional
+            Samples that are less certain get −1, the label of noise.
 
         Returns
         -------
         ndarray of int, shape (n_rows,)
         """
-        engine, found = self._engine, self._placed(X, ids, view)
-        return found.collect(assign(engine, self._clusters, found.rows))
+        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+        return np.asarray(frame["cluster"])
 
     def predict_frame(
-        self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+        self,
+        X: ViewsLike,
+        *,
+        ids: IdsOfViews = None,
+        view: str | int | None = None,
+        min_confidence: float | None = None,
     ) -> pd.DataFrame:
         """Return the cluster of each sample of new rows, with its confidence, by id.
 
@@ -162,11 +175,14 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             row numbers if there are none. See `as_views`.
         view : str or int, optional
             Name or number of the view; see `transform`.
+        min_confidence : float, optional
+            Samples that are less certain get −1, the label of noise.
 
         Returns
         -------
         DataFrame
-            With the columns ``cluster`` and ``confidence``; and ``name`` if clusters have names.
+            With the columns ``cluster`` and ``confidence``, and ``name`` if clusters have names.
+            Who is in fewer of the views is less certain.
 
         Examples
         --------
@@ -182,13 +198,12 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ['ann', 'bob', 'cleo', 'dan']
         """
         engine, found = self._engine, self._placed(X, ids, view)
-        labels = found.collect(assign(engine, self._clusters, found.rows))
+        clusters = scattered(engine, self._clusters, self._fitted.embedding)
+        labels = found.collect(assign(engine, clusters, found.rows))
+        sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
+        labels = sure_enough(labels, sure, min_confidence)
         return pd.DataFrame(
-            {
-                "cluster": labels,
-                **self._names_of(labels),
-                "confidence": found.collect(confidence(engine, self._clusters, found.rows)),
-            },
+            {"cluster": labels, **self._names_of(labels), "confidence": sure},
             index=pd.Index(found.collect(found.ids), name="id"),
         )
 
@@ -316,6 +331,8 @@ class _Placed:
         Holds them.
     ids, rows : RowSet
         Who they are, and where.
+    seen : RowSet of shape (n_rows, 1)
+        In how many views they are.
     order : ndarray of int or None
         Where each row is that came, if rows are not in their order.
     """
@@ -323,6 +340,7 @@ class _Placed:
     engine: Engine
     ids: RowSet
     rows: RowSet
+    seen: RowSet
     order: Array | None
 
     def collect(self, rows: RowSet) -> Array:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import Array
-from viewfold.clustering import confidence
+from viewfold.clustering import confidence, sure_enough
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
@@ -33,14 +33,25 @@ class Results:
 
     _state: State
 
-    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+    def to_frame(
+        self,
+        backend: Literal["pandas", "polars"] = "pandas",
+        *,
+        min_confidence: float | None = None,
+    ) -> Any:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+
+        Confidence is the probability that a sample is in the right cluster, as far as distances
+        to the centres of clusters and the number of its views tell; docs/method.md says how far.
 
         Parameters
         ----------
         backend : {"pandas", "polars"}, default="pandas"
             Whose DataFrame to return. That of polars has no index, but a first column ``id``;
             where some ids are numbers and some are texts, all of them are texts in it.
+        min_confidence : float, optional
+            Samples that are less certain have −1 for their cluster, the label of noise. Labels that
+            are kept stay as they are.
 
         Returns
         -------
@@ -50,7 +61,7 @@ class Results:
         """
         if backend not in ("pandas", "polars"):
             raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
-        frame = self._to_pandas()
+        frame = self._to_pandas(min_confidence)
         if backend == "pandas":
             return frame
         try:
@@ -70,6 +81,7 @@ class Results:
         ids: str | None = None,
         overwrite: bool = False,
         copy: bool = False,
+        min_confidence: float | None = None,
     ) -> Any:
         """Write clusters, confidence and embedding into an AnnData or MuData.
 
@@ -91,6 +103,8 @@ class Results:
             Whether to replace what is called so already.
         copy : bool, default=False
             Whether to annotate a copy, and return that.
+        min_confidence : float, optional
+            Samples that are less certain have the category −1; see `to_frame`.
 
         Returns
         -------
@@ -100,21 +114,23 @@ class Results:
         from viewfold.io._annotate import Annotation
 
         check_is_fitted(self)
-        known = Annotation(
-            self.ids_, self.labels_, self._confidence(), self.embedding_, key, self.cluster_names_
-        )
+        sure = self._confidence()
+        labels = sure_enough(self.labels_, sure, min_confidence)
+        names = self.cluster_names_
+        known = Annotation(self.ids_, labels, sure, self.embedding_, key, names)
         data = data.copy() if copy else data
         known.into_object(data, ids, overwrite)
         return data if copy else None
 
-    def _to_pandas(self) -> pd.DataFrame:
+    def _to_pandas(self, min_confidence: float | None) -> pd.DataFrame:
         check_is_fitted(self)
-        labels = self.labels_
+        sure = self._confidence()
+        labels = sure_enough(self.labels_, sure, min_confidence)
         return pd.DataFrame(
             {
                 "cluster": labels,
                 **self._names_of(labels),
-                "confidence": self._confidence(),
+                "confidence": sure,
                 "views_seen": self.seen_.to_numpy().sum(axis=1),
             },
             index=pd.Index(self.ids_, name="id"),
@@ -123,7 +139,8 @@ class Results:
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:
         """Return a column for the names of clusters, None where there is none; if any has one."""
         names = self.cluster_names_
-        called = np.array([names.get(c) for c in range(labels.max(initial=-1) + 1)], object)
+        numbers = [*range(labels.max(initial=-1) + 1), -1]  # −1 is no cluster, and comes last
+        called = np.array([names.get(number) for number in numbers], object)
         return {"name": called[labels]} if names else {}
 
     @property
@@ -309,7 +326,7 @@ class Results:
     def _confidence(self) -> Array:
         engine, state = self._engine, self._fitted
         assert state.clusters is not None
-        return self._collected(confidence(engine, state.clusters, state.embedding))
+        return self._collected(confidence(engine, state.clusters, state.embedding, state.seen))
 
     def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:

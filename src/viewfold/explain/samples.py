@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold._types import Array
-from viewfold.clustering import confidence, squared_distances
+from viewfold.clustering import confidence, scattered, squared_distances
 from viewfold.core.state import State
 from viewfold.engine import Engine
 from viewfold.explain.effects import Told
@@ -96,14 +96,14 @@ def explain_sample(
         If the sample is not known.
     """
     row, seen, cluster = _found(engine, state, sample)
-    clusters = state.clusters
-    assert clusters is not None
+    assert state.clusters is not None
+    clusters = scattered(engine, state.clusters, state.embedding)
     leading = row[None, : len(clusters.projection)]
     other = None
     if clusters.n_clusters > 1:
-        squares = squared_distances(clusters, leading)[:, 0]
+        squares = squared_distances(clusters, leading)[0][:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, row[None]))[0])
+    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None]))[0])
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)

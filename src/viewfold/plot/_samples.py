@@ -129,9 +129,9 @@ def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 
     Notes
     -----
-    Confidence is 0 halfway between two clusters and 1 at the centre of one. Of each cluster, the
-    thin line holds nine samples out of ten, the thick one the middle half, and the mark is the
-    median.
+    Confidence is the probability that a sample is in the right cluster, see `to_frame`. Of each
+    cluster, the thin line holds nine samples out of ten, the thick one the middle half, and the
+    mark is the median.
 
     Examples
     --------

@@ -210,6 +210,8 @@ def problems(state: State) -> Iterator[str]:
         yield from row_problems(expected, *rows)
     if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
         yield "the centres of its clusters do not fit their directions"
+    elif not _is_scatter(clusters.scatter, len(clusters.centers)):
+        yield "the scatter of its clusters does not fit their groups"
     yield from names.problems(state.cluster_names, clusters.n_clusters)
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
@@ -333,6 +335,17 @@ def _fits(arrays: Mapping[str, Any]) -> bool:
         and centers.shape[2] == projection.shape[1]
         and _finite(centers)
         and _finite(projection)
+    )
+
+
+def _is_scatter(scatter: Any, n_groups: int) -> bool:
+    """Tell whether these can be facts of each group's distances; earlier files have none."""
+    return scatter is None or (
+        isinstance(scatter, np.ndarray)
+        and scatter.dtype.kind == "f"
+        and scatter.shape == (n_groups, 3)
+        and bool((scatter >= 0).all())
+        and _finite(scatter)
     )
 
 

@@ -28,7 +28,7 @@ def samples_table(
 
     assert clusters is not None
     kind = kind_of_ids(ids)
-    sure = confidence(LocalEngine(), clusters, embedding)
+    sure = confidence(LocalEngine(), clusters, embedding, seen)
     columns = {
         "id": pa.array(
             ids.astype(str) if kind == "mixed" else ids,

@@ -135,6 +135,7 @@ def _arrays(state: State) -> pa.Table:
     parts: dict[str, Part] = {}
     if state.clusters is not None:
         parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
+        parts |= take_apart(state.clusters.scatter, "scatter")
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         parts |= take_apart(record.moments, f"moments/{i + 1}")
@@ -410,7 +411,9 @@ def _state(
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
         clusters=Clusters(
-            cast("Array", parts["projection"]), centers.reshape(-1, *centers.shape[-2:])
+            cast("Array", parts["projection"]),
+            centers.reshape(-1, *centers.shape[-2:]),
+            cast("Array | None", parts.get("scatter")),  # earlier files have none
         ),
         length=meta["length"],
         key=new_key() if old else meta["key"],
