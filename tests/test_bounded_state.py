@@ -146,8 +146,8 @@ def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
         assert len(shapes) <= 1
         assert len(model.views_) == n_views + 1
         assert model.transform(clusters(y, 5, 0), view=0).shape == model.embedding_.shape
-    # A few glances at each record, and no work on any.
-    assert calls[1000] - calls[10] < 8 * 990
+    # A few glances at each record, and one small product for its moments.
+    assert calls[1000] - calls[10] < 80 * 990
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])

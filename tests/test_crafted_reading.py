@@ -17,7 +17,7 @@ from crafted_files import FOR_EVER, craft, forge
 import viewfold
 from viewfold import FCMVC, StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _catalogue, _database, _kept, queries
+from viewfold.store import _catalogue, _database, _file, _kept, queries
 
 
 def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_status_takes_no_more_memory_than_clusters_need(
 ) -> None:
     craft(crafted_file, f"UPDATE samples SET label = {label}")
     forge(monkeypatch)
-    monkeypatch.setattr(queries, "check", lambda *_: None)
+    monkeypatch.setattr(_file, "check", lambda *_: None)
     if label > 4:
         with pytest.raises(DamagedFileError, match="clusters"):
             queries.status(crafted_file)

@@ -184,13 +184,13 @@ def test_browser_draws_every_figure_without_complaint(page, tmp_path, width) -> 
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert ":CONSOLE" not in run.stderr
     found = json.loads(dict(Reader(run.stdout).tags)["body"]["data-found"])
-    assert len(found["drawings"]) == 6
+    assert len(found["drawings"]) == 7
     assert all(min(size) > 50 for size in found["drawings"] + found["contents"])
     assert found["wide"] <= 0
     lit = [set(clusters) for clusters in found["lit"]]
     assert all("2" in "".join(clusters) for clusters in lit[:3] + lit[-1:])
     assert all("2" in cluster.split() for clusters in lit for cluster in clusters)
-    assert [float(opacity) < 0.5 for opacity in found["faint"]] == [True] * 3 + [False] * 2 + [True]
+    assert [float(opacity) < 0.5 for opacity in found["faint"]] == [True] * 3 + [False] * 3 + [True]
     assert found["after"] == 0
 
 

@@ -252,8 +252,8 @@ def test_large_views_have_more_landmarks(monkeypatch) -> None:
     assert 900 <= kept[24_000] <= 1000
 
 
-@pytest.mark.parametrize(("keep_encoders", "most"), [(True, 3), (False, 2)])
-def test_two_passes_are_made_over_a_view_and_one_for_fingerprints(
+@pytest.mark.parametrize(("keep_encoders", "most"), [(True, 4), (False, 2)])
+def test_two_passes_are_made_over_a_view_and_two_for_fingerprints_and_moments(
     keep_encoders: bool, most: int, monkeypatch
 ) -> None:
     passes = []

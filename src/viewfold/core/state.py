@@ -221,6 +221,8 @@ class State:
         if not self.views:
             return self
         rows = engine.place(*(getattr(self, name) for name in ROWS))
+        if rows[0] is self.ids:
+            return self
         return replace(self, **dict(zip(ROWS, rows, strict=True)))
 
     def gathered(self) -> State:
