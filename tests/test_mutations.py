@@ -88,6 +88,7 @@ def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
     monkeypatch.setattr(starts, "grown", spy)
     rows = np.random.default_rng(0).normal(size=(700, 12))
     cluster(rows, 3, sample=np.arange(700), n_init=5)
+    del seen[5:]  # two more tell in how far halves find the same clusters
     assert [part.shape for part in seen] == [(150, columns) for columns in (12, 9, 7, 4, 2)]
     assert np.array_equal(seen[1], rows[150:300, :9])
 

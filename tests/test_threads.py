@@ -138,6 +138,7 @@ def test_all_of_a_fold_and_a_prediction_sees_one_thread(monkeypatch, kind) -> No
     with pytest.warns(UserWarning, match="shares no sample|share fewer than 10"):
         model.partial_fit(X[:90], ids=range(90)).partial_fit(X[90:], ids=range(90, 200))
     model.predict(X, view=0)
+    model.predict_frame(X, view=0)
     assert seen == {frozenset({1})}
 
 

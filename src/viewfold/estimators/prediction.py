@@ -153,8 +153,11 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         -------
         ndarray of int, shape (n_rows,)
         """
-        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
-        return np.asarray(frame["cluster"])
+        if min_confidence is not None:
+            frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+            return np.asarray(frame["cluster"])
+        engine, found = self._engine, self._placed(X, ids, view)
+        return found.collect(assign(engine, self._clusters, found.rows))
 
     def predict_frame(
         self,
@@ -198,9 +201,10 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ['ann', 'bob', 'cleo', 'dan']
         """
         engine, found = self._engine, self._placed(X, ids, view)
-        clusters = scattered(engine, self._clusters, self._fitted.embedding)
-        labels = found.collect(assign(engine, clusters, found.rows))
-        sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
+        with engine.session():
+            clusters = scattered(engine, self._clusters, self._fitted.embedding)
+            labels = found.collect(assign(engine, clusters, found.rows))
+            sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
         labels = sure_enough(labels, sure, min_confidence)
         return pd.DataFrame(
             {"cluster": labels, **self._names_of(labels), "confidence": sure},
