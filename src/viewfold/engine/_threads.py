@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -101,3 +104,20 @@ def all_on_one_thread() -> Iterator[None]:
     openmp = ThreadpoolController().select(user_api="openmp").lib_controllers
     with blas_on_one_thread(), _limited(openmp):
         yield
+
+
+def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Yield what `work` makes of every item, in order; a few items are worked on at a time."""
+    left = iter(items)
+    first = list(itertools.islice(left, 2))
+    if threads == 1 or len(first) < 2:
+        yield from map(work, itertools.chain(first, left))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[Any]] = deque()
+        for item in itertools.chain(first, left):
+            pending.append(pool.submit(work, item))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()

@@ -9,9 +9,7 @@ import sys
 import tempfile
 import uuid
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import Any
@@ -19,7 +17,7 @@ from typing import Any
 from viewfold._watch import counted
 from viewfold.engine import _plain
 from viewfold.engine._tasks import Task
-from viewfold.engine._threads import blas_on_one_thread
+from viewfold.engine._threads import blas_on_one_thread, in_order
 from viewfold.engine.buckets import BucketEngine
 
 PREFIX = "viewfold-"
@@ -63,22 +61,8 @@ class DiskEngine(BucketEngine):
     def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
         """Do a task for each item on a few threads, and combine the results in order."""
         with blas_on_one_thread() as threads:
-            results = _results(task, items, threads)
+            results = in_order(task, items, threads)
             return reduce(combine, counted(results, len(items), 1, "buckets"))
-
-
-def _results(task: Task, items: Sequence[Any], threads: int) -> Iterator[Any]:
-    if threads == 1 or len(items) == 1:
-        yield from map(task, items)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        pending: deque[Future[Any]] = deque()
-        for item in items:
-            pending.append(pool.submit(task, item))
-            if len(pending) > threads:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
 
 
 def scratch_folder(parent: str | None, user: object) -> str:

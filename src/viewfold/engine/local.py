@@ -5,10 +5,8 @@ Sums are taken in the order of the rows, so that the number of threads does not 
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import reduce as fold_left
@@ -23,7 +21,7 @@ from scipy import sparse
 from viewfold._types import Array, Matrix
 from viewfold._watch import counted
 from viewfold.engine._rows import Picked, Plain, RowBlocks, Rows, as_row_blocks, rows_per_block
-from viewfold.engine._threads import blas_on_one_thread
+from viewfold.engine._threads import blas_on_one_thread, in_order
 from viewfold.engine.base import RowSet, Work
 
 
@@ -322,20 +320,8 @@ def _results(
         made = work(*(part.read(where) for part in parts))
         return made if keep is None else keep(where, made)
 
-    starts = iter(range(0, max(n, 1), step))
-    first = list(itertools.islice(starts, 2))
     with blas_on_one_thread() as threads:
-        if threads == 1 or len(first) < 2:
-            yield from map(one, itertools.chain(first, starts))
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            pending: deque[Future[Any]] = deque()
-            for start in itertools.chain(first, starts):
-                pending.append(pool.submit(one, start))
-                if len(pending) > threads:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
+        yield from in_order(one, range(0, max(n, 1), step), threads)
 
 
 def _itemsize(rows: RowBlocks) -> int:
