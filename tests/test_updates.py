@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from every_estimator import every_estimator, folded, snapshot
+from every_estimator import every_estimator, folded, folded_once, snapshot
 from sklearn.base import clone
 
 import viewfold
@@ -79,7 +79,7 @@ def test_rows_are_told_apart_and_counted(data: Data) -> None:
 
 def test_only_rows_that_changed_move(data: Data) -> None:
     """Of a delivery with few changes, the samples with the same row stay where they are."""
-    model = folded(ViewFold(4, random_state=0), data.parts())
+    model = folded_once(ViewFold(4, random_state=0), data)
     X, ids = data.parts()["labs"]
     before = pd.DataFrame(model.embedding_, model.ids_)
     wrong = X.copy()
@@ -194,7 +194,7 @@ def test_fingerprints_of_two_models_cannot_be_compared(data: Data) -> None:
 
 
 def test_other_columns_or_rows_without_ids_are_refused(data: Data) -> None:
-    model = folded(ViewFold(4, random_state=0), data.parts())
+    model = folded_once(ViewFold(4, random_state=0), data)
     before = snapshot(model)
     with pytest.raises(ValueError, match="'labs': X has 30 features"):
         model.partial_fit(data.views["scan"], ids=IDS, view="labs")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from conftest import Data
 from every_estimator import every_estimator, snapshot
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 
 import viewfold
@@ -201,3 +202,32 @@ def test_no_fingerprint_of_a_forgotten_sample_is_left_in_a_file(data: Data, tmp_
     with viewfold.edit(path) as model:
         model.set_params(keep_encoders=False).partial_fit(data.views["scan"], ids=IDS, view="scan")
     assert prints_in(path) == {0}
+
+
+def customers(n: int) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
+    """Return a table with two categories that mean nothing, clicks, and four groups.
+
+    The table cannot tell the first group from the last.
+    """
+    rng = np.random.default_rng(0)
+    y, ids = rng.integers(4, size=n), [f"c{i}" for i in range(n)]
+    centres = np.array([[0, 0], [4, 0], [0, 4], [0, 0]])
+    table = pd.DataFrame(centres[y] + rng.normal(size=(n, 2)), ids, ["age", "orders"])
+    table["plan"] = np.where(rng.random(n) < 0.4, "basic", "family")
+    table["colour"] = rng.choice(["red", "green"], n)
+    clicks = 1.2 * rng.normal(size=(4, 8))[y] + rng.normal(size=(n, 8))
+    return table, pd.DataFrame(clicks, ids).add_prefix("page"), y
+
+
+def test_a_view_gains_no_weight_by_late_rows() -> None:
+    """What is learned from many rows once gave their view more weight for everybody else."""
+    table, clicks, y = customers(400)
+    whole = ViewFold(4, random_state=0).partial_fit(table, view="table")
+    whole.partial_fit(clicks, view="clicks")
+    model = ViewFold(4, random_state=0).partial_fit(table[:340], view="table")
+    model.partial_fit(clicks, view="clicks")
+    before = pdist(model.embedding_[:340])
+    model.partial_fit(table[340:], view="table")
+    after = pdist(model.embedding_[:340])
+    assert np.corrcoef(before, after)[0, 1] > 0.999
+    assert metrics.accuracy(y, model.labels_) > metrics.accuracy(y, whole.labels_) - 0.05

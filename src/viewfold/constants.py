@@ -70,7 +70,7 @@ FLOOR = 0.05
 # -- more rows of a known view
 
 AGAIN = 0.5
-"""Rows that an encoder has placed come in twice if they are learned from: with this energy then."""
+"""Rows that are learned from after they were placed have this energy, times their share of all."""
 
 # -- cluster
 

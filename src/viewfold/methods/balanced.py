@@ -59,9 +59,9 @@ def combine(
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
         return Combined(rows, encode.then(Q), None)
-    again = any(view.name == record.name and record.encoder for record in state.views)
-    weight = constants.AGAIN if again else 1.0
-    return _refactor(engine, state, F, encode, alignment, n_components, weight)
+    of_all = next((v.n_samples for v in state.views if v.name == view.name and v.encoder), None)
+    again = None if of_all is None else min(view.shape[0] / of_all, 1.0)
+    return _refactor(engine, state, F, encode, alignment, n_components, again)
 
 
 def rank(n_clusters: int) -> int:
@@ -84,9 +84,12 @@ def _refactor(
     encode: Encoder,
     alignment: Alignment,
     n_components: int,
-    weight: float,
+    again: float | None = None,
 ) -> Combined:
-    """Complete [B, F] by ridge regressions, and return its scores on its principal directions."""
+    """Complete [B, F] by ridge regressions, and return its scores on its principal directions.
+
+    `again` is for rows of a view that the consensus has: their share of all its rows.
+    """
     B = state.embedding
     q, f = B.shape[1], F.shape[1]
     sums = Overlap.of(engine, state, F, alignment)
@@ -95,11 +98,14 @@ def _refactor(
 
     highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
     weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
-    of_B, of_F = weights.of_B, np.sqrt(weight) * weights.of_F * np.eye(f)
+    of_B, of_F, rest_of_B = weights.of_B, weights.of_F * np.eye(f), weights.of_B
+    if again is not None:
+        of_F *= np.sqrt(constants.AGAIN * again)
+        rest_of_B, B_to_F = _replaced(B_to_F, of_F[0, 0])
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(of_B, of_F)
-    of_old = np.hstack([of_B, B_to_F @ of_F])
+    of_old = np.hstack([rest_of_B, B_to_F @ of_F])
     of_new = np.hstack([F_to_B @ of_B, of_F])
     of_view, of_others = sums.weights()
     shared = np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]])
@@ -109,6 +115,21 @@ def _refactor(
     of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
     embedding = _scores(B, F, alignment, (of_both[:q], of_both[q:], of_old, of_new))
     return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
+
+
+def _replaced(B_to_F: Array, factor: float) -> tuple[Array, Array]:
+    """Return W and C of rows [B W, factor B C] whose lengths and angles are those of rows of B.
+
+    For samples that have no row in a delivery, the features are a prediction from a consensus that
+    has the view already. They may come in the place of a part of it, but not beside it: otherwise
+    the view would gain weight for everybody by every delivery. C is `B_to_F`, with a gain of 1 at
+    most: it was learned on rows that the encoder placed, which are shorter than others.
+    """
+    gains, U = linalg.eigh(B_to_F @ B_to_F.T, check_finite=False)
+    gains = np.maximum(gains, 0)
+    C = (U / np.sqrt(np.maximum(gains, 1))) @ U.T @ B_to_F
+    left = np.maximum(1 - factor**2 * np.minimum(gains, 1), 0)
+    return (U * np.sqrt(left)) @ U.T, C
 
 
 def _scores(
