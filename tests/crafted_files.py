@@ -7,7 +7,7 @@ from unittest.mock import ANY
 import duckdb
 import pytest
 from conftest import Data
-from every_estimator import folded
+from every_estimator import folded_once
 
 from viewfold import ViewFold
 from viewfold.store import digests
@@ -20,7 +20,7 @@ FOR_EVER = (
 @pytest.fixture(scope="session")
 def good_file(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("good") / "model.vf"
-    folded(ViewFold(4, random_state=0), data.parts()).save(path)
+    folded_once(ViewFold(4, random_state=0), data).save(path)
     return path
 
 

@@ -55,7 +55,7 @@ def folded(model: Any, deliveries: list[tuple[np.ndarray, np.ndarray]]) -> Any:
 
 def assert_same(engine: Any, estimator: type, deliveries: list[Any], n_clusters: int = 3) -> None:
     """Fold views with the engine and in memory: same samples, embedding and clusters."""
-    how: dict[str, Any] = {"random_state": 0}
+    how: dict[str, Any] = {"n_init": 2, "random_state": 0}
     if estimator is ViewFold:
         how["encoder"] = "linear"
     with using(LocalEngine()):

@@ -26,7 +26,7 @@ def tables(n: int = 60, texts: bool = True) -> list[pd.DataFrame]:
 
 
 def frame_of(engine: DiskEngine | None, estimator=None, **kind) -> pd.DataFrame:
-    model = estimator or ViewFold(3, random_state=0)
+    model = estimator or ViewFold(3, n_init=2, random_state=0)
     for i, table in enumerate(tables(**kind)):
         if engine is None:
             model.partial_fit(table, view=f"view{i}")
@@ -42,8 +42,10 @@ def frame_of(engine: DiskEngine | None, estimator=None, **kind) -> pd.DataFrame:
 def test_results_do_not_depend_on_buckets_even_with_one_sample_in_each(
     estimator, texts: bool, n_buckets: int
 ) -> None:
-    found = frame_of(DiskEngine(n_buckets), estimator(3, random_state=0), n=30, texts=texts)
-    expected = frame_of(None, estimator(3, random_state=0), n=30, texts=texts)
+    found = frame_of(
+        DiskEngine(n_buckets), estimator(3, n_init=2, random_state=0), n=30, texts=texts
+    )
+    expected = frame_of(None, estimator(3, n_init=2, random_state=0), n=30, texts=texts)
     assert found["cluster"].equals(expected["cluster"])
     assert found["views_seen"].equals(expected["views_seen"])
     assert np.allclose(found["confidence"], expected["confidence"], atol=1e-6)
@@ -63,16 +65,16 @@ def test_the_number_of_threads_does_not_change_a_bit(monkeypatch) -> None:
 
         monkeypatch.setattr(disk, "blas_on_one_thread", threads)
         with using(DiskEngine(7)):
-            found.append(ViewFold(3, random_state=0).fit(tables()).embedding_.tobytes())
+            found.append(ViewFold(3, n_init=2, random_state=0).fit(tables()).embedding_.tobytes())
     assert len(set(found)) == 1
 
 
 def test_samples_known_by_row_number_come_back_in_the_order_of_the_rows() -> None:
     X = np.random.default_rng(0).normal(size=(50, 3)) + 9 * np.eye(3)[np.arange(50) % 3]
     with using(DiskEngine(4)):
-        model = ViewFold(3, random_state=0).fit(X)
-        labels = ViewFold(3, random_state=0).fit_predict(X)
-    expected = ViewFold(3, random_state=0).fit(X)
+        model = ViewFold(3, n_init=2, random_state=0).fit(X)
+        labels = ViewFold(3, n_init=2, random_state=0).fit_predict(X)
+    expected = ViewFold(3, n_init=2, random_state=0).fit(X)
     assert model.ids_.tolist() == list(range(50))
     assert model.labels_.tolist() == expected.labels_.tolist() == labels.tolist()
     assert np.allclose(np.abs(model.embedding_), np.abs(expected.embedding_))
@@ -80,10 +82,10 @@ def test_samples_known_by_row_number_come_back_in_the_order_of_the_rows() -> Non
 
 def test_a_model_in_memory_goes_on_in_buckets() -> None:
     first, second = tables()
-    model = ViewFold(3, random_state=0).partial_fit(first, view="a")
+    model = ViewFold(3, n_init=2, random_state=0).partial_fit(first, view="a")
     with using(DiskEngine(4)):
         model.partial_fit(second, view="b")
-    expected = ViewFold(3, random_state=0).fit({"a": first, "b": second}).to_frame()
+    expected = ViewFold(3, n_init=2, random_state=0).fit({"a": first, "b": second}).to_frame()
     found = model.to_frame().loc[expected.index]
     assert found["cluster"].tolist() == expected["cluster"].tolist()
     assert model.predict(first.iloc[:5], view="a").tolist() == found["cluster"][:5].tolist()
@@ -101,8 +103,8 @@ def test_updates_and_other_numbers_of_clusters_are_the_same_in_buckets() -> None
         return model.history_.sort_index()
 
     with using(DiskEngine(4)):
-        found = steps(ViewFold(3, random_state=0))
-    expected = steps(ViewFold(3, random_state=0))
+        found = steps(ViewFold(3, n_init=2, random_state=0))
+    expected = steps(ViewFold(3, n_init=2, random_state=0))
     assert found.equals(expected)
 
 
@@ -110,7 +112,7 @@ def test_ids_that_are_almost_the_same_meet_in_one_bucket_and_are_refused() -> No
     _, second = tables()
     second = second.rename(index={"p50": " P50", "p55": "p055"})
     with using(DiskEngine(64)):
-        model = ViewFold(3, random_state=0).partial_fit(second, view="b")
+        model = ViewFold(3, n_init=2, random_state=0).partial_fit(second, view="b")
         before = model.labels_
         with pytest.raises(ValueError, match=r"'p50' is almost ' P50'"):
             model.partial_fit(pd.DataFrame(np.ones((2, 3)), index=["p50", "p1"]), view="a")
@@ -162,7 +164,7 @@ def test_the_files_of_a_program_that_was_killed_are_removed_by_the_next(tmp_path
 
 def test_rows_in_buckets_are_not_pickled() -> None:
     with using(DiskEngine(3)):
-        model = ViewFold(2, random_state=0).fit(np.eye(12))
+        model = ViewFold(2, n_init=2, random_state=0).fit(np.eye(12))
     with pytest.raises(TypeError, match=r"\.vfd"):
         pickle.dumps(model)
 

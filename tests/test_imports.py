@@ -3,11 +3,10 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+import fold
 
 
 def run(code: str) -> str:
@@ -29,6 +28,51 @@ def test_import_brings_in_no_heavy_and_no_optional_package() -> None:
     assert not {"anndata", "mudata", "dask", "h5py", "polars", "matplotlib"} & set(loaded)
 
 
+FROM_ELSEWHERE = (
+    "import sys, json\n"
+    "{0}\n"
+    "found = dict(sys.modules)\n"
+    "files = [(name, getattr(held, '__file__', None) or '') for name, held in found.items()]\n"
+    "out = {{n.partition('.')[0] for n, f in files if 'site-packages' in f}}\n"
+    "print(json.dumps(sorted(out)), file=sys.stderr)"
+)
+
+
+def elsewhere(code: str) -> set[str]:
+    """Return the packages of other people that a program has imported when it ends."""
+    run = [sys.executable, "-c", FROM_ELSEWHERE.format(code)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr.splitlines()[-1])) - ALWAYS
+
+
+ALWAYS = {"_distutils_hack", "_virtualenv", "a1_coverage", "coverage"}
+"""What an environment may import whenever Python starts."""
+
+
+def test_importing_viewfold_imports_nothing_else() -> None:
+    """Why it takes no time: neither a package of others, nor any of our own."""
+    assert elsewhere("import viewfold") <= {"viewfold"}
+    ours = run("import sys, viewfold; print(sorted(m for m in sys.modules if 'viewfold' in m))")
+    assert ours.strip() == "['viewfold', 'viewfold._version']"
+
+
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [(["--help"], set()), (["-h"], set()), (["add", "--help"], {"pydantic"})],
+)
+def test_help_imports_typer_and_nothing_else(words: list[str], more: set[str]) -> None:
+    """Why it comes at once: neither numbers, nor rich, which would draw boxes around it."""
+    found = elsewhere(
+        f"from viewfold.cli import main\nsys.argv = {['viewfold', *words]}\n"
+        "try: main()\nexcept SystemExit: pass"
+    )
+    assert "typer" in found
+    assert not found & {"numpy", "pandas", "scipy", "sklearn", "duckdb", "narwhals", "rich"}
+    behind = {"annotated_doc", "annotated_types", "click", "shellingham", "typing_extensions"}
+    behind |= {"colorama", "pydantic_core", "typing_inspection"} if more else {"colorama"}
+    assert found - {"viewfold", "typer"} - more <= behind
+
+
 def test_public_names_exist_and_are_documented() -> None:
     import viewfold
 
@@ -40,13 +84,13 @@ def test_public_names_exist_and_are_documented() -> None:
 
 
 @pytest.mark.slow
-def test_the_benchmark_runs() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "fold.py", "--quick"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for part in "abcde":
-        assert f"({part})" in done.stdout
-    assert "|ΔZ|" in done.stdout
+def test_the_benchmark_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VIEWFOLD_BENCH_FILE", "")  # the benchmark sets it
+    monkeypatch.setattr(sys, "argv", ["fold.py", "--quick"])
+    fold.main()
+    said = capsys.readouterr().out
+    for part in "abcdef":
+        assert f"({part})" in said
+    assert "|ΔZ|" in said

@@ -165,7 +165,7 @@ def test_rights_that_lack_are_told_as_such(tmp_path: Path, monkeypatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("not yours")
 
-    monkeypatch.setattr("pyarrow.input_stream", refuse)
+    monkeypatch.setattr("viewfold.io._budget._unpacking", refuse)
     with pytest.raises(PermissionError, match="not yours"):
         as_view(tmp_path / "a.csv", ids="id")
 

@@ -16,12 +16,13 @@ from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import FCMVC, ViewFold, as_view, as_views, report
+from viewfold import FCMVC, ViewFold, as_view, as_views
 from viewfold.engine import LocalEngine, block_bytes
 from viewfold.linalg import filled
 from viewfold.methods.encoders import scale_of
 from viewfold.methods.filling import learn_filling
 from viewfold.metrics import accuracy
+from viewfold.viz import page_data
 
 N, D, K = 240, 30, 6
 Y = np.arange(N) % K
@@ -337,7 +338,8 @@ def test_commands_tell_them_and_take_error(
     _, out, _ = run("status", tmp_path / "s.vf", "--json")
     (view,) = json.loads(out)["views"]
     assert (view["empty"], view["missing"]) == (0, fold["missing"]["cells"])
-    assert f"{fold['missing']['cells']:,} (" in report.render(viewfold.load(tmp_path / "s.vf"))
+    (told,) = page_data(viewfold.load(tmp_path / "s.vf")).summary["views"]
+    assert told["n_missing"] == fold["missing"]["cells"]
     words = ("--id", "id", "-k", K, "--missing-cells", "error")
     code, _, told = run("add", tmp_path / "e.vf", path, *words)
     assert code != 0

@@ -35,7 +35,7 @@ def left(engine) -> list[str]:
 
 
 def model_of() -> ViewFold:
-    return ViewFold(4, random_state=0, encoder="linear")
+    return ViewFold(4, n_init=2, random_state=0, encoder="linear")
 
 
 def of_parts(table: pd.DataFrame, cuts=CUTS["equal"]):

@@ -32,7 +32,10 @@ def test_partitions_change_nothing(cuts, ids: str, tmp_path: Path) -> None:
     first.iloc[[3, 30]] = np.nan  # samples that the view lacks
     second.iloc[::9, 2] = np.nan  # missing cells
     paths = [written(tmp_path / str(i), view, cuts) for i, view in enumerate((first, second))]
-    for estimator in (ViewFold(4, random_state=0, encoder="linear"), FCMVC(4, random_state=0)):
+    for estimator in (
+        ViewFold(4, n_init=2, random_state=0, encoder="linear"),
+        FCMVC(4, n_init=2, random_state=0),
+    ):
         expected = folded(type(estimator)(**estimator.get_params()), first, second)
         with on_disk():
             model = folded(estimator, *paths)
@@ -50,10 +53,10 @@ def test_columns_that_are_no_numbers_are_understood_over_all_partitions(cuts, tm
     table = few(table[::-1], cuts)
     path = written(tmp_path / "labs", table, cuts)
     with pytest.warns(UserWarning, match="'note'"):
-        expected = ViewFold(4, random_state=0).partial_fit(table, view="labs")
+        expected = ViewFold(4, n_init=2, random_state=0).partial_fit(table, view="labs")
     with on_disk():
         with pytest.warns(UserWarning, match="'note'") as told:
-            model = ViewFold(4, random_state=0).partial_fit(path, ids="id")
+            model = ViewFold(4, n_init=2, random_state=0).partial_fit(path, ids="id")
         assert len(told) == 1
         agree(model, expected)
         table["ward"] = "somewhere else"
@@ -97,10 +100,10 @@ def test_a_part_with_its_columns_in_another_order_is_mended(tmp_path: Path) -> N
     path = written(tmp_path / "labs", table)
     other = table.iloc[60:120][table.columns[::-1]]
     other.reset_index().to_parquet(path / "part.1.parquet", index=False)
-    expected = ViewFold(4, random_state=0).partial_fit(table, view="labs")
-    agree(ViewFold(4, random_state=0).partial_fit(path, ids="id"), expected)
+    expected = ViewFold(4, n_init=2, random_state=0).partial_fit(table, view="labs")
+    agree(ViewFold(4, n_init=2, random_state=0).partial_fit(path, ids="id"), expected)
     with on_disk():
-        agree(ViewFold(4, random_state=0).partial_fit(path, ids="id"), expected)
+        agree(ViewFold(4, n_init=2, random_state=0).partial_fit(path, ids="id"), expected)
 
 
 def test_folders_patterns_and_lists_are_one_view(tmp_path: Path) -> None:
@@ -111,7 +114,7 @@ def test_folders_patterns_and_lists_are_one_view(tmp_path: Path) -> None:
     for engine in (using(LocalEngine()), on_disk()):
         with engine:
             for X in (folder, str(folder / "*.parquet"), listed):
-                model = ViewFold(4, random_state=0).partial_fit(X, ids="id", view="labs")
+                model = ViewFold(4, n_init=2, random_state=0).partial_fit(X, ids="id", view="labs")
                 assert model.views_[0].n_samples == N
             assert model.predict_frame({"labs": listed}, ids="id").index.tolist() == order.tolist()
 
@@ -122,14 +125,14 @@ def test_files_elsewhere_are_fetched_by_workers(tmp_path: Path, monkeypatch) -> 
     try:
         for file in folder.iterdir():
             system.pipe_file(f"/views/labs/{file.name}", file.read_bytes())
-        expected = ViewFold(4, random_state=0).partial_fit(frame(), view="labs")
+        expected = ViewFold(4, n_init=2, random_state=0).partial_fit(frame(), view="labs")
         with on_disk() as engine:
             fetched: list[str] = []
             whole = _partitions.fetched
             monkeypatch.setattr(
                 _partitions, "fetched", lambda file: fetched.append(str(file)) or whole(file)
             )
-            model = ViewFold(4, random_state=0)
+            model = ViewFold(4, n_init=2, random_state=0)
             model.partial_fit("memory://views/labs/*.parquet", ids="id", view="labs")
             agree(model, expected)
             came = [file for file in fetched if file.startswith("memory://")]

@@ -65,7 +65,7 @@ def test_a_partition_that_does_not_fit_is_named(wrong, tmp_path: Path) -> None:
     told = []
     for engine in (using(LocalEngine()), on_disk()):
         with engine as used:
-            model = ViewFold(4, random_state=0).partial_fit(frame(seed=1), view="scan")
+            model = ViewFold(4, n_init=2, random_state=0).partial_fit(frame(seed=1), view="scan")
             before, held = model._state, left_in(used) if hasattr(used, "folder") else []
             with pytest.raises(ValueError, match=re.escape(said)) as error:
                 model.partial_fit(folder, ids="id")
@@ -181,7 +181,7 @@ def test_rows_that_cannot_be_placed_are_named(tmp_path: Path) -> None:
     table.iloc[130] = np.nan
     folder = written(tmp_path / "labs", table)
     with on_disk():
-        model = ViewFold(4, random_state=0).partial_fit(folder, ids="id")
+        model = ViewFold(4, n_init=2, random_state=0).partial_fit(folder, ids="id")
         with pytest.raises(ValueError, match=r"NaN in all of row 10 of .*part\.2\.parquet"):
             model.predict(folder, ids="id")
         with pytest.raises(ValueError, match="are known already"):

@@ -37,7 +37,7 @@ def spark() -> Iterator[Any]:
 
 
 def model_of() -> ViewFold:
-    return ViewFold(4, random_state=0, encoder="linear")
+    return ViewFold(4, n_init=2, random_state=0, encoder="linear")
 
 
 @pytest.mark.parametrize("engine", ["memory", "buckets"])

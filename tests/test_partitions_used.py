@@ -17,7 +17,7 @@ from viewfold.estimators import base
 
 
 def model_of(**kwargs) -> ViewFold:
-    return ViewFold(4, random_state=0, encoder="linear", **kwargs)
+    return ViewFold(4, n_init=2, random_state=0, encoder="linear", **kwargs)
 
 
 def test_predictions_are_in_the_order_of_partitions_and_rows(tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_ids_can_be_given_beside_partitions(tmp_path: Path) -> None:
     path = written(tmp_path / "labs", table.reset_index(drop=True), (7, 100))
     for part in path.iterdir():
         pd.read_parquet(part).drop(columns="index").to_parquet(part, index=False)
-    expected = FCMVC(4, random_state=0).partial_fit(table, view="labs")
+    expected = FCMVC(4, n_init=2, random_state=0).partial_fit(table, view="labs")
     with on_disk():
-        agree(FCMVC(4, random_state=0).partial_fit(path, ids=table.index), expected)
+        agree(FCMVC(4, n_init=2, random_state=0).partial_fit(path, ids=table.index), expected)
 
 
 def test_views_in_partitions_are_inspected(tmp_path: Path) -> None:

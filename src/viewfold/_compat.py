@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
+from collections.abc import Iterable
 from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "validate"]
+__all__ = ["Interval", "ShortHelp", "StrOptions", "validate", "without_requests"]
+
+
+class ShortHelp(ABCMeta):
+    """The class of estimators whose ``help`` leaves out what scikit-learn generates.
+
+    For every argument of `fit` and the like, scikit-learn makes methods ``set_fit_request`` and so
+    on, with a page about metadata routing each. They work, but nobody looks for them in the help.
+
+    Examples
+    --------
+    >>> from viewfold import ViewFold
+    >>> hasattr(ViewFold, "set_fit_request"), "set_fit_request" in dir(ViewFold)
+    (True, False)
+    """
+
+    def __dir__(cls) -> list[str]:
+        return without_requests(super().__dir__())
+
+
+def without_requests(names: Iterable[str]) -> list[str]:
+    """Return names without those of methods that scikit-learn makes for metadata routing."""
+    return [n for n in names if not (n.startswith("set_") and n.endswith("_request"))]
 
 
 def validate(estimator: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -13,39 +13,47 @@ from viewfold._types import Ids
 
 IdKind: TypeAlias = Literal["whole numbers", "texts", "both"]
 
+_SPACE = " \t\n\v\f\r"
+_DIGITS = frozenset("0123456789")
+_STARTS = _DIGITS | frozenset("+-")
 _INVISIBLE = "\ufeff\u200b\u200c\u200d"
 NUMBER = r"^\+?(-?)0*([0-9]+?)(?:\.0+)?$"
 
 
-def normal_forms(ids: Ids) -> Any:
+def normal_forms(ids: Ids) -> Ids:
     """Return ids without outer space, case, letter composition (NFC), leading zeros and ``.0``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from viewfold._normal import normal_forms
-    >>> normal_forms(np.array([" P1", "p1", "007", "7.0", 7], object)).to_pylist()
+    >>> normal_forms(np.array([" P1", "p1", "007", "7.0", 7], object)).tolist()
     ['p1', 'p1', '7', '7', '7']
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if ids.dtype != object:
-        return pa.array(ids).cast(pa.string())
-    texts = pa.array(ids if kind_of(ids) == "texts" else [str(name) for name in ids], pa.string())
-    simple = pc.string_is_ascii(texts)
-    if not pc.all(simple).as_py():
-        texts = pa.array([_plain(text) for text in texts.to_pylist()], pa.string())
-    texts = pc.ascii_lower(pc.ascii_trim_whitespace(texts))
-    if not pc.any(pc.match_substring_regex(texts, NUMBER)).as_py():
-        return texts
-    return pc.replace_substring_regex(texts, pattern=NUMBER, replacement=r"\1\2")
+        return ids.astype(str).astype(object)
+    texts = ids.tolist() if kind_of(ids) == "texts" else [str(name) for name in ids]
+    plain = [
+        text.strip(_SPACE).lower() if text.isascii() else _without_marks(text) for text in texts
+    ]
+    return np.array(
+        [_number(text) if text[:1] in _STARTS and text[-1:] in _DIGITS else text for text in plain],
+        dtype=object,
+    )
 
 
-def _plain(text: str) -> str:
-    if text.isascii():
-        return text
+def _without_marks(text: str) -> str:
     return unicodedata.normalize("NFC", text.strip().strip(_INVISIBLE).strip().casefold())
+
+
+def _number(text: str) -> str:
+    """Return a whole number as `NUMBER` has it, and any other text as it is."""
+    bare = text.removeprefix("+")
+    sign = "-" if bare.startswith("-") else ""
+    digits, point, zeros = bare.removeprefix("-").partition(".")
+    if not (digits.isascii() and digits.isdigit()) or (point and (not zeros or zeros.strip("0"))):
+        return text
+    return sign + (digits.lstrip("0") or "0")
 
 
 def hashed(ids: Ids) -> NDArray[np.uint64]:
@@ -61,17 +69,20 @@ def hashed(ids: Ids) -> NDArray[np.uint64]:
     """
     if ids.dtype != object:
         return mixed(ids.astype(np.int64).view(np.uint64))
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     forms = normal_forms(ids)
-    whole = pc.match_substring_regex(forms, r"^-?[0-9]{1,18}$")
-    key = pd.util.hash_array(forms.to_numpy(zero_copy_only=False), categorize=False)
-    if pc.any(whole).as_py():
-        number = pc.if_else(whole, forms, None).cast(pa.int64()).fill_null(0)
-        is_whole = whole.to_numpy(zero_copy_only=False)
-        key = np.where(is_whole, number.to_numpy().view(np.uint64), key)
+    key = pd.util.hash_array(forms, categorize=False)
+    whole = [i for i, form in enumerate(forms.tolist()) if _is_whole(form)]
+    if whole:
+        key[whole] = forms[whole].astype(np.int64).view(np.uint64)
     return mixed(key)
+
+
+def _is_whole(form: str) -> bool:
+    """Whether this is a whole number that 64 bits hold whatever its digits are."""
+    if form[-1:] not in _DIGITS:
+        return False
+    digits = form.removeprefix("-")
+    return len(digits) <= 18 and digits.isascii() and digits.isdigit()
 
 
 def mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -76,7 +76,7 @@ def replacing(
     if target.exists() and not target.is_file():
         yield target
         return
-    with _workshop(target) as folder:
+    with workshop(target) as folder:
         draft = folder / target.name
         yield draft
         model = next((p for p in (target, like) if p and os.path.exists(p)), None)
@@ -129,7 +129,7 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _workshop(target: Path) -> Iterator[Path]:
+def workshop(target: Path) -> Iterator[Path]:
     """Make a folder beside a file; it is locked, so that others know that somebody works there."""
     clear(target)
     folder, lock = _make(target)

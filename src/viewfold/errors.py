@@ -66,6 +66,13 @@ class NoSpaceError(ViewfoldError, OSError):
     exit_code = 7
 
 
+class MissingExtraError(ViewfoldError, ImportError):
+    """What was asked for needs a package that is not installed; the message has the command."""
+
+    code = "missing-extra"
+    exit_code = 8
+
+
 class UnreadableError(ValueError):
     """Why a file cannot be read, as the rest of a sentence about it; readers add its name.
 
@@ -88,7 +95,7 @@ MOVED = ("moved", 13)
 INTERRUPTED = ("interrupted", 130)
 BUILT_IN: tuple[tuple[type[BaseException], str, int], ...] = (
     (KeyboardInterrupt, *INTERRUPTED),
-    (ImportError, "missing-extra", 8),
+    (ImportError, MissingExtraError.code, MissingExtraError.exit_code),
     (FileNotFoundError, "not-found", 9),
     (PermissionError, "no-permission", 10),
     (MemoryError, "out-of-memory", 11),

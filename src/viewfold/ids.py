@@ -156,7 +156,7 @@ def check_rule(rule: str) -> None:
         raise ValueError(f"{option('similar_ids', rule)}: expected 'refuse', 'match' or 'new'.")
 
 
-def alike(known: Ids, forms: Any) -> Ids:
+def alike(known: Ids, forms: Ids) -> Ids:
     """Return the known ids whose normal form is one of `forms`.
 
     Examples
@@ -166,10 +166,7 @@ def alike(known: Ids, forms: Any) -> Ids:
     >>> alike(np.array(["p1", "p2"], object), normal_forms(np.array(["P1 "], object)))
     array(['p1'], dtype=object)
     """
-    import pyarrow.compute as pc
-
-    same = pc.is_in(normal_forms(known), value_set=forms).to_numpy(zero_copy_only=False)
-    found: Ids = known[same]
+    found: Ids = known[pd.Index(normal_forms(known), dtype=object).isin(forms)]
     return found
 
 
@@ -183,14 +180,12 @@ def _with_known_spelling(
     rows: Any,
 ) -> Ids:
     """Return ids with the known spelling where they are almost known, or refuse them."""
-    import pyarrow.compute as pc
-
     theirs, ours = normal_forms(ids[new]), normal_forms(known)
-    known_too = pc.any(pc.is_in(theirs, value_set=ours)).as_py()
-    if not known_too and pc.count_distinct(theirs).as_py() == new.size and similar == "refuse":
+    index = pd.Index(theirs, dtype=object)
+    if similar == "refuse" and index.is_unique and not index.isin(ours).any():
         return ids
     # In the order of the union; what comes first is what others are almost.
-    forms = pd.Series(np.concatenate([ours.to_pandas(), theirs.to_pandas()]))
+    forms = pd.Series(np.concatenate([ours, theirs]), dtype=object)
     first = pd.Series(np.arange(forms.size)).groupby(forms).transform("first").to_numpy()
     place = first[known.size :]
     again = np.flatnonzero(place != known.size + np.arange(new.size))

@@ -1,4 +1,4 @@
-"""Registries of methods, encoders, parts of files and stores, by name; packages can add to them.
+"""Registries of methods, encoders, parts of files, stores and cards, which packages can add to.
 
 One decorated class or function adds an entry. Other packages announce theirs as entry points, which
 are imported when they are asked for.
@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 T = TypeVar("T")
+
+
+def entry_points(**which: str) -> Any:
+    """Return what packages announce; imported here, as it takes as long as all the rest."""
+    from importlib.metadata import entry_points
+
+    return entry_points(**which)
 
 
 class Registry(Generic[T]):
@@ -118,3 +124,6 @@ are never removed, so that every file ever written can be read."""
 
 STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
 """``save(model, path, wait=…)`` by the kind of file: estimators know no files."""
+
+CARDS: Registry[Any] = Registry("viewfold.cards", {"html": "viewfold.viz.card:card"})
+"""``card(model, diagram)`` by the kind of text: what notebooks show of fitted estimators."""

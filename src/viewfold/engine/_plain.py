@@ -10,11 +10,14 @@ import os
 import shutil
 import uuid
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from viewfold._extra import needed
+from viewfold._file import plain
 from viewfold._types import Array, Matrix
 
 Kind: TypeAlias = Literal["dense", "sparse", "text"]
@@ -117,27 +120,33 @@ def store(path: str, rows: Matrix) -> Stored:
 
 
 def _letters(texts: Array) -> tuple[Array, Array]:
-    import pyarrow as pa
-
+    """Return where each text begins, and all of them as UTF-8, one behind the other."""
     try:
-        held = pa.array(texts, pa.large_string())
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        letters = "".join(texts.tolist()).encode()
+    except TypeError:
         raise ValueError(
             "Some ids are whole numbers and others are texts. In partitions, all samples need ids "
             "of one kind: write all of them as texts."
         ) from None
-    _, starts, letters = held.buffers()
-    offsets = np.frombuffer(starts, np.int64)[held.offset : held.offset + len(held) + 1]
-    return offsets, np.frombuffer(letters or b"", np.uint8)[: int(offsets[-1])]
+    lengths = lengths_of(texts.tolist(), ascii_only=letters.isascii())
+    starts = np.zeros(texts.size + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts, np.frombuffer(letters, np.uint8)
+
+
+def lengths_of(texts: list[str], *, ascii_only: bool) -> list[int]:
+    """Return how many bytes each text has in UTF-8."""
+    return [len(text) if ascii_only else len(text.encode()) for text in texts]
 
 
 def _texts(starts: Array, letters: Array) -> Array:
-    import pyarrow as pa
-
-    buffers = pa.py_buffer(starts), pa.py_buffer(letters)
-    held = pa.LargeStringArray.from_buffers(starts.size - 1, *buffers)
-    texts: Array = held.to_numpy(zero_copy_only=False)
-    return texts
+    whole, ends = letters.tobytes(), starts.tolist()
+    if whole.isascii():
+        text = whole.decode()
+        found = [text[a:b] for a, b in pairwise(ends)]
+    else:
+        found = [whole[a:b].decode() for a, b in pairwise(ends)]
+    return np.array(found, dtype=object)
 
 
 def _write(path: str, array: Array) -> None:
@@ -168,9 +177,7 @@ def is_remote(path: str) -> bool:
 
 def filesystem(path: str) -> tuple[Any, str]:
     """Return the file system of an address, and the path in it."""
-    import fsspec
-
-    fs, inside = fsspec.core.url_to_fs(path)
+    fs, inside = needed("fsspec", "remote", f"{plain(path)}: reaching it").core.url_to_fs(path)
     return fs, inside
 
 

@@ -62,7 +62,7 @@ class Alignment(Protocol):
 
         Parameters
         ----------
-        of_view, of_absent : tuple (work, *rows)
+        of_view, of_absent : tuple of work and rows
             What `map` is to do with rows of the view, and with those of samples that it lacks.
         """
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from viewfold._extra import lacking
 from viewfold.engine._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
 
 try:
@@ -18,9 +19,7 @@ try:
     from dask import config
     from distributed import Client, KilledWorker, LocalCluster, as_completed
 except ImportError as error:
-    raise ImportError(
-        f"DaskEngine: {error}. Install what it needs with: pip install 'viewfold[dask]'"
-    ) from error
+    raise lacking("DaskEngine", "dask", error) from error
 
 TIMEOUT = "10s"
 RETRIES = 2

@@ -18,6 +18,7 @@ from functools import cache, partial
 from itertools import takewhile
 from typing import Any
 
+from viewfold._extra import lacking
 from viewfold.engine._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
 
 try:
@@ -27,9 +28,7 @@ try:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 except ImportError as error:
-    raise ImportError(
-        f"SparkEngine: {error}. Install what it needs with: pip install 'viewfold[spark]'"
-    ) from error
+    raise lacking("SparkEngine", "spark", error) from error
 
 ATTEMPTS = 4
 """How often a task is tried on this machine; on a cluster, spark.task.maxFailures says so."""

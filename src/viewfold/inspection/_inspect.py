@@ -81,6 +81,15 @@ def inspect_views(
     list of Inspection
         One for each view.
 
+    See Also
+    --------
+    as_view : What the options mean.
+    ViewFold.partial_fit : Fold what was looked at.
+
+    Notes
+    -----
+    A file is read once, as `as_view` reads it; nothing is folded.
+
     Examples
     --------
     >>> import tempfile, pathlib

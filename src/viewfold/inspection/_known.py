@@ -51,8 +51,8 @@ def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
     almost = engine_of(state.ids).reduce(
         lambda block: alike(block, forms), state.ids, combine=np.append
     )
-    partner = dict(zip(normal_forms(almost).to_pylist(), almost.tolist(), strict=True))
-    found = zip(new.tolist(), forms.to_pylist(), strict=True)
+    partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
+    found = zip(new.tolist(), forms.tolist(), strict=True)
     return [(name, partner[form]) for name, form in found if form in partner]
 
 

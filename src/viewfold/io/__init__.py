@@ -6,8 +6,8 @@ paths and come here. Nothing is ever unpickled.
 
 from __future__ import annotations
 
-import importlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -194,7 +194,8 @@ def _table(
             for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block if order is None else block[:, order]
-        importlib.import_module("pyarrow").default_memory_pool().release_unused()
+        if "pyarrow" in sys.modules:
+            sys.modules["pyarrow"].default_memory_pool().release_unused()
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 

@@ -6,6 +6,8 @@ fit what is free, and must stand in proportion to the file's own size.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import os
 import re
@@ -14,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from viewfold._extra import needed
 from viewfold._option import size_in_bytes
 from viewfold._watch import Tally
 from viewfold.io._source import FileError
@@ -93,15 +96,15 @@ class Unpacked(io.RawIOBase):
     """
 
     def __init__(self, file: str, longest: int | None = None) -> None:
-        import pyarrow as pa
-
         self._budget = Budget(file)
         # Opened by itself, since only then it is known how much of a packed file is read.
-        self._file: Any = pa.OSFile(file)
-        packed = os.path.splitext(file)[1].lower() in PACKED
-        codec = pa.Codec.detect(file).name if packed else None
-        self._stream: Any = pa.input_stream(self._file, compression=codec)
-        self._tally = Tally(self._file.size())
+        self._file = open(file, "rb")  # noqa: SIM115  closed by `close`
+        try:
+            self._stream = _unpacking(self._file, file)
+        except BaseException:
+            self._file.close()
+            raise
+        self._tally = Tally(os.fstat(self._file.fileno()).st_size)
         self._longest = longest
         self._line = 0
 
@@ -111,7 +114,7 @@ class Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Read the next bytes."""
-        piece = self._stream.read(len(buffer))
+        piece: bytes = self._stream.read(len(buffer))
         self._tally.reach(self._file.tell())
         self._budget.unpack(len(piece), "what is unpacked")
         if self._longest is not None:
@@ -133,6 +136,19 @@ class Unpacked(io.RawIOBase):
                 f"{self._budget.file}: a line of more than {shown(longest)}. Write one sample "
                 "per line."
             )
+
+
+def _unpacking(stream: Any, file: str) -> Any:
+    """Return what unpacks a stream, if the name of its file says that it is packed."""
+    kind = os.path.splitext(file)[1].lower()
+    if kind == ".gz":
+        return gzip.GzipFile(fileobj=stream)
+    if kind == ".bz2":
+        return bz2.BZ2File(stream)
+    if kind == ".zst":
+        arrow = needed("pyarrow", "parquet", f"{file}: unpacking it")
+        return arrow.input_stream(arrow.PythonFile(stream), compression="zstd")
+    return stream
 
 
 def free_memory() -> int | None:

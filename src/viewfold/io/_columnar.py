@@ -17,21 +17,20 @@ import pyarrow.parquet
 from viewfold._types import Array
 from viewfold._watch import Tally
 from viewfold.io._arrow import MAGIC, unpacked_sizes
-from viewfold.io._budget import Budget
-from viewfold.io._columns import Codes
-from viewfold.io._source import Batch, FileError, reading
-from viewfold.io._spool import Spool
-from viewfold.io._tables import (
-    Table,
+from viewfold.io._arrow_tables import (
     arrow_batch,
     arrow_columns,
     arrow_dtype,
     arrow_features,
-    batch_rows,
     first_length,
     kind_of_ids,
     list_columns,
 )
+from viewfold.io._budget import Budget
+from viewfold.io._columns import Codes
+from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._spool import Spool
+from viewfold.io._tables import Table, batch_rows
 
 _SECTION_BYTES = 64 * 2**20
 _PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view

@@ -1,18 +1,20 @@
 """Columns of tables that are not numbers: their cells become numbers while the table is read.
 
 A `Codes` gives every cell of a column a number and remembers what it stands for, so that one pass
-finds the levels of a file of any size.
+finds the levels of a file of any size. It sees `Cells`, whatever the table was before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import pandas as pd
+from numpy.typing import NDArray
 
 from viewfold._option import helped_by, option
 from viewfold._types import Array, Kind
@@ -27,7 +29,70 @@ LONGEST_LEVEL = 200
 
 _FLAGS = {"true": 1.0, "false": 0.0}
 _POINT = re.compile(r"^(-?\d+)\.0+$")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE
+)
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+"""A time as ISO 8601 has it."""
 _DAY = 86_400_000_000  # microseconds
+_1970 = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of some rows of one column: the texts that occur, and which of them each cell is.
+
+    Attributes
+    ----------
+    texts : list of str
+        All different.
+    at : ndarray of int
+        For each cell, which text it is; -1 if it is missing.
+    declared : bool
+        Whether the table says that the column is a category.
+    moments : ndarray of float, optional
+        Of a column of dates: microseconds since 1970 instead, NaN where a cell is missing.
+
+    Examples
+    --------
+    >>> from viewfold.io._columns import Cells
+    >>> cells = Cells.of(["ICU", None, 7.0, "ICU"])
+    >>> cells.texts, cells.at
+    (['ICU', '7'], array([ 0, -1,  1,  0]))
+    """
+
+    texts: list[str]
+    at: NDArray[np.intp]
+    declared: bool = False
+    moments: Array | None = None
+
+    @classmethod
+    def of(cls, values: Iterable[Any], *, declared: bool = False) -> Cells:
+        """Return Python's values: whole numbers are written without a point."""
+        texts = [value if type(value) is str else _written(value) for value in values]
+        held = np.empty(len(texts), dtype=object)
+        held[:] = texts
+        at, found = pd.factorize(held)
+        return cls(found.tolist(), at, declared)
+
+    @classmethod
+    def of_dates(cls, dates: Iterable[date | None]) -> Cells:
+        """Return Python's dates and times."""
+        return cls.of_moments([np.nan if day is None else _microseconds(day) for day in dates])
+
+    @classmethod
+    def of_moments(cls, moments: Any) -> Cells:
+        """Return times that are given in microseconds since 1970."""
+        found = np.asarray(moments, dtype=np.float64)
+        return cls([], np.full(found.size, -1), moments=found)
+
+    def spread(self, values: Sequence[float]) -> Array:
+        """Return for each cell what its text stands for; NaN where it is missing."""
+        return np.array([*values, np.nan])[self.at]
 
 
 class Codes:
@@ -67,11 +132,10 @@ class Codes:
 
     Examples
     --------
-    >>> import pyarrow as pa
     >>> from viewfold.io._asked import EMPTY_MARKERS
-    >>> from viewfold.io._columns import Codes
+    >>> from viewfold.io._columns import Cells, Codes
     >>> ward = Codes("ward", "labs.csv", EMPTY_MARKERS)
-    >>> ward(pa.array(["ICU", "ER", None, "ICU", "NA"])), ward.levels
+    >>> ward(Cells.of(["ICU", "ER", None, "ICU", "NA"])), ward.levels
     (array([ 0.,  1., nan,  0., nan]), {'ICU': 0, 'ER': 1})
     """
 
@@ -83,34 +147,28 @@ class Codes:
         self.n_cells, self.n_missing, self.repeats, self.too_many = 0, 0, False, False
         self.days: set[int] = set()
         self.declared = kind == "category"
-        self._markers = pa.array(sorted(markers), pa.string())
+        self._markers = markers
 
-    def __call__(self, column: Any) -> Array:
+    def __call__(self, cells: Cells) -> Array:
         """Return a number for each cell of some rows."""
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if pa.types.is_dictionary(column.type):
+        if cells.declared:
             self.declared |= self.kind is None
             self.kind = self.kind or "category"
-            column = column.dictionary_decode()
-        if self.kind != "category" and _is_date(column.type):
+        if cells.moments is not None:
             self.kind = self.kind or "date"
-        if pa.types.is_null(column.type):
-            return np.full(len(column), np.nan)
-        if self.kind == "date" and _is_date(column.type):
-            return self._days(column)
-        texts = self._texts(column)
-        held = len(texts) - texts.null_count
+            return self._days(cells.moments)
+        cells = self._without_markers(cells)
+        held = int(np.count_nonzero(cells.at >= 0))
         if self.kind is None and held:
-            self.kind = "number" if _numbers(texts) is not None else None
-            self.kind = self.kind or ("date" if _times(texts) is not None else "category")
+            self.kind = "number" if _numbers(cells.texts) is not None else None
+            self.kind = self.kind or ("date" if _times(cells.texts) is not None else "category")
         self.n_cells += held
-        self.n_missing += texts.null_count
+        self.n_missing += cells.at.size - held
         if self.kind == "date":
-            return self._days(self._parsed(_times, texts, "date"))
+            return self._days(cells.spread(self._parsed(_times, cells.texts, "date")))
         if self.kind == "number":
-            return _as_floats(self._parsed(_numbers, texts, "number"))
-        return self._numbers_of(texts)
+            return cells.spread(self._parsed(_numbers, cells.texts, "number"))
+        return self._numbers_of(cells, held)
 
     def joined(self, other: Codes) -> Codes:
         """Add what was found in rows that follow, in another file; levels get new numbers."""
@@ -133,16 +191,17 @@ class Codes:
         self.days |= other.days
         return self
 
-    def _texts(self, column: Any) -> Any:
-        """Return cells as texts without space around; what stands for a missing cell is null."""
-        texts = pc.utf8_trim_whitespace(as_texts(column))
-        gone = pc.is_in(texts, value_set=self._markers)
-        return pc.if_else(gone, pa.scalar(None, pa.string()), texts)
+    def _without_markers(self, cells: Cells) -> Cells:
+        """Return texts without space around; what stands for a missing cell is missing."""
+        place: dict[str, int] = {}
+        bare = [text.strip() for text in cells.texts]
+        new = [-1 if text in self._markers else place.setdefault(text, len(place)) for text in bare]
+        return Cells(list(place), np.array([*new, -1])[cells.at])
 
-    def _parsed(self, parse: Any, texts: Any, what: str) -> Any:
-        found = parse(texts)
+    def _parsed(self, parse: Any, texts: list[str], what: str) -> list[float]:
+        found: list[float] | None = parse(texts)
         if found is None:
-            cell = next(c for c in texts.to_pylist() if c is not None and parse(_one(c)) is None)
+            cell = next(text for text in texts if parse([text]) is None)
             said = (
                 f"{self.label}, column {self.name!r}: {cell[:40]!r} is not a {what}, as the cells "
                 f"before it are. Correct it, or say what the column is: "
@@ -151,29 +210,25 @@ class Codes:
             raise helped_by(FileError(said), categories=[self.name])
         return found
 
-    def _days(self, times: Any) -> Array:
+    def _days(self, moments: Array) -> Array:
         """Return days since 1970, and note which there are."""
-        moments = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        days = _as_floats(moments) / _DAY
+        days = moments / _DAY
         held = days[np.isfinite(days)]
         if held.size:
             self.days.update(np.unique(np.floor(held)).astype(int).tolist())
         return days
 
-    def _numbers_of(self, texts: Any) -> Array:
+    def _numbers_of(self, cells: Cells, held: int) -> Array:
         """Return the number of each level; new ones get the next."""
-        coded = texts.dictionary_encode()
         # A whole number is one level, whether a program wrote it with a point or without.
-        found = [_POINT.sub(r"\1", level) for level in coded.dictionary.to_pylist()]
-        held = len(texts) - texts.null_count
+        found = [_POINT.sub(r"\1", level) for level in cells.texts]
         self.repeats |= len(set(found)) < held or any(level in self.levels for level in found)
         for level in found:
             if len(self.levels) >= MOST_LEVELS or len(level) > LONGEST_LEVEL:
                 self.too_many = True
             elif level not in self.levels:
                 self.levels[level] = len(self.levels)
-        numbers = np.array([*(self.levels.get(level, -1) for level in found), np.nan])
-        return np.asarray(numbers[_as_ints(coded.indices, len(found))])
+        return cells.spread([self.levels.get(level, -1) for level in found])
 
 
 def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
@@ -182,71 +237,46 @@ def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
     return {name: Codes(name, label, asked.empty_markers, asked.kind_of(name)) for name in names}
 
 
-def is_codable(kind: Any) -> bool:
-    """Whether a column of this Arrow type can be given numbers."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    names = ["string", "large_string", "string_view", "boolean", "integer", "floating", "null"]
-    tests = [getattr(pa.types, f"is_{name}", _no) for name in names]
-    return _is_date(kind) or any(test(kind) for test in tests)
-
-
-def as_texts(column: Any) -> Any:
-    """Return cells as texts; a whole number is written without a point, wherever it comes from."""
-    if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
-        return pa.array([_written(value) for value in column.to_pylist()], pa.string())
-    return column.cast(pa.string())
-
-
-def texts_of(values: Iterable[Any]) -> Any:
-    """Return Python values as texts."""
-    return pa.array([_written(value) for value in values], pa.string())
-
-
 def _written(value: Any) -> str | None:
-    if value is None or value != value:
+    if value is None or value is pd.NA or value != value:
         return None
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _one(cell: str) -> Any:
-    return pa.array([cell], pa.string())
-
-
-def _is_date(kind: Any) -> bool:
-    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
-def _no(_: Any) -> bool:
-    return False
-
-
-def _numbers(texts: Any) -> Any | None:
+def _numbers(texts: list[str]) -> list[float] | None:
     """Return texts as numbers (true is 1, false is 0); None if one of them is none."""
+    if all(map(_NUMBER.fullmatch, texts)):
+        return list(map(float, texts))
+    flags = [_FLAGS.get(text.lower()) for text in texts]
+    return None if None in flags else [flag for flag in flags if flag is not None]
+
+
+def _times(texts: list[str]) -> list[float] | None:
+    """Return texts as times, if all are written as ISO 8601 has it, with a zone or without."""
+    found = [one for one in map(_TIME.fullmatch, texts) if one is not None]
+    if len(found) < len(texts) or len({one[8] is None for one in found}) > 1:
+        return None
     try:
-        return texts.cast(pa.float64())
-    except pa.ArrowInvalid:
-        flags = [
-            None if text is None else _FLAGS.get(text.lower(), text) for text in texts.to_pylist()
-        ]
-        return (
-            None if any(isinstance(flag, str) for flag in flags) else pa.array(flags, pa.float64())
-        )
+        return list(map(_moment, found))
+    except ValueError:  # no month has so many days
+        return None
 
 
-def _times(texts: Any) -> Any | None:
-    """Return texts as times, if all of them are written as ISO 8601 has it; else None."""
-    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
-            return texts.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-    return None
+def _moment(found: re.Match[str]) -> float:
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    part = int((found[7] or "0").ljust(6, "0"))
+    moment = _microseconds(datetime(year, month, day, hour, minute, second, part))
+    if found[8] in (None, "Z"):
+        return moment
+    sign, digits = found[8][0], found[8][1:].replace(":", "").ljust(4, "0")
+    away = 60_000_000 * (60 * int(digits[:2]) + int(digits[2:]))
+    return moment - away if sign == "+" else moment + away
 
 
-def _as_floats(column: Any) -> Array:
-    return np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(False))
-
-
-def _as_ints(column: Any, fill: int) -> Array:
-    return np.asarray(column.cast(pa.int64()).fill_null(fill).to_numpy(False))
+def _microseconds(day: date) -> float:
+    """Return when this is, in microseconds since 1970."""
+    if not isinstance(day, datetime):
+        day = datetime(day.year, day.month, day.day)
+    if day.tzinfo is not None:
+        day = day.astimezone(UTC).replace(tzinfo=None)
+    return float((day - _1970) // timedelta(microseconds=1))

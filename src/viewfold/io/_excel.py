@@ -18,7 +18,6 @@ from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
-import pyarrow as pa
 
 from viewfold._file import File
 from viewfold._option import option
@@ -26,7 +25,7 @@ from viewfold._types import Array
 from viewfold.ids import MISSING
 from viewfold.io._asked import asked_now, asking
 from viewfold.io._budget import Budget
-from viewfold.io._columns import Codes, codes_of, texts_of
+from viewfold.io._columns import Cells, Codes, codes_of
 from viewfold.io._source import Batch, FileError, FileView, optional, reading, some
 from viewfold.io._spool import Batches
 from viewfold.io._tables import (
@@ -175,7 +174,7 @@ class _Table:
             if self.ids is not None:
                 at = self.names.index(self.ids)
                 texts = [_id(place, number, cells, at) for number, cells in block]
-                known = ids_of_text(pa.array(texts, pa.string()))
+                known = ids_of_text(texts)
             yield known, matrix
         if not found:
             raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
@@ -186,18 +185,19 @@ class _Table:
         held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
         values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
         if name in self.codes:
-            return self.codes[name](_arrow(values))
+            return self.codes[name](_cells(values, self.codes[name].kind))
         for (number, _), value in zip(held, values, strict=True):
             if value is not None and not _is_number(value):
                 raise _not_a_number(self.sheet.place, number, name, value)
         return np.array(values, dtype=np.float64)
 
 
-def _arrow(values: list[Any]) -> Any:
+def _cells(values: list[Any], kind: str | None) -> Cells:
     """Return cells that are not all numbers: dates as such if all are, else texts."""
-    if all(value is None or isinstance(value, date) for value in values):
-        return pa.array(values, pa.timestamp("us"))
-    return texts_of(values)
+    held = [value for value in values if value is not None]
+    if held and kind in (None, "date") and all(isinstance(value, date) for value in held):
+        return Cells.of_dates(values)
+    return Cells.of(values)
 
 
 def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from viewfold._extra import lacking
 from viewfold._file import WEB, is_address, plain
 from viewfold._watch import Tally
 from viewfold.io._budget import free_disk, shown
@@ -203,9 +204,7 @@ def _system(address: str) -> Iterator[tuple[Any, str]]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{called}: there is no such file. Is the address right?") from None
     except ImportError as error:
-        raise ImportError(
-            f"{called}: {error}. Install what it needs with: pip install 'viewfold[remote]'"
-        ) from error
+        raise lacking(called, "remote", error) from error
     except Exception as error:  # networks and their libraries raise anything
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise FileError(

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from viewfold.ids import MISSING
 from viewfold.io._asked import asked_now
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
-from viewfold.io._columns import Codes, codes_of, texts_of
+from viewfold.io._columns import Cells, Codes, codes_of
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._tables import (
     Table,
@@ -118,12 +117,12 @@ def _batch(
     features: tuple[str, ...],
     codes: dict[str, Codes],
 ) -> Batch:
-    found = None if ids is None else ids_of_text(pa.array(known, pa.string()))
+    found = None if ids is None else ids_of_text(known)
     if not codes:
         return found, np.array(rows, dtype=np.float64)
     columns = zip(features, zip(*rows, strict=True), strict=True)
     numbers = [
-        codes[name](texts_of(cells)) if name in codes else np.array(cells, dtype=np.float64)
+        codes[name](Cells.of(cells)) if name in codes else np.array(cells, dtype=np.float64)
         for name, cells in columns
     ]
     return found, np.column_stack(numbers)

@@ -7,15 +7,14 @@ cells that can be read in one way only; where there are none, the user has to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
 from viewfold._file import SEPARATORS, SPACES, File
 from viewfold._option import option
+from viewfold._types import Array
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
@@ -48,7 +47,7 @@ class Numerals:
 
     @property
     def usual(self) -> bool:
-        """Whether Arrow can read such numbers."""
+        """Whether other programs would read such numbers alike."""
         return self.thousands is None and not self.unsure
 
     def value(self, cell: str) -> float:
@@ -62,23 +61,31 @@ class Numerals:
             bare = re.sub(f"[{self._signs()}]", "", bare)
         return float(bare.replace(self.decimal, "."))
 
-    def numbers(self, column: Any) -> Any:
-        """Return a column of texts as one of numbers; null where there is none, or an error."""
-        bare = pc.utf8_trim_whitespace(column)
-        fine = pc.or_(
-            pc.match_substring_regex(bare, self._pattern()),
-            pc.is_in(pc.utf8_lower(bare), value_set=pa.array(sorted(_WORDS))),
-        )
-        if self.unsure:
-            fine = pc.and_not(fine, pc.match_substring_regex(bare, f"^{_EITHER.pattern}$"))
-        at = pc.index(pc.fill_null(fine, True), False).as_py()
-        if at >= 0:
-            raise NotANumberError(at, column[at].as_py())
-        if self.thousands is not None:
-            bare = pc.replace_substring_regex(bare, f"[{self._signs()}]", "")
-        if self.decimal == ",":
-            bare = pc.replace_substring(bare, ",", ".")
-        return bare.cast(pa.float64())
+    def numbers(self, cells: Sequence[str], empty: Collection[str]) -> Array:
+        """Return cells as numbers, NaN for those that are empty; NotANumberError for others.
+
+        Examples
+        --------
+        >>> from viewfold.io._numerals import Numerals
+        >>> Numerals(",", ".").numbers(["1.234,5", "NA", "-7"], {"NA"})
+        array([1234.5,    nan,   -7. ])
+        """
+        found = np.full(len(cells), np.nan)
+        fine = re.compile(self._pattern(), re.ASCII).match
+        signs = None if self.thousands is None else re.compile(f"[{self._signs()}]")
+        for row, cell in enumerate(cells):
+            if cell in empty:
+                continue
+            # Of a space that is none of these, nobody knows what it stands for.
+            bare = cell.strip() if signs is not None or self.unsure else cell.strip(" \t")
+            if not fine(bare) and bare.lower() not in _WORDS:
+                raise NotANumberError(row, cell)
+            if self.unsure and "." in bare and _EITHER.fullmatch(bare):
+                raise NotANumberError(row, cell)
+            if signs is not None:
+                bare = signs.sub("", bare)
+            found[row] = float(bare.replace(",", ".") if self.decimal == "," else bare)
+        return found
 
     def _signs(self) -> str:
         """Return what separates thousands, as a class of characters: a space may be any."""

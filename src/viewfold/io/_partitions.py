@@ -80,7 +80,7 @@ def facts_of(file: str, ids: str | None) -> Facts:
 def _has_lists(file: str, ids: str | None) -> bool:
     import pyarrow.parquet
 
-    from viewfold.io._tables import list_columns
+    from viewfold.io._arrow_tables import list_columns
 
     return None in list_columns(pyarrow.parquet.read_schema(file), ids).values()
 

@@ -19,7 +19,7 @@ from viewfold._file import File
 from viewfold._option import option
 from viewfold.io._budget import PACKED
 from viewfold.io._fetch import fetched
-from viewfold.io._source import FileError, FileView, reading
+from viewfold.io._source import FileError, FileView, optional, reading
 
 GROUP = "viewfold.formats"
 
@@ -46,6 +46,8 @@ class Format:
         Whether a file's only view keeps the name that it has in the file.
     options : tuple of str
         The fields of `File` that its reader takes, which is then ``reader(path, ids, file)``.
+    needs : str
+        The package of the extra ``parquet`` without which its reader cannot be imported.
     """
 
     suffixes: tuple[str, ...]
@@ -54,6 +56,7 @@ class Format:
     text: bool = False
     keeps_names: bool = False
     options: tuple[str, ...] = ()
+    needs: str = ""
 
     def open(self, file: str, ids: str | None, asked: File) -> Any:
         """Call the reader; whatever it raises names the file."""
@@ -63,6 +66,8 @@ class Format:
                     f"{file}: {option(name, value)} says nothing about {self.suffixes[0]} files. "
                     "Leave it out."
                 )
+        if self.needs:
+            optional(self.needs, "parquet", file)
         file = fetched(file)
         with reading(file, f"a {self.suffixes[0]} file"):
             return self.function("")(file, ids, *[asked] * bool(self.options))
@@ -104,6 +109,7 @@ _BUILT_IN = (
         (".parquet", ".pq", ".arrow", ".feather", ".ipc"),
         "viewfold.io._columnar:open_table",
         table=True,
+        needs="pyarrow",
     ),
     Format((".jsonl", ".ndjson"), "viewfold.io._lines:open_table", table=True, text=True),
     Format((".npy", ".npz"), "viewfold.io._numpy:read_views"),

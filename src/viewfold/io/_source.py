@@ -6,7 +6,6 @@ that names the file and says what to do.
 
 from __future__ import annotations
 
-import importlib
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from viewfold._extra import needed
 from viewfold._types import Array, Matrix
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
@@ -90,12 +90,7 @@ def reading(file: str, what: str) -> Iterator[None]:
 
 def optional(module: str, extra: str, file: str) -> Any:
     """Import what only some formats need."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{file}: reading it needs {module}. Install it with: pip install 'viewfold[{extra}]'"
-        ) from error
+    return needed(module, extra, f"{file}: reading it")
 
 
 def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> None:

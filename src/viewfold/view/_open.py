@@ -209,6 +209,10 @@ def as_views(
     -------
     list of View
 
+    See Also
+    --------
+    as_view : One view, and all that it may be.
+
     Examples
     --------
     >>> import numpy as np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from viewfold.view._arrays import as_matrix
 from viewfold.view._spool import in_blocks, spool_batches
 
 if TYPE_CHECKING:
-    from viewfold.io._columns import Codes
+    from viewfold.io._columns import Cells, Codes
 
 
 class Parts(NamedTuple):
@@ -153,36 +154,58 @@ def _coded(
             f"{label}: column {new[0]!r} holds numbers in the first batch, and "
             f"{frame.schema[new[0]]} in a later one. Give all batches the same types."
         )
-    from viewfold.io._columns import codes_of, is_codable
+    from viewfold.io._columns import codes_of
 
     codes.update(codes_of(map(str, new), label))
     numbers = []
     for name in frame.columns:
         column = frame[name]
         if name in coded:
-            cells = _arrow(column)
-            if not is_codable(cells.type):
+            codes_here = codes[str(name)]
+            if column.null_count() == len(column):
+                numbers.append(np.full(len(column), np.nan))
+                continue
+            cells = _cells(column, codes_here.kind)
+            if cells is None:
                 said = (
                     f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
                     f"or date. Drop or encode it ({option('drop', [name])})."
                 )
                 raise helped_by(ValueError(said), drop=[name])
-            numbers.append(codes[str(name)](cells))
+            numbers.append(codes_here(cells))
         else:
             numbers.append(column.cast(nw.Float64).to_numpy())
     return np.column_stack(numbers)
 
 
-def _arrow(column: nw.Series[Any]) -> Any:
-    """Return a column as Arrow has it; what is mixed, as texts."""
-    import pyarrow as pa
+_PLAIN = (str, bool, int, float, np.bool_, np.number, np.str_)
 
-    from viewfold.io._columns import texts_of
 
-    try:
-        return column.to_arrow()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return texts_of(column.to_list())
+def _cells(column: nw.Series[Any], kind: str | None) -> Cells | None:
+    """Return the cells of a column, given what it is known to be; None if they cannot be coded."""
+    from viewfold.io._columns import Cells
+
+    declared = column.dtype in (nw.Categorical, nw.Enum)
+    dates = kind == "date" or (kind is None and not declared)
+    if dates and column.dtype in (nw.Date, nw.Datetime):
+        return Cells.of_moments(column.dt.timestamp("us").cast(nw.Float64).to_numpy())
+    known = (nw.String, nw.Boolean, nw.Date, nw.Datetime)
+    if (column.dtype.is_numeric() and column.dtype != nw.Decimal) or column.dtype in known:
+        return Cells.of(column.to_list())
+    if not declared and column.dtype not in (nw.Object, nw.Unknown):
+        return None
+    values = [None if _is_missing(value) else value for value in column.to_list()]
+    held = [value for value in values if value is not None]
+    if dates and all(isinstance(value, date) for value in held):
+        return Cells.of_dates(values)
+    # What is mixed is texts, but what is a list or the like throughout is nothing of this kind.
+    if not any(isinstance(value, (*_PLAIN, date)) for value in held):
+        return None
+    return Cells.of(values, declared=declared)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or value is np.nan
 
 
 def _check_no_columns_named(label: str) -> None:
