@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
@@ -204,8 +210,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.check()
 
 
-TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(
+SETTINGS = settings(
     max_examples=40,
     stateful_step_count=15,
     deadline=None,
@@ -214,3 +219,7 @@ TestAnyOrder.settings = settings(
     phases=[Phase.generate],  # shrinking takes minutes, and the steps are short
     suppress_health_check=list(HealthCheck),
 )
+
+if __name__ == "__main__":
+    warnings.filterwarnings("error", category=RuntimeWarning, module="viewfold")
+    run_state_machine_as_test(AnyOrder, settings=SETTINGS)

@@ -4,7 +4,9 @@ import hashlib
 import json
 import struct
 import warnings
+from collections.abc import Callable
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 from conftest import Data
-from every_estimator import folded
+from every_estimator import folded, folded_once
 from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
@@ -28,6 +30,7 @@ from viewfold.methods import balanced
 from viewfold.methods.aggregates import groups_of_ten
 from viewfold.missing import at_random, by_mask
 
+Written = Callable[[Any, int], Path]
 FRESH = 200
 SIZES = [30, 60, 400, 1797]
 
@@ -40,10 +43,16 @@ def people(n: int, d: int = 40) -> np.ndarray:
     return latent @ rng.normal(size=(8, d)) + rng.normal(size=(n, d)) + 50
 
 
-def written(model: Any, X: np.ndarray, path: Path, gone: int) -> Path:
-    """Fold X and another view in two steps, so that there is something to undo; forget some."""
-    ids = [f"p{i}" for i in range(len(X))]
-    with viewfold.edit(path, new=model) as one:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Return what makes a state of some people, once, and forgets a third of them."""
+    return cache(lambda kind, n: _write(kind, n, tmp_path_factory.mktemp("written") / "model.vf"))
+
+
+def _write(kind: Any, n: int, path: Path) -> Path:
+    """Fold two views in two steps, so that there is something to undo; forget some."""
+    X, ids, gone = people(n)[:n], [f"p{i}" for i in range(n)], n // 3
+    with viewfold.edit(path, new=kind(3, random_state=0)) as one:
         one.partial_fit(X, ids=ids, view="labs")
     with viewfold.edit(path) as one:
         one.partial_fit(X[:, ::2] ** 2, ids=ids, view="scan")
@@ -53,9 +62,8 @@ def written(model: Any, X: np.ndarray, path: Path, gone: int) -> Path:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_no_landmark_is_a_sample_that_was_forgotten(n: int, tmp_path: Path) -> None:
-    X = people(n)
-    path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
+def test_no_landmark_is_a_sample_that_was_forgotten(n: int, written: Written) -> None:
+    X, path = people(n), written(ViewFold, n)
     for schema in ("main", "undo"):
         file = knowing(held(path, schema), 1, X[:n])
         forgotten, fresh = (distance(rows, file, 1) for rows in (X[: n // 3], X[n:]))
@@ -64,9 +72,8 @@ def test_no_landmark_is_a_sample_that_was_forgotten(n: int, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_the_kept_directions_do_not_span_those_who_were_folded(n: int, tmp_path: Path) -> None:
-    X = people(n)
-    path = written(ViewFold(3, random_state=0), X[:n], tmp_path / "model.vf", gone=n // 3)
+def test_the_kept_directions_do_not_span_those_who_were_folded(n: int, written: Written) -> None:
+    X, path = people(n), written(ViewFold, n)
     file = knowing(held(path), 1, X[:n])
     assert file["encoder/1/directions"].shape[1] <= n // FEWEST
     forgotten, fresh = (off_span(rows, file, 1) for rows in (X[: n // 3], X[n:]))
@@ -102,12 +109,12 @@ def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
 @pytest.mark.parametrize("n", SIZES)
-def test_no_number_of_a_forgotten_sample_is_in_the_file(kind: Any, n: int, tmp_path: Path) -> None:
-    X, gone = people(n)[:n], n // 3
-    path = tmp_path / "model.vf"
+def test_no_number_of_a_forgotten_sample_is_in_the_file(
+    kind: Any, n: int, written: Written
+) -> None:
+    X, gone, path = people(n)[:n], n // 3, written(kind, n)
     before = folded(kind(3, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
     rows = [X[:gone], before.embedding_[:gone]]
-    written(kind(3, random_state=0), X, path, gone)
     rows += [standardised(X[:gone], knowing(held(path), 1, X), 1)] if kind is ViewFold else []
     content = path.read_bytes()
     numbers = np.concatenate([one.ravel() for one in rows])
@@ -160,7 +167,7 @@ def test_the_centre_of_a_cluster_is_forgotten_with_its_last_sample(kind: Any) ->
 
 def test_clusters_depend_on_the_samples_that_are_left_only(data: Data) -> None:
     gone = ["s3", "s50", "s100"]
-    one = folded(ViewFold(4, random_state=0), data.parts()).forget(gone)
+    one = folded_once(ViewFold(4, random_state=0), data).forget(gone)
     rows = one.embedding_.copy()
     # Whoever has the rows and labels that are left can make projection and centres himself.
     again = settle(LocalEngine(), rows, one.labels_, 4, reading=one._method().reading)
@@ -224,7 +231,7 @@ def test_a_fold_gives_the_same_bits_whatever_is_kept() -> None:
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
 def test_predictions_are_the_same_after_forgetting_somebody(kind: Any, data: Data) -> None:
-    model = folded(kind(4, random_state=0), data.parts())
+    model = folded_once(kind(4, random_state=0), data)
     before = {name: model.predict(X, view=name) for name, X in data.views.items()}
     model.forget(["s3"])
     for name, X in data.views.items():
@@ -235,7 +242,7 @@ def test_predictions_are_the_same_after_forgetting_somebody(kind: Any, data: Dat
 
 
 def test_to_forget_nobody_changes_nothing(data: Data) -> None:
-    model = folded(ViewFold(4, random_state=0), data.parts())
+    model = folded_once(ViewFold(4, random_state=0), data)
     before = model._state
     assert model.forget([])._state is before
 
@@ -262,11 +269,11 @@ def test_private_removes_the_encoders_of_earlier_views(data: Data, tmp_path: Pat
 
 
 def test_a_model_that_is_to_keep_no_encoders_writes_none(data: Data, tmp_path: Path) -> None:
-    model = folded(ViewFold(4, random_state=0), data.parts()).set_params(keep_encoders=False)
+    model = folded_once(ViewFold(4, random_state=0), data).set_params(keep_encoders=False)
     model.save(tmp_path / "model.vf")
     assert sorted(held(tmp_path / "model.vf")) == ["centers", "embedding", "projection", "scatter"]
     file = tmp_path / "other.vf"
-    folded(ViewFold(4, random_state=0), data.parts()).save(file)
+    folded_once(ViewFold(4, random_state=0), data).save(file)
     with viewfold.edit(file) as one:
         one.set_params(keep_encoders=False)
     assert sorted(held(file)) == ["centers", "embedding", "projection", "scatter"]

@@ -82,7 +82,7 @@ def rewritten(folder: Path, table: Callable, which: int = 1) -> None:
     from pyarrow import parquet
 
     from viewfold.store import digests
-    from viewfold.store._bucket import packed
+    from viewfold.store._bucket import as_array, packed
 
     file = bucket_file(folder, which)
     made = table(parquet.read_table(file))
@@ -90,7 +90,10 @@ def rewritten(folder: Path, table: Callable, which: int = 1) -> None:
     manifest = _manifest.current(Folder.at(folder))
     path = folder / manifest.file
     said = json.loads(path.read_text())
-    said["states"][0]["samples"][which] |= {"digests": digests.of_columns(made), "rows": len(made)}
+    said["states"][0]["samples"][which] |= {
+        "digests": digests.of_columns({name: as_array(made, name) for name in made.column_names}),
+        "rows": len(made),
+    }
     said.pop("digest")
     path.write_text(json.dumps({**said, "digest": _manifest._digest(said)}))
 

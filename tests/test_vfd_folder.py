@@ -133,7 +133,7 @@ def test_questions_are_answered_as_of_a_file(state_folder: Path, tmp_path: Path)
     viewfold.convert(state_folder, tmp_path / "a.vf")
 
     def rows(table) -> list[dict]:
-        return sorted(table.to_pylist(), key=lambda row: row["id"])
+        return sorted(table.rows(), key=lambda row: row["id"])
 
     for question in (queries.status, queries.log, queries.names):
         assert question(state_folder) == question(tmp_path / "a.vf")
@@ -151,7 +151,7 @@ def test_samples_known_by_row_number_come_in_order(tmp_path: Path) -> None:
         tmp_path / "a.vfd", new=ViewFold(2, n_init=2), engine=DiskEngine(3)
     ) as model:
         model.partial_fit(np.eye(12), view="labs")
-    assert queries.labels(tmp_path / "a.vfd")["id"].to_pylist() == list(range(12))
+    assert queries.labels(tmp_path / "a.vfd")["id"].tolist() == list(range(12))
 
 
 def test_duckdb_reads_it_with_one_read_parquet(state_folder: Path) -> None:

@@ -126,8 +126,8 @@ class WriteBucket:
     def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Bucket:
         number, parts = item
         table = samples_table(self.clusters, *(whole(part.open()) for part in parts))
-        data = packed(table)
-        made = Bucket(number, len(table), data.size, digests.of_columns(table))
+        data = packed(table.to_arrow())
+        made = Bucket(number, len(table), data.size, digests.of_columns(table.columns))
         self.folder.write(f"{self.generation}/{made.file}", memoryview(data))
         return made
 
@@ -150,10 +150,11 @@ class CheckBucket:
         file = f"{self.generation}/{bucket.file}"
         with reading(self.folder, file):
             table = columns_of(self.folder, file, bucket, list(TYPES))
-            check_digests(table, bucket, whole=True)
-            for _ in checked(table.to_batches(), self.expected.n_views, self.expected.n_steps):
+            every = {name: as_array(table, name) for name in table.column_names}
+            check_digests(every, bucket, whole=True)
+            for _ in checked([every], self.expected.n_views, self.expected.n_steps):
                 pass
-            rows = {name: as_array(table, name) for name in COLUMNS}
+            rows = {name: every[name] for name in COLUMNS}
             named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
             for problem in row_problems(self.expected, **named):
                 raise UnreadableError(problem)
@@ -179,9 +180,9 @@ class DealBucket:
         return deal(f"{self.path}/{number}", self.n_buckets, ids, *rows)
 
 
-def check_digests(table: pa.Table, bucket: Bucket, *, whole: bool = False) -> None:
+def check_digests(columns: Mapping[str, Array], bucket: Bucket, *, whole: bool = False) -> None:
     """Compare columns with their digests."""
-    found = digests.of_columns(table)
+    found = digests.of_columns(columns)
     if not found.items() <= bucket.digests.items() or (whole and found != bucket.digests):
         raise UnreadableError(CHANGED)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
+from viewfold._table import Table
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 
 Tables = Mapping[str, Mapping[str, str]]
@@ -272,22 +272,21 @@ def _version(db: duckdb.DuckDBPyConnection, newest: int) -> int:
     return version
 
 
-def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> pa.Table:
+def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> Table:
     """Return the table ``meta`` of a checked database, if its JSON is harmless."""
-    table = db.sql(f"SELECT key, value FROM old.{schema}.meta").to_arrow_table()
-    keys = table["key"].to_pylist()
+    rows = db.sql(f"SELECT key, value FROM old.{schema}.meta").fetchall()
+    keys = [key for key, _ in rows]
     if len(set(keys)) != len(keys) or None in keys:
         raise UnreadableError("its table 'meta' says something twice")
-    for text in table["value"].to_pylist():
+    for _, text in rows:
         check_json(text)
-    return table
+    return Table({"key": keys, "value": [text for _, text in rows]})
 
 
 def meta_of(db: duckdb.DuckDBPyConnection, schema: str) -> dict[str, Any]:
     """Return what the table ``meta`` says."""
     table = meta_table(db, schema)
-    values = map(json.loads, table["value"].to_pylist())
-    return dict(zip(table["key"].to_pylist(), values, strict=True))
+    return dict(zip(table["key"], map(json.loads, table["value"]), strict=True))
 
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.?)*"?', re.DOTALL)  # cannot fail, so it never goes back

@@ -12,9 +12,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from viewfold._table import Table
 from viewfold.errors import UnreadableError
 from viewfold.store._catalogue import MOST_KEPT
 
@@ -89,8 +88,8 @@ def check_keep(keep: Any) -> None:
 
 
 def checked(
-    batches: Iterable[pa.RecordBatch], n_views: int, n_steps: int
-) -> Iterator[pa.RecordBatch]:
+    batches: Iterable[dict[str, Any]], n_views: int, n_steps: int
+) -> Iterator[dict[str, Any]]:
     """Pass the rows of ``samples`` on, if each is complete and its label the last of its history.
 
     Raises
@@ -99,65 +98,61 @@ def checked(
     """
     widths = {"views_seen": n_views, "history": n_steps, "fingerprints": n_views}
     for batch in batches:
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            lists = pa.types.is_fixed_size_list(column.type)
-            if column.null_count or (lists and column.flatten().null_count):
+        for name, column in batch.items():
+            if np.ma.is_masked(column):
                 raise UnreadableError(f"samples have no {name!r}")
-            if lists and column.type.list_size != widths.get(name, column.type.list_size):
+            if column.ndim == 2 and column.shape[1] != widths.get(name, column.shape[1]):
                 raise UnreadableError(f"{name!r} does not have an entry for each of the views")
-        label, history = batch.column("label"), batch.column("history")
-        last = history.flatten().to_numpy()[n_steps - 1 :: n_steps]
-        if not np.array_equal(label.to_numpy(), last):
+        if not np.array_equal(batch["label"], batch["history"][:, -1]):
             raise UnreadableError("labels are not the last of their history")
-        confidence = batch.column("confidence").to_numpy()
+        confidence = batch["confidence"]
         if not np.all((confidence >= 0) & (confidence <= 1)):
             raise UnreadableError("a confidence is not between 0 and 1")
         yield batch
 
 
-def check_views(views: pa.Table, *, empty: bool) -> None:
+def check_views(views: Table, *, empty: bool) -> None:
     """Refuse records of views that no fold could have written."""
-    names, folds = views["name"].to_pylist(), views["fold"].to_pylist()
+    names, folds = views["name"], views["fold"]
     if folds != list(range(1, len(folds) + 1)) or bool(folds) == empty:
         raise UnreadableError("its views are not numbered 1, 2, …")
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
     counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
     for count in (name for name in counts if name in views.column_names):
-        column = views[count]
-        if column.null_count or pc.any(pc.less(column, 0)).as_py():
+        if any(number is None or number < 0 for number in views[count]):
             raise UnreadableError(f"a view has no {count!r}, or less than none")
-    if views["objective"].null_count:
+    if None in views["objective"]:
         raise UnreadableError("a view has no 'objective'")
-    for row in views.select(["name", "n_features", "features"]).to_pylist():
+    for row in views.select(["name", "n_features", "features"]).rows():
         named = row["features"]
         if named is not None and (len(named) != row["n_features"] or None in named):
             raise UnreadableError(f"view {row['name']!r} has not a name for each of its features")
 
 
-def check_steps(steps: pa.Table) -> int:
+def check_steps(steps: Table) -> int:
     """Refuse steps that are not numbered 1, 2, … in the order of the log; return their number."""
-    entries = steps["entry"].to_pylist()
-    if steps["step"].to_pylist() != list(range(1, len(entries) + 1)) or None in entries:
+    entries = steps["entry"]
+    if steps["step"] != list(range(1, len(entries) + 1)) or None in entries:
         raise UnreadableError("its steps are not numbered 1, 2, …")
     if entries != sorted(set(entries)):
         raise UnreadableError("its steps are not in the order of the log")
     return len(entries)
 
 
-def check_claims(arrays: pa.Table) -> None:
+def check_claims(arrays: Table) -> None:
     """Refuse arrays whose shape and number of bytes do not fit, before one is read.
 
     Parameters
     ----------
-    arrays : pyarrow.Table
+    arrays : Table
         The table ``arrays`` with ``bytes``, their number, instead of ``data``.
     """
-    names = arrays["name"].to_pylist()
+    names = arrays["name"]
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its arrays have one name, or one has none")
-    kind = "dtype" if "dtype" in arrays.schema.names else "kind"
-    for row in arrays.to_pylist():
+    kind = "dtype" if "dtype" in arrays.column_names else "kind"
+    for row in arrays.rows():
         name, shape = row["name"], row["shape"]
         if shape is None:
             if row["bytes"] is not None:

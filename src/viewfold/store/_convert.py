@@ -13,7 +13,6 @@ from viewfold.engine import BucketEngine, BucketRows, DiskEngine, current_engine
 from viewfold.engine._bucketed import assembled
 from viewfold.engine.buckets import check_rows
 from viewfold.errors import BusyError, StateFileError
-from viewfold.store._bucket import DealBucket
 from viewfold.store._kinds import is_folder, store_of
 
 if TYPE_CHECKING:
@@ -39,6 +38,14 @@ def convert(
         How many buckets a folder gets: as many as the source has if not given, or the engine.
     wait : float, default=60
         Seconds to wait for another program that writes to the target.
+
+    See Also
+    --------
+    load : Read a state with an engine of one's own.
+
+    Notes
+    -----
+    Every state is read and written once, bucket by bucket if one of the two is a folder.
 
     Examples
     --------
@@ -103,6 +110,8 @@ def moved(state: State, engine: BucketEngine | None) -> State:
         return state.placed(engine)
     if state.ids.engine.n_buckets == engine.n_buckets:
         return state
+    from viewfold.store._bucket import DealBucket
+
     path, owner = engine.room()
     before: BucketEngine = state.ids.engine
     items = before._items(tuple(getattr(state, name) for name in ROWS))

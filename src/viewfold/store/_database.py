@@ -1,7 +1,7 @@
 """Open an untrusted DuckDB file, and say in one way what is wrong with it.
 
-A connection can reach one file only, has limits on memory and time, and every error that DuckDB,
-Arrow or the system raise about the file leaves here as one of viewfold's.
+A connection can reach one file only, has limits on memory and time, and every error that DuckDB
+or the system raise about the file leaves here as one of viewfold's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 from viewfold._option import worded
 from viewfold.errors import (
@@ -171,7 +170,6 @@ def understood(path: Path, late: threading.Event | None) -> Iterator[None]:
 
 _POSSIBLE = (
     duckdb.Error,
-    pa.ArrowException,
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -195,7 +193,7 @@ def _explained(path: Path, error: Exception, late: threading.Event | None) -> Ba
     if _is_full(error, said):
         return NoSpaceError(f"No space is left to write {path.name}: {said}")
     if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
-        return error  # of the system, which says itself what is wrong; Arrow's have no number
+        return error  # of the system, which says itself what is wrong
     if isinstance(error, duckdb.IOException) and "Could not set lock on file" in said:
         return BusyError(f"{path.name} is open for writing in another program. Close it there.")
     if late is None:  # what is written comes from memory: nothing about the file is damaged

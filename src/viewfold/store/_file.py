@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 
 from viewfold._replace import replacing
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _catalogue, _check, digests
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
 from viewfold.store._kept import Held, Kept
-from viewfold.store._lock import own_turn, writing
+from viewfold.store._lock import identity, is_held, own_turn, writing
+from viewfold.store._sql import batches_of, put, small_table
 from viewfold.store.tables import (
     CHANGED,
     FORMAT,
@@ -88,6 +88,9 @@ def write(
             raise
         turn.written()
     return state
+
+
+mark, is_written = identity, is_held  # as a `Store` calls them
 
 
 def exists(path: StrPath) -> bool:
@@ -190,9 +193,7 @@ def _layout(state: State) -> str:
 
 def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int) -> None:
     for name, table in to_tables(state, **facts).items():
-        db.register("incoming", table)
-        db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM incoming")
-        db.unregister("incoming")
+        put(db, f"new.{schema}.{name}", table)
     _add_history(db, schema)
 
 
@@ -288,16 +289,17 @@ def get(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: 
     if meta["version"] != catalogue.version:
         raise UnreadableError("the state to return to has another format")
     empty = "n_samples" not in meta
-    views = table("views").to_arrow_table()
+    views = small_table(table("views"))
     _check.check_views(views, empty=empty)
-    _check.check_claims(table("arrays", data="octet_length(data) AS bytes").to_arrow_table())
-    arrays = table("arrays").to_arrow_table()
-    log = table("log").to_arrow_table() if meta["version"] > 1 else None
+    _check.check_claims(small_table(table("arrays", data="octet_length(data) AS bytes")))
+    arrays = small_table(table("arrays"))
+    log = small_table(table("log")) if meta["version"] > 1 else None
     (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-    _check.check_meta(meta, n_samples, catalogue.columns[schema, "samples"] or {})
-    steps = table("steps").to_arrow_table() if meta["version"] > 2 else None
+    types = catalogue.columns[schema, "samples"] or {}
+    _check.check_meta(meta, n_samples, types)
+    steps = small_table(table("steps")) if meta["version"] > 2 else None
     n_steps = len(views) if steps is None else _check.check_steps(steps)
-    rows = pa.RecordBatchReader.from_stream(table("samples"))
+    rows = batches_of(db, f"old.{schema}.samples", list(types))
     samples = _check.checked(rows, len(views), n_steps)
     state = from_tables(meta, views, arrays, samples, log, steps)
     _check.check_state(state)
@@ -325,7 +327,7 @@ def asked(
     made = to_tables(state)
     with duckdb.connect(":memory:") as db:
         for name, table in made.items():
-            db.register(name, table)
+            put(db, name, table)
         yield db, read_meta(made["meta"])
 
 
@@ -344,15 +346,16 @@ def check(
         If one is not as it was written.
     """
     found: dict[str, Any] = {
-        name: digests.of_table(db.sql(f"FROM old.{schema}.{name}").to_arrow_table())
-        for name in small
+        name: digests.of_table(small_table(db.sql(f"FROM old.{schema}.{name}"))) for name in small
     }
     known = meta["digests"]
     if any(known[name] != found[name] for name in small):
         raise UnreadableError(CHANGED)
     if columns and "n_samples" in meta:
-        rows = db.sql(f"SELECT {', '.join(columns)} FROM old.{schema}.samples")
-        of_columns = digests.of_columns(pa.RecordBatchReader.from_stream(rows))
+        digest = digests.Columns()
+        for rows in batches_of(db, f"old.{schema}.samples", columns):
+            digest.add(rows)
+        of_columns = digest.found()
         if not of_columns or not of_columns.items() <= known["samples"].items():
             raise UnreadableError(CHANGED)
 
@@ -403,7 +406,7 @@ def _log_of(
     _catalogue.check_tables(catalogue, schema)
     _catalogue.check_sizes(db, schema, ("meta", "log"), os.stat(path).st_size)
     check(db, read_meta(_catalogue.meta_table(db, schema)), schema, (), ("log",))
-    return events_of(db.sql(f"FROM old.{schema}.log ORDER BY entry").to_arrow_table())
+    return events_of(small_table(db.sql(f"FROM old.{schema}.log ORDER BY entry")))
 
 
 def _bytes(db: duckdb.DuckDBPyConnection, catalogue: _catalogue.Catalogue, schema: str) -> int:

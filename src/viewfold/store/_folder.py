@@ -16,12 +16,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
+from viewfold._extra import lacking, needed
 from viewfold._file import plain
 from viewfold._replace import _flush
 from viewfold.engine._plain import filesystem, is_remote
-from viewfold.errors import DamagedFileError, StateFileError, UnreadableError, ViewfoldError
+from viewfold.errors import (
+    DamagedFileError,
+    MissingExtraError,
+    StateFileError,
+    UnreadableError,
+    ViewfoldError,
+)
+
+pa = needed("pyarrow", "parquet", "A .vfd folder")
 
 DRAFT = ".draft"
 """How the names of files end that are not complete yet."""
@@ -49,10 +56,10 @@ class Folder:
         folder = cls(name.rstrip("/"))
         try:
             filesystem(name)
+        except MissingExtraError:
+            raise
         except ImportError as error:
-            raise ImportError(
-                f"{folder}: {error}. Install what it needs with: pip install 'viewfold[remote]'"
-            ) from None
+            raise lacking(str(folder), "remote", error) from None
         except ValueError as error:
             raise StateFileError(f"{folder}: {error}") from None
         return folder

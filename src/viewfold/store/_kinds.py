@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from viewfold._extra import needed
 from viewfold.errors import StateFileError
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ class Store(Protocol):
 
     def size(self, path: StrPath) -> int:
         """Return how many bytes it takes."""
+
+    def mark(self, path: StrPath) -> Hashable:
+        """Return what tells a state from any that takes its place, without reading it."""
+
+    def is_written(self, path: StrPath) -> bool | None:
+        """Tell whether another program is writing it now; None if that is not known."""
 
     def writing(self, path: StrPath, wait: float = 60) -> AbstractContextManager[Any]:
         """Keep other writers away, or find out when one came first."""
@@ -100,4 +107,6 @@ def is_folder(path: StrPath) -> bool:
 def store_of(path: StrPath) -> Store:
     """Return what can be done with a state."""
     name = "_vfd" if is_folder(path) else "_file"
+    if name == "_vfd":
+        needed("pyarrow", "parquet", f"{os.fspath(path)}: a state in buckets")
     return cast(Store, importlib.import_module(f"viewfold.store.{name}"))

@@ -72,13 +72,13 @@ class Turn:
         self.found = identity(self.target)
 
 
-def identity(path: Path) -> Identity:
+def identity(path: str | os.PathLike[str]) -> Identity:
     """Return what tells a file from any that takes its place; None if there is none.
 
     What is in a folder changes while it is written: there, the numbers of manifests tell.
     """
     try:
-        found = path.stat()
+        found = os.stat(path)
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(found.st_mode):
@@ -160,6 +160,31 @@ def own_turn(target: Path) -> Iterator[Turn]:
         return
     with writing(target) as turn:
         yield turn
+
+
+def is_held(path: str | os.PathLike[str]) -> bool | None:
+    """Tell whether another program writes a file now; None where looking would disturb it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from viewfold.store._lock import is_held
+    >>> is_held(tempfile.mkdtemp() + "/a.vf") in (False, None)
+    True
+    """
+    target = Path(os.path.realpath(path))
+    if any(of == target for of, _ in list(_turns)):
+        return False
+    try:
+        handle = os.open(target.parent / f".{target.name}.lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    try:
+        return _is_locked(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -291,6 +316,9 @@ except ImportError:  # Windows
         os.lseek(handle, start, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, length)  # type: ignore[attr-defined]
 
+    def _is_locked(handle: int) -> bool | None:
+        return None  # one can only try to lock it
+
 else:
     # Locks that belong to the open file where there are any: those that belong to the process are
     # gone as soon as any code in it opens the lock file and closes it again.
@@ -316,3 +344,11 @@ else:
 
     def _release(handle: int, start: int, length: int) -> None:
         _set(handle, fcntl.F_UNLCK, start, length)
+
+    def _is_locked(handle: int) -> bool | None:
+        """Tell whether any number is taken, without taking one."""
+        if not OPEN_FILE:  # closing the file would release what this process has locked
+            return None
+        asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, FIRST, LAST, 0)
+        found = fcntl.fcntl(handle, fcntl.F_OFD_GETLK, asked)
+        return bool(struct.unpack("hhqqi4x", found)[0] != fcntl.F_UNLCK)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
+
+from viewfold._table import Table
 
 if TYPE_CHECKING:
     from viewfold._types import Array
@@ -21,7 +22,7 @@ def samples_table(
     history: Array,
     added: Array,
     fingerprints: Array,
-) -> pa.Table:
+) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.clustering import confidence
     from viewfold.engine import LocalEngine
@@ -30,31 +31,28 @@ def samples_table(
     kind = kind_of_ids(ids)
     sure = confidence(LocalEngine(), clusters, embedding, seen)
     columns = {
-        "id": pa.array(
-            ids.astype(str) if kind == "mixed" else ids,
-            pa.int64() if kind == "int" else pa.string(),
-        ),
+        "id": ids.astype(str).astype(object) if kind == "mixed" else ids,
         "label": np.ascontiguousarray(history[:, -1]),
         "confidence": sure.astype(np.float32),
         "added": added,
-        "fingerprints": _as_lists(fingerprints),
-        "views_seen": _as_lists(seen),
-        "history": _as_lists(history),
-        "embedding": _as_lists(embedding),
+        "fingerprints": fingerprints,
+        "views_seen": seen,
+        "history": history,
+        "embedding": embedding,
     }
     if kind == "mixed":
         columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
-    return pa.table(columns)
+    return Table(columns)
 
 
-def no_samples() -> pa.Table:
+def no_samples() -> Table:
     """Return the table ``samples`` before the first view."""
-    columns = {"id": pa.string(), "label": pa.int32(), "confidence": pa.float32()}
-    columns["added"] = pa.int32()
-    rows = {"views_seen": pa.bool_(), "history": pa.int32(), "embedding": pa.float64()}
-    rows["fingerprints"] = pa.int32()
-    lists = {name: pa.list_(kind, 1) for name, kind in rows.items()}
-    return pa.schema({**columns, **lists}).empty_table()
+    columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
+    rows = {"views_seen": bool, "history": np.int32, "embedding": float, "fingerprints": np.int32}
+    return Table(
+        {name: np.empty(0, kind) for name, kind in columns.items()}
+        | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
+    )
 
 
 def kind_of_ids(ids: RowSet) -> str:
@@ -68,8 +66,3 @@ def kind_of_ids(ids: RowSet) -> str:
     import pandas as pd
 
     return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
-
-
-def _as_lists(rows: Array) -> pa.Array:
-    """Return rows as Arrow lists of one length, without a copy where there can be none."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(rows)), rows.shape[1])

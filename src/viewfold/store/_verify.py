@@ -54,6 +54,11 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
     -------
     Verdict
 
+    See Also
+    --------
+    load : Read the model, which checks the state of now.
+    undo : Return to the state before a damaged one.
+
     Examples
     --------
     >>> import tempfile, numpy as np, viewfold

@@ -59,6 +59,17 @@ def size(path: StrPath) -> int:
     return sum(one.size for one in _manifest.current(Folder.at(path)).states)
 
 
+def mark(path: StrPath) -> tuple[int, ...]:
+    """Return the number of the manifest of now."""
+    return tuple(_manifest.numbers(Folder.at(path))[:1])
+
+
+def is_written(path: StrPath) -> bool | None:
+    """Tell whether another program of this machine is writing it now."""
+    folder = Folder.at(path)
+    return None if folder.remote else _lock.is_held(folder.address)
+
+
 @contextmanager
 def writing(path: StrPath, wait: float = 60) -> Iterator[None]:
     """Keep other writers of this machine away; elsewhere, the first one to finish wins."""
@@ -175,7 +186,7 @@ def _put(
     tables = {}
     for table, content in small_tables(state, {}).items():
         sink = pa.BufferOutputStream()
-        parquet.write_table(content, sink, compression="zstd")
+        parquet.write_table(content.to_arrow(), sink, compression="zstd")
         data = sink.getvalue().to_pybytes()
         folder.write(f"{name}/{table}.parquet", data)
         tables[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

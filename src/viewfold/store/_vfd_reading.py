@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from viewfold._table import Table
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _check, _manifest
 from viewfold.store._catalogue import check_json
@@ -21,6 +22,7 @@ from viewfold.store._folder import Folder, reading
 from viewfold.store._kept import Held, Kept
 from viewfold.store._manifest import TABLES, Bucket, Generation, Manifest
 from viewfold.store._samples import no_samples
+from viewfold.store._sql import put
 from viewfold.store.tables import CHANGED, COLUMNS, events_of, of_columns, read_meta
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def get_state(
 ) -> State:
     from viewfold.engine import BucketEngine
 
-    small = {name: _table(folder, one, name) for name in TABLES}
+    small = {name: _small(folder, one, name) for name in TABLES}
     with reading(folder, f"{one.folder}/meta.parquet"):
         meta = _meta(small["meta"])
         if meta.get("n_samples", 0) != one.n_samples:
@@ -146,8 +148,15 @@ def _table(folder: Folder, one: Generation, name: str) -> pa.Table:
         return parquet.read_table(pa.BufferReader(data))
 
 
-def _meta(table: pa.Table) -> dict[str, Any]:
-    for text in table["value"].to_pylist():
+def _small(folder: Folder, one: Generation, name: str) -> Table:
+    """Return a small table as a state is made of."""
+    held = _table(folder, one, name)
+    with reading(folder, f"{one.folder}/{name}.parquet"):
+        return Table.of_arrow(held)
+
+
+def _meta(table: Table) -> dict[str, Any]:
+    for text in table["value"]:
         check_json(text)
     return read_meta(table)
 
@@ -173,16 +182,17 @@ def asked(
 def _checked(
     folder: Folder, now: Manifest, columns: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, pa.Table], Generation]:
-    from viewfold.store._bucket import check_digests, columns_of
+    from viewfold.store._bucket import as_array, check_digests, columns_of
 
     one = now.states[0]
     tables = {name: _table(folder, one, name) for name in TABLES}
     with reading(folder, f"{one.folder}/meta.parquet"):
-        meta = _meta(tables["meta"])
+        meta = _meta(Table.of_arrow(tables["meta"]))
     for bucket in one.samples if columns else ():
         file = f"{one.folder}/{bucket.file}"
         with reading(folder, file):
-            check_digests(columns_of(folder, file, bucket, columns), bucket)
+            table = columns_of(folder, file, bucket, columns)
+            check_digests({name: as_array(table, name) for name in table.column_names}, bucket)
     return meta, tables, one
 
 
@@ -197,7 +207,7 @@ def _register(
     """Let a database see the samples of a state, or of some buckets, as the table ``samples``."""
     chosen = one.samples if buckets is None else buckets
     if not chosen:
-        db.register("samples", no_samples())
+        put(db, "samples", no_samples())
         return
     from pyarrow import dataset
 
@@ -229,7 +239,7 @@ def held(path: StrPath) -> Held:
 
 
 def _log_of(folder: Folder, one: Generation) -> Log:
-    return events_of(_table(folder, one, "log"))
+    return events_of(_small(folder, one, "log"))
 
 
 def _kept(folder: Folder, one: Generation) -> Kept:

@@ -49,6 +49,11 @@ def load(path: str | os.PathLike[str], *, engine: Engine | None = None) -> Foldi
     StateFileError
         If the file is damaged, foreign or of a newer version.
 
+    See Also
+    --------
+    edit : Load, change and write in one step.
+    verify : Check everything in a file.
+
     Examples
     --------
     >>> import tempfile, numpy as np, viewfold
@@ -183,6 +188,10 @@ def undo(
     FCMVC or ViewFold
         What the file holds now.
 
+    See Also
+    --------
+    restore : Return to the state after any entry that was kept.
+
     Examples
     --------
     >>> import tempfile, numpy as np, viewfold
@@ -220,6 +229,10 @@ def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> Fo
     -------
     FCMVC or ViewFold
         What the file holds now.
+
+    See Also
+    --------
+    undo : Take back the last change.
 
     Examples
     --------

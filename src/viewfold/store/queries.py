@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
+import numpy as np
 
+from viewfold._table import Table
 from viewfold.core.log import Log
 from viewfold.errors import UnreadableError
 from viewfold.store import digests
 from viewfold.store._check import cluster_names
 from viewfold.store._kinds import store_of
+from viewfold.store._sql import small_table, table_of
 from viewfold.store.tables import events_of
 
 if TYPE_CHECKING:
@@ -69,32 +71,34 @@ def _mixed(meta: dict[str, Any]) -> str:
 # -- questions
 
 
-def labels(path: StrPath) -> pa.Table | None:
+def labels(path: StrPath) -> Table | None:
     """Return id, cluster, confidence and number of views of every sample; None of an empty file."""
     with opened(path, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
-        table = db.sql(
-            f"SELECT id{_mixed(meta)}, label AS cluster, confidence, "
-            "list_sum(views_seen::INTEGER[])::INTEGER AS views_seen FROM samples"
-        ).to_arrow_table()
+        table = table_of(
+            db.sql(
+                f"SELECT id{_mixed(meta)}, label AS cluster, confidence, "
+                "list_sum(views_seen::INTEGER[])::INTEGER AS views_seen FROM samples"
+            )
+        )
         return _with_names(table, meta)
 
 
-def _with_names(table: pa.Table, meta: dict[str, Any]) -> pa.Table:
+def _with_names(table: Table, meta: dict[str, Any]) -> Table:
     """Return a table with the names of clusters after their numbers, if any has one."""
     names = cluster_names(meta)
     if not names:
         return table
-    called = pa.array([names.get(c) for c in table["cluster"].to_pylist()], pa.string())
-    return table.add_column(table.column_names.index("cluster") + 1, "name", called)
+    called = np.array([names.get(c) for c in table["cluster"].tolist()], dtype=object)
+    return table.with_column("name", called, after="cluster")
 
 
-def clustering(path: StrPath) -> tuple[pa.Table | None, Log, list[str]]:
+def clustering(path: StrPath) -> tuple[Table | None, Log, list[str]]:
     """Return id and cluster of every sample, the log, and the names of the views."""
     with opened(path, "id", "label", small=("log", "views")) as (db, meta):
-        table = db.sql(f"SELECT id{_mixed(meta)}, label AS cluster FROM samples").to_arrow_table()
-        log = events_of(db.sql("FROM log ORDER BY entry").to_arrow_table())
+        table = table_of(db.sql(f"SELECT id{_mixed(meta)}, label AS cluster FROM samples"))
+        log = events_of(small_table(db.sql("FROM log ORDER BY entry")))
         views = db.sql("SELECT name FROM views ORDER BY fold").fetchall()
     return table if "n_samples" in meta else None, log, [name for (name,) in views]
 
@@ -144,7 +148,7 @@ def status(path: StrPath) -> dict[str, Any]:
 def log(path: StrPath) -> Log:
     """Return the log."""
     with opened(path, small=("log",)) as (db, _):
-        return events_of(db.sql("FROM log ORDER BY entry").to_arrow_table())
+        return events_of(small_table(db.sql("FROM log ORDER BY entry")))
 
 
 def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
@@ -187,23 +191,24 @@ def events(path: StrPath) -> list[ClusterEvent]:
         if "n_samples" not in meta:
             return []
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
-        history = db.sql("SELECT history FROM samples").to_arrow_table().combine_chunks()
-    rows = history["history"].combine_chunks().flatten().to_numpy().reshape(len(history), -1)
-    return events_between(LocalEngine(), rows, *map(list, zip(*steps, strict=True)))
+        history = table_of(db.sql("SELECT history FROM samples"))["history"]
+    return events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
 
 
-def movers(path: StrPath, view: str) -> pa.Table:
+def movers(path: StrPath, view: str) -> Table:
     """Return who changed cluster when a view was folded: id, before, after."""
     with opened(path, "id", "history", small=("views", "steps")) as (db, meta):
-        return db.sql(
-            f"SELECT id{_mixed(meta)}, history[step - 1] AS before, history[step] AS after "
-            "FROM samples, (FROM views v JOIN steps USING (entry) WHERE v.name = $1) "
-            "WHERE step > 1 AND history[step - 1] >= 0 AND history[step - 1] <> history[step]",
-            params=[view],
-        ).to_arrow_table()
+        return table_of(
+            db.sql(
+                f"SELECT id{_mixed(meta)}, history[step - 1] AS before, history[step] AS after "
+                "FROM samples, (FROM views v JOIN steps USING (entry) WHERE v.name = $1) "
+                "WHERE step > 1 AND history[step - 1] >= 0 AND history[step - 1] <> history[step]",
+                params=[view],
+            )
+        )
 
 
-def everything(path: StrPath) -> pa.Table | None:
+def everything(path: StrPath) -> Table | None:
     """Return all there is of every sample, a column for every number; None of an empty file."""
     all_columns = "id", "label", "confidence", "added", "views_seen", "history", "embedding"
     with opened(path, *all_columns, small=("views", "steps")) as (db, meta):
@@ -220,16 +225,17 @@ def everything(path: StrPath) -> pa.Table | None:
         chosen |= {f"z{i}": f"embedding[{i + 1}]" for i in range(width)}
         # DuckDB takes names that differ in case only for one: they are put on afterwards.
         columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))
-        table = db.sql(f"SELECT {columns} FROM samples").to_arrow_table()
-        return _with_names(table.rename_columns(list(chosen)), meta)
+        table = table_of(db.sql(f"SELECT {columns} FROM samples"))
+        named = Table(dict(zip(chosen, table.columns.values(), strict=True)))
+        return _with_names(named, meta)
 
 
-def embedded(path: StrPath) -> pa.Table | None:
+def embedded(path: StrPath) -> Table | None:
     """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
     with opened(path, "id", "label", "confidence", "embedding", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
-        table = db.sql(
-            f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples"
-        ).to_arrow_table()
+        table = table_of(
+            db.sql(f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples")
+        )
         return _with_names(table, meta)

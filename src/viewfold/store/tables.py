@@ -1,6 +1,6 @@
 """A model's state as tables, and back: what a ``.vf`` file holds, without the file.
 
-The tables are Arrow's: ``meta``, ``views``, ``samples``, ``arrays`` and ``log``, as docs/format.md
+The tables are ``meta``, ``views``, ``samples``, ``arrays`` and ``log``, as docs/format.md
 describes them. Digests of all of them tell whether another program has changed one. The classes of
 models are imported only where a model is made: commands that read a table do not need them.
 """
@@ -13,8 +13,9 @@ from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pyarrow as pa
 
+from viewfold._table import Table
+from viewfold._types import as_python
 from viewfold._version import __version__
 from viewfold.core.log import Event, Log
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
@@ -57,16 +58,16 @@ MAP = "turn"
 # -- from a state to tables
 
 
-def to_tables(state: State, **facts: int) -> dict[str, pa.Table]:
+def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
     state = state.gathered()
     rows = [getattr(state, name) for name in COLUMNS.values()]
     samples = samples_table(state.clusters, *rows) if state.views else no_samples()
-    small = small_tables(state, digests.of_columns(samples), **facts)
+    small = small_tables(state, digests.of_columns(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
-def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, pa.Table]:
+def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, Table]:
     """Return all tables but that of samples, whose digests are given."""
     small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
     small["steps"] = _steps(state)
@@ -74,25 +75,28 @@ def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[st
     meta["digests"] = {"samples": samples}
     meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
     meta["digest"] = digests.of_meta(meta)
-    entries = pa.table({"key": list(meta), "value": [json.dumps(v) for v in meta.values()]})
+    entries = Table(
+        {"key": list(meta), "value": [json.dumps(v) for v in meta.values()]},
+        {"key": "VARCHAR", "value": "VARCHAR"},
+    )
     return {"meta": entries, **small}
 
 
-def _views(state: State) -> pa.Table:
+def _views(state: State) -> Table:
     columns = {
-        "fold": pa.int32(),
-        "name": pa.string(),
-        "n_samples": pa.int64(),
-        "n_features": pa.int64(),
-        "n_new": pa.int64(),
-        "n_shared": pa.int64(),
-        "n_iter": pa.int64(),
-        "objective": pa.list_(pa.float64()),
-        "agreement": pa.float64(),
-        "features": pa.list_(pa.string()),
-        "entry": pa.int32(),
-        "n_empty": pa.int64(),
-        "n_missing": pa.int64(),
+        "fold": "INTEGER",
+        "name": "VARCHAR",
+        "n_samples": "BIGINT",
+        "n_features": "BIGINT",
+        "n_new": "BIGINT",
+        "n_shared": "BIGINT",
+        "n_iter": "BIGINT",
+        "objective": "DOUBLE[]",
+        "agreement": "DOUBLE",
+        "features": "VARCHAR[]",
+        "entry": "INTEGER",
+        "n_empty": "BIGINT",
+        "n_missing": "BIGINT",
     }
     rows = [
         {
@@ -101,34 +105,49 @@ def _views(state: State) -> pa.Table:
         }
         for i, record in enumerate(state.views)
     ]
-    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+    return Table.of_rows(_as_python(rows), columns)
 
 
-def _steps(state: State) -> pa.Table:
-    entries = pa.array(state.steps, pa.int32())
-    number = pa.array(range(1, len(entries) + 1), pa.int32())
-    names = pa.array(state.step_names, pa.string())
-    return pa.table({"step": number, "entry": entries, "name": names})
+def _steps(state: State) -> Table:
+    entries = [int(entry) for entry in state.steps]
+    columns = {
+        "step": list(range(1, len(entries) + 1)),
+        "entry": entries,
+        "name": list(state.step_names),
+    }
+    return Table(columns, {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"})
 
 
-def _log(log: Log) -> pa.Table:
+def _log(log: Log) -> Table:
     counts = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
     columns = {
-        "entry": pa.int32(),
-        "what": pa.string(),
-        "time": pa.timestamp("us", "UTC"),
-        "version": pa.string(),
-        "view": pa.string(),
-        **{name: pa.int64() for name in counts},
-        "undoes": pa.int32(),
-        "n_clusters": pa.int64(),
+        "entry": "INTEGER",
+        "what": "VARCHAR",
+        "time": "TIMESTAMP WITH TIME ZONE",
+        "version": "VARCHAR",
+        "view": "VARCHAR",
+        **dict.fromkeys(counts, "BIGINT"),
+        "undoes": "INTEGER",
+        "n_clusters": "BIGINT",
     }
     if any(event.note is not None for event in log):
-        columns["note"] = pa.string()
-    return pa.Table.from_pylist([asdict(event) for event in log], schema=pa.schema(columns))
+        columns["note"] = "VARCHAR"
+    rows = [asdict(event) | {"time": digests.microseconds_of(event.time)} for event in log]
+    return Table.of_rows(_as_python(rows), columns)
 
 
-def _arrays(state: State) -> pa.Table:
+def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows with numbers of Python: what is written has one digest, whoever counted it."""
+    return [
+        {
+            name: [as_python(one) for one in cell] if isinstance(cell, tuple) else as_python(cell)
+            for name, cell in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _arrays(state: State) -> Table:
     from viewfold.core.columns import StoredColumns, StoredSource
     from viewfold.core.parts import take_apart
 
@@ -146,16 +165,17 @@ def _arrays(state: State) -> pa.Table:
     for i, linear_map in enumerate(state.maps):
         parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
     columns = {
-        "name": pa.string(),
-        "type": pa.string(),
-        "version": pa.int32(),
-        "dtype": pa.string(),
-        "shape": pa.list_(pa.int64()),
-        "by_column": pa.bool_(),
-        "data": pa.binary(),
+        "name": "VARCHAR",
+        "type": "VARCHAR",
+        "version": "INTEGER",
+        "dtype": "VARCHAR",
+        "shape": "BIGINT[]",
+        "by_column": "BOOLEAN",
+        "data": "BLOB",
     }
-    rows = [{"name": name, **_row(part)} for name, part in parts.items()]
-    return pa.Table.from_pylist(rows, schema=pa.schema(columns))
+    nothing = dict.fromkeys(columns)
+    rows = [{**nothing, "name": name, **_row(part)} for name, part in parts.items()]
+    return Table.of_rows(rows, columns)
 
 
 def _row(part: Part) -> dict[str, Any]:
@@ -213,7 +233,7 @@ def _from_plain(value: Any) -> Any:
 # -- from tables to a state
 
 
-def read_meta(table: pa.Table) -> dict[str, Any]:
+def read_meta(table: Table) -> dict[str, Any]:
     """Return what the table ``meta`` says, if it is one that can be read.
 
     Raises
@@ -221,7 +241,7 @@ def read_meta(table: pa.Table) -> dict[str, Any]:
     UnreadableError
         If the tables are another program's, or of a newer version.
     """
-    meta = {row["key"]: json.loads(row["value"]) for row in table.to_pylist()}
+    meta = {row["key"]: json.loads(row["value"]) for row in table.rows()}
     if meta.get("format") != "viewfold":
         raise UnreadableError("it is a database, but not one of viewfold", StateFileError)
     if meta["version"] > FORMAT:
@@ -237,11 +257,11 @@ def read_meta(table: pa.Table) -> dict[str, Any]:
 
 def from_tables(
     meta: dict[str, Any],
-    views: pa.Table,
-    arrays: pa.Table,
-    samples: Iterable[pa.RecordBatch],
-    log: pa.Table | None = None,
-    steps: pa.Table | None = None,
+    views: Table,
+    arrays: Table,
+    samples: Iterable[dict[str, Array]],
+    log: Table | None = None,
+    steps: Table | None = None,
 ) -> State:
     """Return the state that tables hold.
 
@@ -249,13 +269,13 @@ def from_tables(
     ----------
     meta : dict
         What `read_meta` returned.
-    views, arrays : pyarrow.Table
+    views, arrays : Table
         The tables of these names.
-    samples : iterable of pyarrow.RecordBatch
-        The table ``samples``, in batches of any size.
-    log : pyarrow.Table, optional
+    samples : iterable of dict
+        The columns of the table ``samples``, in batches of any size.
+    log : Table, optional
         The table of this name; files of format 1 have none.
-    steps : pyarrow.Table, optional
+    steps : Table, optional
         The table of this name; before format 3, every step was the fold of a view.
 
     Returns
@@ -275,19 +295,19 @@ def from_tables(
 
 def of_columns(
     meta: dict[str, Any],
-    views: pa.Table,
-    arrays: pa.Table,
+    views: Table,
+    arrays: Table,
     columns: dict[str, RowSet],
     digest: dict[str, str],
-    log: pa.Table | None,
-    steps: pa.Table | None,
+    log: Table | None,
+    steps: Table | None,
 ) -> State:
     """Return the state that tables hold, if the columns of ``samples`` were read already."""
-    rows, parts = views.to_pylist(), arrays.to_pylist()
+    rows, parts = views.rows(), arrays.rows()
     if log is None:
         if digests.of_format_1(meta, digest, views, arrays) != meta["digest"]:
             raise UnreadableError(CHANGED)
-        events = _from_format_1(digests.plain(views).to_pylist(), rows, parts, columns)
+        events = _from_format_1(views.rows(), rows, parts, columns)
     else:
         small = {"views": views, "arrays": arrays, "log": log}
         small |= {} if steps is None else {"steps": steps}
@@ -295,16 +315,13 @@ def of_columns(
         if {"samples": digest, **found} != meta["digests"]:
             raise UnreadableError(CHANGED)
         events = events_of(log)
-    entries = [row["entry"] for row in rows] if steps is None else steps["entry"].to_pylist()
+    entries = [row["entry"] for row in rows] if steps is None else steps["entry"]
     return replace(_state(meta, rows, parts, columns, events), steps=tuple(entries))
 
 
-def events_of(log: pa.Table) -> Log:
+def events_of(log: Table) -> Log:
     """Return the events of the table ``log``."""
-    return tuple(
-        Event(**{**row, "time": digests.time_of(row["time"])})
-        for row in digests.plain(log).to_pylist()
-    )
+    return tuple(Event(**{**row, "time": digests.time_of(row["time"])}) for row in log.rows())
 
 
 def _from_format_1(
@@ -330,7 +347,7 @@ def _from_format_1(
         Event(
             entry=row["fold"],
             what="fold",
-            time=digests.time_of(row["folded"]),
+            time=digests.time_of(digests.microseconds_of(row["folded"])),
             version=None,
             view=row["name"],
             n_samples=int(known[:, i].sum()),
@@ -342,21 +359,19 @@ def _from_format_1(
     )
 
 
-def _gather(batches: Iterable[pa.RecordBatch], n: int, digest: digests.Columns) -> dict[str, Array]:
-    """Return the columns of a table with n rows as arrays."""
+def _gather(
+    batches: Iterable[dict[str, Array]], n: int, digest: digests.Columns
+) -> dict[str, Array]:
+    """Return the columns of a table with n rows, which come in batches."""
     columns: dict[str, Array] = {}
     at = 0
     for batch in batches:
         digest.add(batch)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True):
-            width: tuple[int, ...] = ()
-            if pa.types.is_fixed_size_list(column.type):
-                width, column = (column.type.list_size,), column.flatten()
-            values = column.to_numpy(zero_copy_only=False).reshape(-1, *width)
+        for name, values in batch.items():
             if name not in columns:
-                columns[name] = np.empty((n, *width), values.dtype)
+                columns[name] = np.empty((n, *values.shape[1:]), values.dtype)
             columns[name][at : at + len(values)] = values
-        at += len(batch)
+        at += len(batch["id"])
     if at != n:
         raise UnreadableError(f"it has {at} samples and should have {n}")
     return columns
