@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
 from hypothesis import settings
 
 pytest_plugins = [
     "bench_results",
     "bench_sets",
+    "browser_tabs",
     "crafted_files",
     "store_models",
+    "ui_pages",
     "vfd_models",
+    "web_server",
     "writers",
 ]
 
@@ -23,6 +29,11 @@ settings.register_profile("viewfold", deadline=None)  # the first example import
 settings.load_profile("viewfold")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name tests not after bytes: packed files hold the second in which they were packed."""
+    return argname if isinstance(val, bytes) else None
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,14 @@ def data() -> Data:
     for v in range(3):
         missing[40 * v : 40 * v + 40, v] = True
     return Data(views, y, missing)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _parsers_made_once() -> Iterator[None]:
+    """Typer makes the parsers of all commands anew for every command that is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 def load(name: str) -> tuple[list[Any], np.ndarray]:

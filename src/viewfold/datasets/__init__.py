@@ -1,20 +1,29 @@
 """Multi-view data to try viewfold on.
 
-One set comes with the package, one is made to measure, one is fetched from OpenML, and any other
-is read from its file; the catalogue says where to find those of the FCMVC-IV paper.
+One set comes with the package, one is made to measure, some are fetched from where they are
+published, and any other is read from its file; the catalogue says where to find those of the
+FCMVC-IV paper.
 """
 
-from viewfold.datasets._catalogue import DataSet, catalogue
+from viewfold.datasets._catalogue import DataSet, catalogue, listed
 from viewfold.datasets._digits import load_digits_views
+from viewfold.datasets._fetch import fetch, sources
 from viewfold.datasets._files import load
+from viewfold.datasets._patients import make_patients
+from viewfold.datasets._sources import Source
 from viewfold.datasets._synthetic import make_multiview
 from viewfold.datasets._uci import fetch_uci_digits
 
 __all__ = [
     "DataSet",
+    "Source",
     "catalogue",
+    "fetch",
     "fetch_uci_digits",
+    "listed",
     "load",
     "load_digits_views",
     "make_multiview",
+    "make_patients",
+    "sources",
 ]

@@ -6,7 +6,10 @@ is not in the paper, was found by trying.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from viewfold.datasets._sources import SOURCES
 
 
 @dataclass(frozen=True)
@@ -151,3 +154,35 @@ def catalogue() -> list[DataSet]:
     [64, 76, 216]
     """
     return list(_SETS)
+
+
+def listed() -> list[dict[str, Any]]:
+    """List all public sets that are known, those of the paper first.
+
+    Returns
+    -------
+    list of dict
+        What `DataSet` has, and ``fetch``: whether `fetch` downloads the set by that name.
+
+    Examples
+    --------
+    >>> from viewfold.datasets import listed
+    >>> [row["name"] for row in listed() if row["fetch"]]
+    ['tcga-breast', '3sources', 'mouse-cortex']
+    """
+    paper = [{**asdict(entry), "fetch": False} for entry in _SETS]
+    others = [
+        {
+            "name": source.name,
+            "samples": source.samples,
+            "views": len(source.views),
+            "classes": len(source.classes),
+            "features": tuple(source.views.values()),
+            "order": None,
+            "address": source.address,
+            "note": source.note,
+            "fetch": bool(source.files),
+        }
+        for source in SOURCES.values()
+    ]
+    return paper + others
