@@ -1,5 +1,8 @@
 """Models to draw, and what is found in a page."""
 
+import base64
+import gzip
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -67,12 +70,13 @@ def page(model) -> str:
 
 
 class Reader(HTMLParser):
-    """All tags with their attributes, and the text of table rows."""
+    """All tags with their attributes, the text of table rows, and the data of the page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags: list[tuple[str, dict[str, str]]] = []
         self.rows: list[list[str]] = []
+        self.scripts: dict[str, str] = {}
         self.in_cell = False
         self.feed(page)
 
@@ -91,8 +95,22 @@ class Reader(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_data(self, data) -> None:
+        tag, attrs = self.tags[-1] if self.tags else ("", {})
+        if tag == "script" and "id" in attrs:
+            self.scripts.setdefault(attrs["id"], data)
         if self.in_cell:
             self.rows[-1][-1] += data.strip()
 
     def values(self, name: str) -> list[str]:
         return [attrs[name] for _, attrs in self.tags if name in attrs]
+
+    @property
+    def summary(self) -> dict:
+        return json.loads(self.scripts["summary"])
+
+    def column(self, name: str) -> np.ndarray | list[str]:
+        data = gzip.decompress(base64.b64decode(self.scripts[f"column-{name}"]))
+        kind = self.summary["columns"][name]
+        if kind == "text":
+            return data.decode().split("\n")
+        return np.frombuffer(data, {"uint8": "u1", "uint16": "<u2"}[kind])

@@ -58,10 +58,9 @@ def test_map_depends_on_the_samples_not_on_labels_or_row_order(model) -> None:
 
 
 def test_clusters_differ_in_colour_and_shape() -> None:
-    looks = [
-        (mark["markerfacecolor"], mark["marker"]) for mark in (_style.mark(c, 4) for c in range(56))
-    ]
-    assert len(set(looks)) == 56
+    marks = [_style.mark(c, 4) for c in range(100)]
+    looks = [(mark["markerfacecolor"], mark["marker"]) for mark in marks]
+    assert len({colour for colour, _ in looks}) == 100
     for (colour, shape), (next_colour, next_shape) in pairwise(looks):
         assert colour != next_colour
         assert shape != next_shape
@@ -191,3 +190,34 @@ def test_matplotlib_is_imported_only_when_something_is_drawn() -> None:
     code = "import sys, viewfold.plot, viewfold.report; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "jinja2", "sklearn.manifold"} & set(run.stdout.split())
+
+
+# Machado, Oliveira and Fernandes (2009), full severity; rows act on linear RGB.
+BLIND = {
+    "nobody": np.eye(3),
+    "protanopes": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+    "deuteranopes": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "tritanopes": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+}
+
+
+def oklab(rgb: np.ndarray) -> np.ndarray:
+    """Where differences are as large as they look (Ottosson 2020); from linear RGB."""
+    cones = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+    axes = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+    return np.cbrt(rgb.clip(0, 1) @ np.transpose(cones)) @ np.transpose(axes)
+
+
+@pytest.mark.parametrize("who", BLIND)
+def test_twenty_colours_can_be_told_apart(who) -> None:
+    from matplotlib.colors import to_rgb
+
+    assert len(plot.COLOURS) == 20
+    shown = np.array([to_rgb(colour) for colour in plot.COLOURS])
+    linear = np.where(shown <= 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4)
+    seen = oklab(linear @ np.transpose(BLIND[who]))
+    apart = np.linalg.norm(seen[:, None] - seen, axis=2)[np.triu_indices(20, 1)]
+    assert apart.min() > (0.1 if who == "nobody" else 0.045)
+    light = linear @ [0.2126, 0.7152, 0.0722]
+    assert (1.05 / (light + 0.05)).min() > 1.7  # against white paper, and against a dark page
+    assert ((light + 0.05) / 0.063).min() > 2

@@ -1,42 +1,94 @@
 # ruff: noqa: F811  (fixtures of other files)
-"""The report: one page that loads nothing, names nobody and tells the numbers."""
+"""The report: one file that loads nothing, names nobody, and says what changed since the last."""
 
 import json
 import os
 import re
-import shutil
-import subprocess
 
-import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
-from report_models import NAMES, Reader, model, page, synthetic  # noqa: F401
+from report_models import NAMES, Reader, model, page  # noqa: F401
 
-from viewfold import FCMVC, ViewFold, plot, report
-from viewfold.report import _svg
+import viewfold
+from commands import runner
+from viewfold import ViewFold, report
+from viewfold.viz import static_text
+
+EVIL = "</script><img src=x onerror=alert(3)> & co"
+
+
+def without_script(page: str) -> str:
+    """The page without what was built from JavaScript libraries, and their styles."""
+    script = static_text("page.js").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    assert page.count(script) == 1
+    return page.replace(script, "").replace(static_text("page.css"), "")
 
 
 def test_page_loads_nothing(page) -> None:
     reader = Reader(page)
-    assert not re.search(r"https?:|@import|//\w+\.", page)
-    assert not {"link", "img", "iframe", "object", "embed"} & {tag for tag, _ in reader.tags}
+    assert not re.search(r"https?:|@import|//\w+\.", without_script(page))
+    allowed = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "main",
+        "div",
+        "header",
+        "h1",
+        "h2",
+    }
+    allowed |= {"dl", "dt", "dd", "small", "noscript", "p", "section", "table", "thead", "tbody"}
+    allowed |= {"tr", "th", "td", "span", "i", "b", "script"}
+    assert {tag for tag, _ in reader.tags} <= allowed
     assert not reader.values("src")
-    assert all(value.startswith("#") for value in reader.values("href"))
-    assert all(found == "#" for found in re.findall(r"url\((.)", page))
-    assert "default-src 'none'" in page
+    assert not reader.values("href")
+    policy = next(a["content"] for _, a in reader.tags if "http-equiv" in a)
+    assert policy.startswith("default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; ")
+    assert not re.search(r"https?:|\*|'self'", policy)
+    assert not re.search(r"@import|url\((?!['\"]?data:)", static_text("page.css"))
 
 
-def test_names_and_title_are_escaped_everywhere(model) -> None:
-    page = report.render(model, title="<img src=x onerror=alert(2)>\x00")
-    assert "<b>bold" not in page
-    assert "alert(1)</script>" not in page
-    assert "<h1>&lt;img src=x onerror=alert(2)&gt; </h1>" in page
-    assert [tag for tag, _ in Reader(page).tags].count("script") == 1
-    assert any(row[0] == NAMES[0] for row in Reader(page).rows)
+def test_page_names_nobody_unless_ids_are_let_in(model, page) -> None:
+    reader = Reader(page)
+    assert "secret" not in page
+    assert all(one["id"] is None for one in reader.summary["uncertain"])
+    columns = set(reader.summary["columns"])
+    assert columns == {"x", "y", "cluster", "confidence", "coverage"}
+    assert {name for name in reader.scripts if name.startswith("column-")} == {
+        f"column-{name}" for name in columns
+    }
+    named = Reader(report.render(model, ids=True))
+    assert sorted(named.column("ids")) == sorted(model.ids_)
 
 
-def test_page_tells_the_numbers(model, page) -> None:
-    tiles = dict(re.findall(r"<div><dt>(.*?)</dt><dd>(.*?) ?(?:<small>.*?)?</dd>", page))
+def test_whatever_users_name_is_text_and_nothing_else() -> None:
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=[EVIL, "b", "c"])
+    X.index = [f"{EVIL}\n{i}" for i in range(40)]
+    X.iloc[:20] += 5
+    model = ViewFold(2, random_state=0).fit({EVIL: X}).rename(1, EVIL)
+    about = pd.DataFrame({EVIL: [EVIL, "b"] * 20}, index=X.index)
+    page = report.render(model, title=f"{EVIL}\x00\u2028", ids=True, metadata=about)
+    plain = without_script(page)
+    assert "<img" not in plain
+    assert "\u2028" not in plain
+    assert plain.count("&lt;/script&gt;&lt;img src=x") == 3  # title twice, and a cluster's name
+    reader = Reader(page)
+    told = reader.summary
+    assert told["title"] == f"{EVIL}  "
+    assert told["views"][0]["name"] == told["clusters"][1]["name"] == EVIL
+    assert EVIL in {one["feature"] for one in told["features"]["top"]}
+    assert told["metadata"][0]["levels"] == [EVIL, "b"]
+    assert reader.column("ids")[0].startswith(f"{EVIL} ")
+    scripts = [tag for tag, _ in reader.tags].count("script")
+    assert scripts == 3 + len(told["columns"])  # summary, page.js and its start, columns
+
+
+def test_numbers_and_clusters_can_be_read_without_javascript(model, page) -> None:
+    tiles = dict(re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)(?:<small>.*?)?</dd>", page))
     before, after = model.history_.to_numpy()[:, 1:].T
     moved = ((before >= 0) & (before != after)).sum()
     assert moved > 0
@@ -45,97 +97,31 @@ def test_page_tells_the_numbers(model, page) -> None:
         "views": "3",
         "clusters": "4",
         "in every view": str(model.seen_.all(axis=1).sum()),
-        "moved at the last fold": str(moved),
+        "moved at the last step": str(moved),
     }
-    rows = Reader(page).rows
-    for record, row in zip(model.views_, rows[-3:], strict=True):
-        counts = [record.n_samples, record.n_features, record.n_new, record.n_shared]
-        assert row[0].strip() == record.name.strip()
-        assert row[1:5] == [str(n) for n in counts]
-        assert row[5] == ("–" if record.agreement is None else f"{record.agreement:.2f}")
+    rows, stable = Reader(page).rows, model.stability()["stability"]
     for c, own in model.to_frame().groupby("cluster")["confidence"]:
         share, mean = f"{100 * len(own) / 160:.1f} %", f"{own.mean():.2f}"
-        assert rows[1 + c] == [str(c), str(len(own)), share, mean]
+        assert rows[1 + c] == [str(c), str(len(own)), share, mean, f"{stable[c]:.2f}"]
+    assert ("html", {"lang": "en"}) in Reader(page).tags
+    assert "<noscript>" in page
 
 
-def test_page_names_nobody(page) -> None:
-    assert "secret" not in page
+def test_page_is_the_same_every_time(model, page) -> None:
+    assert report.render(model) == page
 
 
-def test_figures_can_be_told_apart_and_say_what_they_show(page) -> None:
-    reader = Reader(page)
-    ids = reader.values("id")
-    assert len(ids) == len(set(ids))
-    pointed = {v[1:] for v in reader.values("href")} | set(re.findall(r"url\(#(.*?)\)", page))
-    assert pointed <= set(ids)
-    labels = [attrs["aria-label"] for _, attrs in reader.tags if attrs.get("role") == "img"]
-    assert len(labels) == len(set(labels)) == 7
-    assert ("html", {"lang": "en"}) in reader.tags
-
-
-@pytest.mark.parametrize(
-    ("written", "kept"),
-    [
-        ("font: 10px 'DejaVu Sans', sans-serif; text-anchor: middle", "font-size: 10px; "),
-        (
-            "font: 700 8.5px 'DejaVu Sans'; text-anchor: middle",
-            "font-weight: 700; font-size: 8.5px; ",
-        ),
-        ("font-size: 9px; font-family: 'DejaVu Sans'; text-anchor: middle", "font-size: 9px; "),
-    ],
-)
-def test_text_is_in_the_pages_font_with_any_matplotlib(written, kept) -> None:
-    assert _svg._attribute("style", written, "", set())["style"] == f"{kept}text-anchor: middle"
-
-
-def test_page_is_the_same_every_time_whatever_the_users_style(model, page) -> None:
-    from matplotlib import pyplot
-
-    before = matplotlib.get_backend(), pyplot.get_fignums()
-    with matplotlib.rc_context({"font.size": 30, "text.color": "red", "axes.grid": True}):
-        mine = dict(matplotlib.rcParams)
-        assert report.render(model) == page
-        assert dict(matplotlib.rcParams) == mine
-    assert (matplotlib.get_backend(), pyplot.get_fignums()) == before
-
-
-def test_page_of_very_many_samples_stays_small_and_says_what_it_shows(monkeypatch) -> None:
-    monkeypatch.setattr(
-        "viewfold.plot._samples._layout", lambda rows: rows[:, :2]
-    )  # t-SNE takes most of the time
-    page = report.render(synthetic(200_000, 12, 5))
-    assert page.count("a sample of 2,000 of 200,000") == 3  # figure, its description, its note
-    assert len(re.findall(r'<use href="#map-', page)) == 2000
-    assert len(page.encode()) < 1_000_000
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        synthetic(300, 4, 1),
-        synthetic(300, 1, 3),
-        synthetic(300, 40, 12, names=[f"{NAMES[2]} {v}" for v in range(12)]),
-        synthetic(3, 2, 2),
-        synthetic(1, 1, 1),
-        FCMVC(3, random_state=0).fit([np.random.default_rng(0).normal(size=(50, 5))] * 2),
-        ViewFold(1).fit([np.ones((20, 3)) * np.arange(20)[:, None]]),
-    ],
-    ids=["one view", "one cluster", "many", "three samples", "one sample", "FCMVC", "one line"],
-)
-def test_any_model_can_be_reported(model) -> None:
-    page = report.render(model)
-    assert not re.search(r"\b(nan|inf|None|NaN)\b", page)
-    labels = Reader(page).values("role")
-    known = any(record.agreement is not None for record in model.views_)
-    numbers = model.ids_.size > 3  # of clusters to choose from
-    assert labels.count("img") == 4 + known + numbers + (len(model.views_) > 1)
+def test_columns_come_last_and_those_of_the_map_first(page) -> None:
+    order = re.findall(r'id="(summary|column-\w+|page)"', page)
+    assert order[:5] == ["page", "summary", "column-x", "column-y", "column-cluster"]
+    assert page.index("viewfold.start(") < page.index('id="column-x"')
 
 
 def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> None:
     path = tmp_path / "report.html"
     assert report.write(model, str(path)) == path
     assert path.read_text(encoding="utf-8") == page
-    monkeypatch.setattr(report, "render", lambda model, title: f"<h1>{title}</h1>")
+    monkeypatch.setattr(report, "render", lambda model, **how: f"<h1>{how['title']}</h1>")
     os.umask(mask := os.umask(0))
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
     with monkeypatch.context() as patch:
@@ -148,53 +134,110 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
         report.write(model, tmp_path / "nowhere" / "report.html")
 
 
-PROBE = """<script>
-const size = (x) => { const r = x.getBoundingClientRect(); return [r.width, r.height]; };
-const drawings = [...document.querySelectorAll(".drawing svg")];
-const found = {
-  drawings: drawings.map(size),
-  contents: drawings.map((x) => size(x.querySelector("g"))),
-  wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-};
-document.querySelector(".legend button[data-cluster='2']").click();
-found.lit = drawings.map((x) => [...x.querySelectorAll(".on")].map((y) => y.dataset.cluster));
-const another = drawings.map((x) => x.querySelector("[data-cluster='1']") ?? x);
-for (const part of another) part.style.transition = "none";
-found.faint = another.map((x) => getComputedStyle(x).opacity);
-document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
-found.after = document.querySelectorAll(".on, .one").length;
-document.body.dataset.found = JSON.stringify(found);
-</script>"""
+# ---- what changed since the last report ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-def test_browser_draws_every_figure_without_complaint(page, tmp_path, width) -> None:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    browser = next(filter(None, map(shutil.which, names)), None)
-    if browser is None:
-        pytest.skip("no Chromium here")
-    path = tmp_path / "report.html"
-    path.write_text(page.replace("</body>", PROBE + "</body>"), encoding="utf-8")
-    flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-        "--disable-background-networking --disable-component-update --enable-logging=stderr --v=0"
-    )
-    where = [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", "--dump-dom"]
-    command = [browser, *flags.split(), *where, path.as_uri()]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert ":CONSOLE" not in run.stderr
-    found = json.loads(dict(Reader(run.stdout).tags)["body"]["data-found"])
-    assert len(found["drawings"]) == 7
-    assert all(min(size) > 50 for size in found["drawings"] + found["contents"])
-    assert found["wide"] <= 0
-    lit = [set(clusters) for clusters in found["lit"]]
-    assert all("2" in "".join(clusters) for clusters in lit[:3] + lit[-1:])
-    assert all("2" in cluster.split() for clusters in lit for cluster in clusters)
-    assert [float(opacity) < 0.5 for opacity in found["faint"]] == [True] * 3 + [False] * 3 + [True]
-    assert found["after"] == 0
+@pytest.fixture
+def quick(monkeypatch) -> None:
+    """Pages without what takes most of the time and is not looked at here."""
+    monkeypatch.setattr("viewfold.viz._found.number", lambda model: None)
+    unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
+    monkeypatch.setattr("viewfold.viz._found.Found._stability", unknown)
+    monkeypatch.setattr("viewfold.viz.layout.tsne", lambda rows: rows[:, :2])
 
 
-def test_colours_of_clusters_are_in_the_page_as_in_the_figures(page) -> None:
-    for c in range(4):
-        assert page.count(f'fill="{plot.COLOURS[c]}"') == 2  # legend and table
-        assert f"fill: {plot.COLOURS[c]}" in page
+def grown() -> ViewFold:
+    y = np.repeat([0, 1, 2], 20)
+    X = 9 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3))
+    return ViewFold(3, random_state=0).partial_fit(X[:50], ids=range(50), view="labs")
+
+
+def fold_more(model: ViewFold) -> ViewFold:
+    X = 9 * np.eye(4)[np.arange(60) % 4] + np.random.default_rng(1).normal(size=(60, 4))
+    return model.partial_fit(X, ids=range(60), view="scan").forget([3, 4])
+
+
+def test_a_report_says_what_changed_since_the_one_that_it_replaces(quick, tmp_path) -> None:
+    path, model = tmp_path / "report.html", grown()
+    report.write(model, path, since="last")
+    assert Reader(path.read_text()).summary["since"] is None
+    before = pd.Series(model.labels_, model.ids_)
+    report.write(fold_more(model), path, since="last")
+    now = pd.Series(model.labels_, model.ids_)
+    since = Reader(path.read_text()).summary["since"]
+    both = before.index.intersection(now.index)
+    moved = int((before[both] != now[both]).sum())
+    assert moved
+    assert (since["entry"], since["new"], since["moved"], since["gone"]) == (1, 10, moved, 2)
+    assert since["share"] == pytest.approx(moved / 48, abs=1e-4)
+    assert sum(one["count"] for one in since["flow"] if one["from"] < 0) == 10
+    assert sum(one["count"] for one in since["flow"]) == 58
+    assert f"10 new samples, {moved} moved" in since["text"]
+    # Nothing happened since: the page says the same again.
+    page = path.read_text()
+    report.write(model, path, since="last")
+    assert path.read_text() == page
+
+
+def test_samples_that_came_by_extend_are_new(quick) -> None:
+    model = fold_more(grown())
+    X = 9 * np.eye(4)[np.arange(5) % 4]
+    model.extend(X, ids=range(100, 105), view="scan")
+    assert [report_since(model, entry) for entry in (2, 3, 4)] == [5, 5, 0]
+
+
+def report_since(model: ViewFold, entry: int) -> int:
+    return Reader(report.render(model, since=entry)).summary["since"]["new"]
+
+
+def test_what_is_no_report_of_this_model_is_no_last_report(quick, tmp_path) -> None:
+    path, model = tmp_path / "report.html", grown()
+    report.write(model, path)
+    page = path.read_text()
+    at = page.index('id="summary">') + len('id="summary">')
+    for other in ("", "<h1>mine</h1>", page[: at + 100], page[:at] + "[" * 9**5 + page[at:]):
+        path.write_text(other)
+        assert report.last_report(path, fold_more(grown())) is None
+    path.write_bytes(b"\xff\xfe\x00" * 1000)
+    assert report.last_report(path, model) is None
+    assert report.last_report(tmp_path, model) is None
+    report.write(grown(), path)  # the same data, folded at another time
+    assert report.last_report(path, fold_more(model)) is None
+
+
+def test_an_entry_that_is_not_there_is_refused(quick) -> None:
+    model = fold_more(grown())
+    for wrong in (0, 4, 99):
+        with pytest.raises(ValueError, match=f"since={wrong}: labels are known from entry 1 to 3"):
+            report.render(model, since=wrong)
+
+
+def test_the_command_compares_colours_and_lets_ids_in(quick, tmp_path, monkeypatch, capsys) -> None:
+    run = runner(monkeypatch, capsys)
+    monkeypatch.chdir(tmp_path)
+    about = pd.DataFrame({"who": range(70), "ward": ["ICU", "ER"] * 35, "sex": [0, 1] * 35})
+    about.to_csv("wards.csv", index=False)
+    grown().save("p.vf")
+    code, out, said = run("report p.vf --json")
+    assert (code, json.loads(out)["since"], "secret" in said) == (0, None, False)
+    with viewfold.edit("p.vf") as model:
+        fold_more(model)
+    line = "report p.vf --metadata wards.csv --metadata-id who --metadata-columns ward"
+    code, out, said = run(f"{line} --json")
+    assert (code, json.loads(out)["since"]) == (0, 1)
+    assert "Of no sample: 12 rows of the metadata." in said
+    told = Reader((tmp_path / "report.html").read_text()).summary
+    assert [one["name"] for one in told["metadata"]] == ["ward"]
+    assert (told["title"], told["since"]["entry"], "ids" in told["columns"]) == ("p", 1, False)
+    code, _, said = run("report p.vf -o named.html --ids --since 2")
+    assert (code, "compared with entry 2" in said) == (0, True)
+    assert (tmp_path / "named.html").stat().st_mode & 0o777 == 0o600  # as the state
+    assert "ids" in Reader((tmp_path / "named.html").read_text()).summary["columns"]
+    for wrong, why in (
+        ("--since 9", "the log has the entries 1 to 3"),
+        ("--metadata wards.csv", "which column holds the sample ids"),
+        ("--metadata wards.csv --metadata-id who --metadata-columns x", "no column 'x'"),
+        ("--metadata-id who", "say something about --metadata"),
+    ):
+        code, _, said = run(f"report p.vf {wrong}")
+        assert (code, why in said) == (1, True), said

@@ -57,7 +57,12 @@ def tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
 
 def print_json(facts: Any) -> None:
     """Print facts as JSON."""
-    typer.echo(json.dumps(facts, default=_plain, ensure_ascii=False))
+    typer.echo(as_json(facts))
+
+
+def as_json(facts: Any) -> str:
+    """Return facts as JSON."""
+    return json.dumps(facts, default=_plain, ensure_ascii=False)
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,6 @@ or a file that was read. Only the standard library is imported before a table is
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 import os
 import sys
@@ -20,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from viewfold import _replace
+from viewfold._extra import needed
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from viewfold._table import Table
 
 StrPath = str | os.PathLike[str]
 
@@ -31,6 +31,10 @@ TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".arrow", ".xlsx")
 
 PAGES = (".html", ".htm")
 """Those of reports."""
+
+
+_NEEDED = (("openpyxl", "excel", (".xlsx",)), ("pyarrow", "parquet", (".parquet", ".arrow")))
+"""Which packages of which extras write which files."""
 
 
 def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ()) -> Path:
@@ -55,8 +59,9 @@ def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ())
         raise ValueError(
             f"Cannot write {shown}: its name should end with one of {', '.join(endings)}."
         )
-    if shown.suffix.lower() == ".xlsx":
-        _openpyxl(shown)
+    for package, extra, kinds in _NEEDED:
+        if shown.suffix.lower() in kinds:
+            needed(package, extra, f"{shown}: writing it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {target.parent}. Make it first.")
     if _is_state(target):
@@ -134,22 +139,25 @@ def replacing(
 
 
 def write_table(
-    table: pa.Table, path: StrPath, inputs: Iterable[StrPath] = (), private: StrPath | None = None
+    table: Table, path: StrPath, inputs: Iterable[StrPath] = (), private: StrPath | None = None
 ) -> None:
     """Write a table in the format that the file's name tells."""
     with replacing(path, TABLES, inputs, private) as draft:
         _writers[Path(path).suffix.lower()](table, draft)
 
 
-def print_table(table: pa.Table) -> None:
+def print_table(table: Table) -> None:
     """Write a table to standard output as CSV."""
     _delimited(table, sys.stdout, ",")
 
 
-def rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+def rows(table: Table) -> Iterator[tuple[Any, ...]]:
     """Yield the rows, as Python has them; ids that are numbers are numbers."""
-    for batch in table.to_batches(max_chunksize=2**16):
-        columns = dict(zip(batch.schema.names, map(_values, batch.columns), strict=True))
+    from viewfold._table import as_list
+
+    for start in range(0, len(table), 2**16):
+        some = table.part(start, start + 2**16)
+        columns = {name: as_list(column) for name, column in some.columns.items()}
         if "id_is_int" in columns:
             marks = columns.pop("id_is_int")
             pairs = zip(columns["id"], marks, strict=True)
@@ -157,37 +165,27 @@ def rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
         yield from zip(*columns.values(), strict=True)
 
 
-def names(table: pa.Table) -> list[str]:
+def names(table: Table) -> list[str]:
     """Return the names of the columns of `rows`."""
     return [name for name in table.column_names if name != "id_is_int"]
 
 
-def _values(column: pa.Array) -> list[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_float32(column.type):
-        # 0.1 and not 0.10000000149: the shortest number that is this one in single precision.
-        column = column.cast(pa.string()).cast(pa.float64())
-    found: list[Any] = column.to_pylist()
-    return found
-
-
-def _delimited(table: pa.Table, file: TextIO, delimiter: str) -> None:
+def _delimited(table: Table, file: TextIO, delimiter: str) -> None:
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerow(names(table))
     writer.writerows(rows(table))
 
 
-def _csv(table: pa.Table, path: Path, delimiter: str = ",") -> None:
+def _csv(table: Table, path: Path, delimiter: str = ",") -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         _delimited(table, file, delimiter)
 
 
-def _tsv(table: pa.Table, path: Path) -> None:
+def _tsv(table: Table, path: Path) -> None:
     _csv(table, path, "\t")
 
 
-def _lines(table: pa.Table, path: Path) -> None:
+def _lines(table: Table, path: Path) -> None:
     columns = names(table)
     with path.open("w", encoding="utf-8") as file:
         for row in rows(table):
@@ -195,37 +193,29 @@ def _lines(table: pa.Table, path: Path) -> None:
             file.write(json.dumps(facts, default=str, ensure_ascii=False) + "\n")
 
 
-def _parquet(table: pa.Table, path: Path) -> None:
+def _parquet(table: Table, path: Path) -> None:
+    made = table.select(names(table)).to_arrow()
     from pyarrow import parquet
 
-    parquet.write_table(table.select(names(table)), path)
+    parquet.write_table(made, path)
 
 
-def _arrow(table: pa.Table, path: Path) -> None:
+def _arrow(table: Table, path: Path) -> None:
+    made = table.select(names(table)).to_arrow()
     import pyarrow as pa
 
-    table = table.select(names(table))
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
+        writer.write_table(made)
 
 
-def _openpyxl(path: StrPath) -> Any:
-    try:
-        return importlib.import_module("openpyxl")
-    except ImportError as error:
-        raise ImportError(
-            f"{path}: writing it needs openpyxl. Install it with: pip install 'viewfold[excel]'"
-        ) from error
-
-
-def _excel(table: pa.Table, path: Path) -> None:
+def _excel(table: Table, path: Path) -> None:
     most_rows, most_columns = 1_048_575, 16_384  # below the names
     if len(table) > most_rows or len(names(table)) > most_columns:
         raise ValueError(
             f"{len(table):,} rows × {len(names(table)):,} columns are more than an Excel sheet has "
             f"({most_rows:,} × {most_columns:,}). Write a .csv or .parquet file."
         )
-    book = _openpyxl(path).Workbook(write_only=True)
+    book = needed("openpyxl", "excel", f"{path}: writing it").Workbook(write_only=True)
     sheet = book.create_sheet("viewfold")
     try:
         for values in chain([names(table)], rows(table)):
@@ -257,7 +247,7 @@ def _excel_cell(sheet: Any, value: Any) -> Any:
     return cell
 
 
-_writers: dict[str, Callable[[pa.Table, Path], None]] = {
+_writers: dict[str, Callable[[Table, Path], None]] = {
     ".csv": _csv,
     ".tsv": _tsv,
     ".parquet": _parquet,

@@ -22,12 +22,12 @@ NEXT = """
 Now with your own files: a row per sample, a column with ids, numbers in the other columns.
 
   viewfold add my.vf first.csv --id COLUMN --clusters 10
-  viewfold add my.vf second.parquet --id COLUMN
+  viewfold add my.vf second.csv --id COLUMN
   viewfold report my.vf -o report.html"""
 
 
 def tell(folder: Path) -> float:
-    """Fold the digits' views from Parquet files, say what happens, leave labels and a report.
+    """Fold the digits' views from files, say what happens, leave labels and a report.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def _print(text: str) -> None:
 
 
 def _write_views(folder: Path) -> Iterator[Path]:
-    """Write a view after the other to a Parquet file, without the samples it lacks."""
+    """Write a view after the other to a file, without the samples it lacks."""
     digits = load_digits_views()
     gone = missing.at_random(len(digits.target), len(digits.views), ratio=0.3, random_state=0)
     for column, (name, X) in enumerate(digits.views.items()):
         frame = pd.DataFrame(X).add_prefix(f"{name}_")
         frame.insert(0, "digit", [f"d{i:04}" for i in range(len(frame))])
-        path = folder / f"{name}.parquet"
-        frame[~gone[:, column]].to_parquet(path, index=False)
+        path = folder / f"{name}.csv"
+        frame[~gone[:, column]].to_csv(path, index=False)
         yield path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._extra import needed
 from viewfold._types import Array, IdsLike, ViewsLike, as_python
 from viewfold.clustering.starts import grown
 from viewfold.core.sampling import draw, seed_of
-from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.engine import all_on_one_thread
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.linalg import gram, top_eigenvectors
 from viewfold.methods.balanced import rank
@@ -97,11 +97,7 @@ class Suggestion:
         matplotlib Axes
         """
         if ax is None:
-            try:
-                pyplot = importlib.import_module("matplotlib.pyplot")
-            except ImportError as error:
-                raise ImportError("Plots need matplotlib: pip install matplotlib") from error
-            ax = pyplot.subplots()[1]
+            ax = needed("matplotlib.pyplot", "plots", "A plot").subplots()[1]
         ax.plot(list(self.scores), list(self.scores.values()), marker=".", color=LINE, zorder=2)
         label = f"suggested: {self.best}"
         ax.plot([self.best], [self.scores[self.best]], "o", color=BEST, label=label, zorder=3)
@@ -137,7 +133,7 @@ def candidates(model: FoldingEstimator) -> range:
     >>> candidates(ViewFold(12).fit(np.random.default_rng(0).normal(size=(60, 3))))
     range(2, 25)
     """
-    return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.ids_.size))
+    return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.n_samples_))
 
 
 def suggest_n_clusters(
@@ -164,6 +160,11 @@ def suggest_n_clusters(
     -------
     Suggestion
 
+    See Also
+    --------
+    ViewFold.recluster : Find another number of clusters in the same consensus.
+    Suggestion.plot : Draw the scores.
+
     Examples
     --------
     >>> import numpy as np
@@ -176,19 +177,20 @@ def suggest_n_clusters(
     """
     candidates, seed = _checked(k_range), seed_of(random_state)
     model = _fitted(model_or_views, ids, candidates[-1], seed)
-    n, most = model.ids_.size, candidates[-1]
+    n, most = model.n_samples_, candidates[-1]
     if most >= n:
         raise ValueError(
             f"k_range goes up to {most}, but there are {n} samples: end it below their number."
         )
-    engine = LocalEngine()
+    engine, state = model._engine, model._fitted
     pool = 5 * _rows_of_a_tree(most)
-    some = draw(engine, model.ids_, pool, seed=seed, purpose="number of clusters")
+    some = draw(engine, state.ids, pool, seed=seed, purpose="number of clusters")
     random, k = np.random.RandomState(seed), np.array(candidates)
     with all_on_one_thread():
-        energy, _ = top_eigenvectors(engine.reduce(gram, model.embedding_), n)
+        energy, _ = top_eigenvectors(engine.reduce(gram, state.embedding), n)
         columns = _first(np.log(energy) / 2, most + 1)
-        found = _stands_out(k, _merges(model.embedding_[some], most, random), columns)
+        rows = engine.collect(engine.select(state.embedding, some))
+        found = _stands_out(k, _merges(rows, most, random), columns)
         blob = random.normal(size=(some.size, energy.size)) * np.sqrt(energy)
         chance = _stands_out(k, _merges(blob, most, random), columns)
     scores = (found - chance.max()).tolist()

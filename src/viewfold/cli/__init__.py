@@ -7,9 +7,10 @@ that ``viewfold --help`` answers at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from viewfold import __version__
 from viewfold.bench.cli import app as bench
@@ -20,6 +21,7 @@ from viewfold.cli._diff import diff
 from viewfold.cli._explain import explain
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
+from viewfold.cli._report import report
 from viewfold.cli._show import (
     datasets,
     demo,
@@ -27,23 +29,38 @@ from viewfold.cli._show import (
     history,
     labels,
     predict,
-    report,
     status,
     verify,
 )
+from viewfold.cli._ui import ui
 from viewfold.cli._voice import Log, Quiet, listen, voiced
 
 __all__ = ["add", "app", "labels", "main", "report"]
 
+
+class _Commands(TyperGroup):
+    """Commands whose first sentences are told in full, over several lines if they need them."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
+            )
+
+
 app = typer.Typer(
     name="viewfold",
+    cls=_Commands,
     help="Cluster samples whose views arrive one after the other, with gaps, and are then gone.",
     epilog="Begin with: viewfold add patients.vf labs.csv --id patient --clusters 10",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # half of the time of --help would be spent on drawing boxes
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(bench, name="bench", help="The paper's experiments, on your data.")
+app.add_typer(bench, name="bench", cls=_Commands, help="The paper's experiments, on your data.")
 
 EXAMPLES: dict[Callable[..., None], str] = {
     inspect: "labs.csv --state patients.vf",
@@ -64,7 +81,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     diff: "monday.vf patients.vf --max-moved 5%",
     verify: "patients.vf",
     convert: "patients.vf patients.vfd --buckets 64",
-    report: "patients.vf -o report.html",
+    report: "patients.vf --metadata wards.csv --metadata-id patient",
+    ui: "patients.vf",
     export: "patients.vf -o patients.parquet",
     datasets: "--json",
     demo: "/tmp/try",

@@ -8,7 +8,9 @@ from typing import Any
 
 from viewfold import _output
 from viewfold._console import progress, tell
-from viewfold.cli._files import folded_table, ids_of, without_doubtful
+from viewfold.actions.states import folded_table
+from viewfold.actions.telling import without_doubtful
+from viewfold.cli._files import ids_of
 
 
 def export_copy(
@@ -56,13 +58,11 @@ def _annotation(state: Path, key: str, least: float | None) -> Any:
     from viewfold.io._annotate import Annotation
     from viewfold.store import queries
 
-    table = without_doubtful(folded_table(state, queries.embedded(state)), least).combine_chunks()
+    table = without_doubtful(folded_table(state, queries.embedded(state)), least)
     ids = ids_of(table)
-    rows = table["embedding"].combine_chunks()
-    embedding = rows.flatten().to_numpy().reshape(len(rows), -1)
-    clusters, confidence = (table[name].to_numpy() for name in ("cluster", "confidence"))
+    embedding, clusters, confidence = (table[n] for n in ("embedding", "cluster", "confidence"))
     names = {}
     if "name" in table.column_names:
-        pairs = zip(clusters.tolist(), table["name"].to_pylist(), strict=True)
+        pairs = zip(clusters.tolist(), table["name"], strict=True)
         names = {cluster: name for cluster, name in pairs if name is not None}
     return Annotation(ids, clusters, confidence, embedding, key, names)

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from viewfold._console import note, progress, say, tell
 from viewfold._file import File
-from viewfold.cli._clusters import PROVISIONAL, choose, scores
+from viewfold.actions.folding import Added, Wanted, fold_line
+from viewfold.actions.folding import add as fold
+from viewfold.actions.numbers import evidence
+from viewfold.actions.states import is_there, new_model, returned
 from viewfold.cli._engine import works
-from viewfold.cli._files import (
-    ids_option,
-    is_there,
-    known_view,
-    load_model,
-    read_views,
-    reading_options,
-)
+from viewfold.cli._files import ids_option, known_view, reading_options
 from viewfold.cli._moved import Limit, share
 from viewfold.cli._options import (
-    AUTO,
     Categories,
     Clusters,
     Columns,
@@ -54,11 +46,9 @@ from viewfold.cli._options import (
     Wait,
 )
 from viewfold.cli._reading import file_argument, reads
-from viewfold.registry import METHODS
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
-    from viewfold.view import View
 
 
 def init(
@@ -75,7 +65,7 @@ def init(
 
     if is_there(state):
         raise ValueError(f"{state} exists. Choose another name, or add views to it.")
-    save(_new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
+    save(new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
     tell(
         as_json,
         {"file": str(state), "method": method, "clusters": clusters, "private": private},
@@ -117,91 +107,49 @@ def add(
     AnnData, MuData and Matrix Market files are read; of a file that holds several views, all are
     folded.
     """
-    from viewfold.store import edit
-
-    started = perf_counter()
-    least = None if min_shared is None else share(min_shared, "--min-shared")
     limit = Limit(max_moved)
-    reading = reading_options(
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
+    wanted = Wanted(
+        ids=ids_option(id_column, no_id),
+        view=view,
+        reading=reading_options(
+            empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
+        ),
+        similar_ids=similar_ids.value,
+        min_shared=None if min_shared is None else share(min_shared, "--min-shared"),
+        clusters=clusters,
+        unconnected=None if unconnected is None else unconnected.value,
+        method=method,
+        seed=seed,
+        private=private,
+        keep=keep,
+        wait=wait,
+        dry_run=dry_run,
     )
-    new = None if is_there(state) else _first_model(state, clusters, method, seed, private)
     with progress(f"reading {file}") as step:
-        views = read_views(state, file, ids_option(id_column, no_id), view, reading)
-        step(f"waiting for {state}")
-        opened = edit(state, new=new, keep=keep, wait=wait)
-        with _in_memory(state, new) if dry_run else opened as model:
-            limit.begin(model)
-            removed = _set(model, clusters or None, private, unconnected)
-            if clusters == AUTO and new is not None:
-                model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
-            folds, chosen = _fold_all(model, views, step, similar_ids.value, least), None
-            if clusters == AUTO:
-                step("choosing a number of clusters")
-                chosen = scores(choose(model))
-            step(f"writing {state}")
-    seconds = round(perf_counter() - started, 3)
-    facts = limit.facts(model)
-    _tell_added(as_json, state, model, folds, removed, seconds, chosen, dry_run, facts)
+        added = fold(state, file, wanted, step, limit.begin)
+    _tell_added(as_json, state, added, limit.facts(added.model))
     limit.end()
 
 
-def _fold_all(
-    model: FoldingEstimator,
-    views: list[View],
-    step: Callable[[str], None],
-    similar_ids: Literal["refuse", "match", "new"],
-    min_shared: float | None,
-) -> list[dict[str, Any]]:
-    """Fold views one after the other; return what is told of each."""
-    folds = []
-    for view in views:
-        step(f"folding {view.name}")
-        model.partial_fit(view, similar_ids=similar_ids, min_shared=min_shared)
-        folds.append(_fold_summary(model, view) | {"missing": view.missing()})
-    return folds
-
-
-def _in_memory(
-    state: Path, new: FoldingEstimator | None
-) -> AbstractContextManager[FoldingEstimator]:
-    """Return the model that would be changed; nobody has to wait for it."""
-    return nullcontext(load_model(state) if new is None else new)
-
-
-def _tell_added(
-    as_json: bool,
-    state: Path,
-    model: FoldingEstimator,
-    folds: list[dict[str, Any]],
-    removed: list[str],
-    seconds: float,
-    chosen: list[dict[str, Any]] | None,
-    dry_run: bool,
-    facts: dict[str, Any],
-) -> None:
-    for fold in folds:
-        say(_fold_line(fold))
-        _note_replaced(state, fold, model.n_samples_, dry_run)
-    if removed:
+def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any]) -> None:
+    model, dry_run = added.model, added.dry_run
+    if added.chosen is not None:
+        say(evidence(added.chosen))
+    for one in added.folds:
+        say(fold_line(one))
+    for line in added.notes(state):
+        note(line)
+    if added.removed:
         said = "would be" if dry_run else "are"
-        say(f"encoders of {', '.join(removed)} {said} removed, also from states to return to.")
+        say(
+            f"encoders of {', '.join(added.removed)} {said} removed, also from states to return to."
+        )
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
-        {
-            "file": str(state),
-            "folds": folds,
-            "clusters": model.n_clusters,
-            "private": not model.keep_encoders,
-            "encoders_removed": removed,
-            **({} if chosen is None else {"suggestion": chosen}),
-            "seconds": seconds,
-            "dry_run": dry_run,
-            **facts,
-        },
+        {"file": str(state), **added.facts(), **facts},
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
-        f"{len(model.views_)} ({seconds:.1f} s).{end}",
+        f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
 
 
@@ -329,102 +277,13 @@ def _ask(yes: bool, what: str) -> None:
 def _tell_returned(
     as_json: bool, state: Path, model: FoldingEstimator, facts: dict[str, Any], line: str
 ) -> None:
-    names = [record.name for record in model.views_] if hasattr(model, "labels_") else []
-    samples = model.n_samples_ if names else 0
+    now = returned(model)
+    names, samples = now["views"], now["samples"]
     tell(
         as_json,
-        {"file": str(state), **facts, "views": names, "samples": samples},
+        {"file": str(state), **facts, **now},
         f"{line} {state} is at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
     )
-
-
-def _first_model(
-    state: Path, clusters: int | None, method: str, seed: int, private: bool
-) -> FoldingEstimator:
-    if clusters is None:
-        raise ValueError(f"There is no {state} yet. To make it, say how many --clusters.")
-    return _new_model(clusters or PROVISIONAL, method, seed, private)
-
-
-def _new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:
-    known = {name.lower(): name for name in METHODS.names()}
-    if method.lower() not in known:
-        raise ValueError(f"There is no method {method!r}. Known are: {', '.join(known)}.")
-    kind = METHODS[known[method.lower()]]
-    return kind(n_clusters=clusters, random_state=seed, keep_encoders=not private)
-
-
-def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
-    """Return who came, who was there before, and who moved."""
-    came, seen = model.delivery_, model.seen_[view.name]
-    n, d = view.shape
-    return {
-        "view": came.view,
-        "samples": n,
-        "features": d,
-        "new": came.n_new,
-        "shared": came.n_late,
-        "corrected": came.n_corrected,
-        "same": came.n_same,
-        "empty": view.n_empty,
-        "unseen": int((~seen).sum()),
-        "moved": came.n_moved,
-        "update": came.update,
-    }
-
-
-def _fold_line(fold: dict[str, Any]) -> str:
-    if fold["update"] and fold["same"] == fold["samples"]:
-        same = "{view}: all {samples:,} samples are known as they are; nothing changed."
-        return same.format(**fold)
-    empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
-    counts = "{new:,} new, {shared:,} shared, "
-    if fold["update"]:
-        counts = "more rows of it: {new:,} new, {shared:,} known that lacked it, "
-        counts += "{corrected:,} corrected, {same:,} unchanged, "
-    said = (
-        f"{{view}}: {{samples:,}} samples × {{features:,}} features; {counts}"
-        f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
-    ).format(**fold)
-    return said + _missing_line(fold["missing"])
-
-
-def _note_replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> None:
-    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
-    had = n - fold["unseen"] - fold["new"] - fold["shared"]
-    if 2 * fold["corrected"] > had:
-        back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
-        note(
-            f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
-            f" row of it now: ids and rows may not belong together.{back}"
-        )
-
-
-def _missing_line(missing: dict[str, Any]) -> str:
-    """Say how many cells were missing, and in which columns most of them."""
-    if not missing["cells"]:
-        return ""
-    worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
-    return (
-        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features),"
-        f" in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
-    )
-
-
-def _set(
-    model: FoldingEstimator, clusters: int | None, private: bool, unconnected: Unconnected
-) -> list[str]:
-    """Set parameters before a fold; return the views whose encoders it will remove."""
-    if unconnected is not None:
-        if "unconnected" not in model.get_params():
-            raise ValueError(f"{type(model).__name__} does not know --unconnected: leave it out.")
-        model.set_params(unconnected=unconnected.value)
-    if clusters is not None:
-        model.set_params(n_clusters=clusters)
-    if private:
-        model.set_params(keep_encoders=False)
-    views = model.views_ if hasattr(model, "labels_") and not model.keep_encoders else ()
-    return [record.name for record in views if record.encoder is not None]
 
 
 def _agreed(question: str) -> bool:

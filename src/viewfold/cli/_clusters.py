@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from viewfold._console import print_json, print_rows, progress, say, tell
+from viewfold.actions import numbers
+from viewfold.actions.numbers import evidence
+from viewfold.actions.states import check_folded, folded_model
 from viewfold.cli._engine import works
-from viewfold.cli._files import check_output, deliver, load_model
-from viewfold.cli._options import AUTO, Clusters, Json, Keep, Output, State, Wait
+from viewfold.cli._files import check_output, deliver
+from viewfold.cli._options import Clusters, Json, Keep, Output, State, Wait
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
-    from viewfold.selection import Suggestion
-
-PROVISIONAL = 10
-"""Views are folded for so many clusters where --clusters auto has nothing to look at yet."""
 
 
 @works
@@ -34,16 +32,16 @@ def suggest(
     check_output(output, state)
     wanted = None if between is None else _between(between)
     with progress(f"looking at {state}"):
-        model = _folded(state)
-        found = suggestion(model, wanted)
-    rows = scores(found)
+        model = folded_model(state)
+        found = numbers.suggestion(model, wanted)
+    facts = numbers.suggested(model, found)
+    rows = facts["scores"]
     if output is not None:
-        import pyarrow as pa
+        from viewfold._table import Table
 
-        deliver(pa.Table.from_pylist(rows), output, as_json, state)
+        deliver(Table.of_rows(rows), output, as_json, state)
     elif as_json:
-        facts = {"file": str(state), "clusters": model.n_clusters, "suggested": found.best}
-        print_json({**facts, "stands_out": found.stands_out, "scores": rows})
+        print_json({"file": str(state), **facts})
     else:
         print_rows(rows)
     if not as_json:
@@ -65,24 +63,14 @@ def recluster(
     from viewfold.store import edit
 
     with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
-        if not hasattr(model, "labels_"):
-            raise ValueError(_empty(state))
-        before = model.n_clusters
-        chosen = choose(model) if clusters == AUTO else None
-        if clusters:
-            model.recluster(clusters)
-    moved = int(model.log_["n_moved"].iloc[-1]) if model.n_clusters != before else 0
+        facts, chosen = numbers.recluster(check_folded(state, model), clusters)
+    if chosen is not None:
+        say(evidence(chosen))
     tell(
         as_json,
-        {
-            "file": str(state),
-            "clusters": model.n_clusters,
-            "before": before,
-            "moved": moved,
-            **({} if chosen is None else {"suggestion": scores(chosen)}),
-        },
-        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; there were {before}. "
-        f"{moved:,} have another cluster now.",
+        {"file": str(state), **facts},
+        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; there were "
+        f"{facts['before']}. {facts['moved']:,} have another cluster now.",
     )
 
 
@@ -101,52 +89,12 @@ def rename(
     from viewfold.store import edit
 
     with edit(state, keep=keep, wait=wait) as model:
-        if not hasattr(model, "labels_"):
-            raise ValueError(_empty(state))
-        model.rename(cluster, name)
+        check_folded(state, model).rename(cluster, name)
     tell(
         as_json,
         {"file": str(state), "cluster": cluster, "cluster_names": model.cluster_names_},
         f"Cluster {cluster} is {name!r} now." if name else f"Cluster {cluster} has no name now.",
     )
-
-
-def choose(model: FoldingEstimator) -> Suggestion:
-    """Find the number of clusters that stands out most, in a consensus that is there; say why."""
-    found = suggestion(model, None)
-    model.recluster(found.best)
-    say(evidence(found))
-    return found
-
-
-def suggestion(model: FoldingEstimator, between: range | None) -> Suggestion:
-    """Return the number of clusters that stands out most."""
-    from viewfold.selection import candidates, suggest_n_clusters
-
-    numbers = candidates(model) if between is None else between
-    if not numbers:
-        raise ValueError(f"{model.n_samples_} samples are too few to choose a number of clusters.")
-    return suggest_n_clusters(model, numbers)
-
-
-def evidence(found: Suggestion) -> str:
-    """Say how far a suggestion can be trusted."""
-    others = {k: score for k, score in found.scores.items() if k != found.best}
-    said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
-    if others:
-        second = max(others, key=lambda k: others[k])
-        said += f" (next is {second}, with {round(others[second], 2) + 0.0:.2f})"
-    if not found.stands_out:
-        said += ", but hardly more than where there are no clusters at all: look at several"
-    return f"{said}."
-
-
-def scores(found: Suggestion) -> list[dict[str, Any]]:
-    """Return the scores as rows of a table."""
-    return [
-        {"clusters": k, "score": round(score, 3), "suggested": k == found.best}
-        for k, score in found.scores.items()
-    ]
 
 
 def resampled(model: FoldingEstimator) -> dict[str, Any]:
@@ -173,14 +121,3 @@ def _between(text: str) -> range:
     if not dash or not first.strip().isdecimal() or not last.strip().isdecimal():
         raise ValueError(f"--range {text!r} is no range. Give one such as 2-30.")
     return range(int(first), int(last) + 1)
-
-
-def _folded(state: Path) -> FoldingEstimator:
-    model = load_model(state)
-    if not hasattr(model, "labels_"):
-        raise ValueError(_empty(state))
-    return model
-
-
-def _empty(state: Path) -> str:
-    return f"{state} is empty: no view was folded yet. Add one with viewfold add."

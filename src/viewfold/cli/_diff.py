@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from viewfold._console import notes, print_json, print_rows, say
-from viewfold.cli._files import folded_table, ids_of
+from viewfold.actions.states import folded_table
+from viewfold.cli._files import ids_of
 from viewfold.cli._moved import Limit
 from viewfold.cli._options import Json, MaxMoved
 
@@ -34,7 +35,7 @@ def diff(
     limit = Limit(max_moved)
     (was, log, views), (now, later, more) = (queries.clustering(path) for path in (old, new))
     tables = folded_table(old, was), folded_table(new, now)
-    before, after = ((ids_of(table), table["cluster"].to_numpy()) for table in tables)
+    before, after = ((ids_of(table), table["cluster"]) for table in tables)
     found = difference(before, after, same_numbers=one_story(log, later))
     limit.moved, limit.known = found.n_moved, found.n_both
     facts: dict[str, Any] = {"old": str(old), "new": str(new), **_facts(found)}

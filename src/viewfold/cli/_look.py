@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +10,9 @@ import typer
 from viewfold._console import print_json, progress
 from viewfold._file import File
 from viewfold._option import option
-from viewfold.cli._files import ids_option, is_there, load_model, reading_options
+from viewfold.actions.states import is_there, load_model
+from viewfold.actions.telling import command, inspected
+from viewfold.cli._files import ids_option, reading_options
 from viewfold.cli._options import (
     Categories,
     Columns,
@@ -93,7 +93,7 @@ def inspect(
         print_json(
             {
                 "file": str(file),
-                "views": [facts(one, line) for one, line in zip(found, commands, strict=True)],
+                "views": [inspected(one, line) for one, line in zip(found, commands, strict=True)],
             }
         )
         return
@@ -103,73 +103,6 @@ def inspect(
 
 def _stem(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name).strip("-.") or "state"
-
-
-def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | None:
-    """Return the command that folds a view; None if none does."""
-    if found.refused:
-        return None
-    said = dict(found.said())
-    named = said.pop("view", None)
-    if named is None and found.samples is not None and found.samples.fits:
-        # More rows of a view that is known, under another file's name.
-        known = found.samples.fits
-        named = known[0] if found.name not in known else None
-    words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
-    words += [option(name, value) for name, value in said.items() if name != "sheet"]
-    sheets = found.source.sheets() if isinstance(found.source, File) else None
-    words += [option("sheet", sheet) for sheet in sheets or []]
-    words += [option("view", named)] if named is not None else []
-    if new:
-        words.append(option("n_clusters", "auto"))
-    return " ".join(words)
-
-
-def facts(found: Inspection, line: str | None) -> dict[str, Any]:
-    """Return what was found out, for a program."""
-    samples = found.samples
-    return {
-        "view": found.name,
-        "rows": found.n_rows,
-        "ids": {
-            "column": found.id_column,
-            "proposed": "ids" in found.proposed,
-            "candidates": list(found.id_candidates),
-            "given": found.has_ids,
-        },
-        "columns": {
-            "numbers": len(found.of_kind("number")),
-            "booleans": [one.name for one in found.of_kind("boolean")],
-            "categories": {one.name: list(one.levels) for one in found.of_kind("category")},
-            "dates": [one.name for one in found.of_kind("date")],
-            "left_out": {one.name: one.why or "as asked" for one in found.of_kind("out")},
-        },
-        "missing": {
-            "cells": found.n_missing,
-            "share": found.n_missing / max(found.n_cells, 1),
-            "worst": {one.name: one.n_missing for one in found.worst()},
-        },
-        "absent_rows": found.n_absent,
-        "zero_rows": found.n_zero,
-        "empty": found.n_empty,
-        "suspects": {f"{value:g}": list(names) for value, names in found.suspects.items()},
-        "written": dict(found.written),
-        "scale": found.scale,
-        "samples": None
-        if samples is None
-        else {
-            "known": samples.n_known,
-            "new": samples.n_new,
-            "nearly_known": samples.n_similar,
-            "examples": [list(pair) for pair in samples.examples],
-            "in_view": samples.n_in_view,
-            "fits": list(samples.fits),
-        },
-        "problems": list(found.problems),
-        "refused": found.refused or None,
-        "notes": list(found.notes),
-        "command": line,
-    }
 
 
 def described(found: Inspection, line: str | None, file: str) -> list[str]:

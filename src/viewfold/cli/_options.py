@@ -9,6 +9,7 @@ from typing import Annotated, cast
 import typer
 
 from viewfold._file import File
+from viewfold.actions.numbers import AUTO
 
 
 class Similar(StrEnum):
@@ -38,10 +39,6 @@ class Gaps(StrEnum):
 
     accept = "accept"
     error = "error"
-
-
-AUTO = 0
-"""What ``--clusters auto`` becomes."""
 
 
 def _number_of_clusters(text: str) -> int:

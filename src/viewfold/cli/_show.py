@@ -12,6 +12,8 @@ from viewfold import _output, errors
 from viewfold._choice import which_view
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
+from viewfold.actions.states import folded_model, folded_table
+from viewfold.actions.telling import without_doubtful
 from viewfold.cli._annotate import export_copy
 from viewfold.cli._clusters import not_trusted, resampled
 from viewfold.cli._engine import works
@@ -20,17 +22,13 @@ from viewfold.cli._files import (
     check_output,
     deliver,
     files_of_views,
-    folded_table,
     ids_option,
-    load_model,
-    without_doubtful,
 )
 from viewfold.cli._options import Id, Json, MinConfidence, NoId, Output, State, ViewNames
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
     from viewfold.core.log import Event
-    from viewfold.estimators import FoldingEstimator
 
 
 def labels(
@@ -55,7 +53,7 @@ def labels(
     if least_certain is None:
         table = folded_table(state, queries.labels(state))
     else:
-        table = as_table(_folded(state, load_model(state)).uncertain(least_certain))
+        table = as_table(folded_model(state).uncertain(least_certain))
     deliver(without_doubtful(table, min_confidence), output, as_json, state)
 
 
@@ -79,7 +77,7 @@ def status(
     facts["states"] = store.listed(state)
     if stability:
         with progress(f"looking at {state}"):
-            facts |= resampled(_folded(state, load_model(state)))
+            facts |= resampled(folded_model(state))
     if as_json:
         print_json(facts)
         return
@@ -128,7 +126,7 @@ def predict(
     """
     check_output(output, state, *files)
     rows, which = files_of_views(files, view or [])
-    model = _folded(state, load_model(state))
+    model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
     deliver(without_doubtful(as_table(frame), min_confidence), output, as_json, state, *files)
@@ -171,9 +169,9 @@ def history(
         log = queries.log(state)
         rows, shown = [_entry(event) for event in log], [_line(event) for event in log]
     if output is not None:
-        import pyarrow as pa
+        from viewfold._table import Table
 
-        deliver(pa.Table.from_pylist(rows), output, as_json, state)
+        deliver(Table.of_rows(rows), output, as_json, state)
     elif as_json:
         print_json(rows)
     elif rows:
@@ -222,25 +220,6 @@ def verify(
             complain(line)
     if not found.whole:
         raise typer.Exit(errors.DamagedFileError.exit_code)
-
-
-def report(
-    state: State,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", help="Its title.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Write a page that shows the clusters; it opens offline."""
-    _output.check(output, _output.PAGES, [state])
-    from viewfold.report import write
-
-    with progress(f"drawing {output}"):
-        model = _folded(state, load_model(state))
-        write(model, output, title=title or Path(state).stem)
-    size = output.stat().st_size
-    tell(
-        as_json, {"file": str(output), "bytes": size}, f"{output} is written ({size / 1e6:.1f} MB)."
-    )
 
 
 def export(
@@ -301,20 +280,45 @@ def export(
     )
 
 
-def datasets(as_json: Json = False) -> None:
-    """List the paper's data sets: what is known of each, and where to get it."""
-    from dataclasses import asdict
+def datasets(
+    fetch: Annotated[
+        str | None,
+        typer.Option("--fetch", help="Download this set, unless it is there.", metavar="NAME"),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="Where sets are kept, instead of VIEWFOLD_DATA."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List public data sets: what is known of each, and where to get it; or fetch one."""
+    from viewfold.datasets import listed
 
-    from viewfold.datasets import catalogue
-
-    rows = [asdict(entry) for entry in catalogue()]
+    if fetch is not None:
+        _fetch(fetch, folder, as_json)
+        return
+    rows = listed()
     if as_json:
         print_json(rows)
         return
-    sizes = ("name", "samples", "views", "classes", "features")
+    sizes = ("name", "samples", "views", "classes", "features", "fetch")
     print_rows([{name: row[name] for name in sizes} for row in rows])
     for row in rows:
         typer.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
+
+
+def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
+    from viewfold.datasets import fetch
+
+    with progress(f"fetching {name}"):
+        held = fetch(name, data_home=folder)
+    views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
+    shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
+    tell(
+        as_json,
+        {"name": name, "file": held.filename, "views": views},
+        f"{held.filename} has {name}: {shapes}.",
+    )
 
 
 def demo(
@@ -332,13 +336,6 @@ def demo(
     with redirect_stdout(sys.stderr):
         accuracy = tell(folder)
     print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
-
-
-def _folded(state: Path, model: FoldingEstimator) -> FoldingEstimator:
-    """Return the model, if there is anything in it."""
-    if not hasattr(model, "labels_"):
-        raise ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
-    return model
 
 
 def _entry(event: Event) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from typing import Any, Self, Unpack
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._compat import Interval, validate
+from viewfold._compat import Interval, ShortHelp, validate, without_requests
 from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.core.admission import admit
@@ -31,11 +32,11 @@ from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
 from viewfold.ids import Similar
-from viewfold.registry import STORES
+from viewfold.registry import CARDS, STORES
 from viewfold.view import Reading, View, as_view, as_views, own_name
 
 
-class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
+class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHelp):
     """What all estimators of viewfold share: everything but the method."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -48,6 +49,9 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
     n_init: int
     random_state: Seed
     keep_encoders: bool
+
+    def __dir__(self) -> list[str]:
+        return without_requests(super().__dir__())
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be meant."""
@@ -387,6 +391,24 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator):
             Seconds to wait for another program that writes to the file.
         """
         STORES["vf"](self, path, wait=wait)
+
+    def _repr_html_inner(self) -> str:
+        """Return what notebooks show: scikit-learn's diagram, once fitted within a card."""
+        state: State | None = getattr(self, "_state", None)
+        if state is None or not state.views:
+            return str(super()._repr_html_inner())
+        # That of a fitted model would compute, and collect, each of its attributes.
+        diagram = clone(self)._repr_html_inner()
+        try:
+            return str(CARDS["html"](self, diagram))
+        except Exception:  # showing a model never fails, not even one whose engine is closed
+            return str(diagram)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        shown = (
+            {"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {}
+        )
+        return {"text/plain": repr(self), **shown}
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()

@@ -68,6 +68,12 @@ class FCMVC(FoldingEstimator):
     n_iter_ : int
         Iterations of the last fold.
 
+    See Also
+    --------
+    ViewFold : viewfold's own method, which is the one to begin with.
+    suggest_n_clusters : How many clusters stand out.
+    edit : Change the model in a state file, safely.
+
     Notes
     -----
     The first view enters through its first `n_clusters` features only, and every later view nearly
@@ -76,6 +82,11 @@ class FCMVC(FoldingEstimator):
     A view with fewer features than clusters adds as many dimensions as it has features. If the
     consensus has not full rank (a first view of this kind), its missing columns are zero, where
     the published program has arbitrary ones.
+
+    To fold a view of n samples and d features takes time of order n d² + t d² k with
+    ``solver="gram"`` and t n d k with ``"direct"`` (t iterations, k clusters; of a sparse view, the
+    non-zeros instead of n d), and N k² for the consensus of N samples. Memory beyond the view is of
+    order N k, and d² with "gram". docs/fcmvc.md has measured times.
 
     Examples
     --------

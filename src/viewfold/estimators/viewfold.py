@@ -73,6 +73,22 @@ class ViewFold(FoldingEstimator):
     n_iter_ : int
         Always 1: a fold is not iterative.
 
+    See Also
+    --------
+    FCMVC : The method of the paper that this one goes back to.
+    suggest_n_clusters : How many clusters stand out.
+    edit : Change the model in a state file, safely.
+    viewfold.plot : Figures of a model.
+
+    Notes
+    -----
+    To fold a view of n samples and d features into a consensus of r columns (`n_components`) for N
+    samples takes time of order n d² for up to 2048 features (one d × d product), n d r for more,
+    whose directions come from some of the rows; n r m for m ≤ 1000 landmarks, which
+    ``encoder="linear"`` has not; and N r² for the consensus. A sparse view takes its non-zeros
+    instead of n d. Memory beyond the view is of order N r + d², with d² at most 2048², and a view
+    in a file is read block by block. No matrix is n × n. docs/cluster.md has measured times.
+
     Examples
     --------
     >>> from viewfold import ViewFold, datasets, metrics, missing

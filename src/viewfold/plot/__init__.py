@@ -1,7 +1,8 @@
 """Figures of a fitted model: a map, sizes, confidence, views, how labels flowed.
 
 Every function draws with matplotlib, into `ax` if given, and returns the Axes. A notebook shows the
-figure by itself; ``ax.figure.savefig("map.svg")`` (or ``"map.png"``) saves it.
+figure by itself; ``ax.figure.savefig("map.svg")`` (or ``"map.png"``) saves it. `map` is a widget to
+zoom and select in, where anywidget is installed.
 """
 
 from viewfold.plot._flow import FLOWING, label_flow
@@ -13,9 +14,11 @@ from viewfold.plot._samples import (
     sample_map,
     sizes_of,
 )
-from viewfold.plot._style import COLOURS, MANY, MARKERS
+from viewfold.plot._style import MANY, MARKERS
 from viewfold.plot._views import PATTERNS, agreement, views_seen
-from viewfold.plot._words import counted, counted_sample, short, shorten
+from viewfold.plot._widget import map
+from viewfold.viz.palette import COLOURS
+from viewfold.viz.words import counted, counted_sample, short, shorten
 
 __all__ = [
     "COLOURS",
@@ -31,6 +34,7 @@ __all__ = [
     "counted_sample",
     "draw_confidence",
     "label_flow",
+    "map",
     "sample_map",
     "short",
     "shorten",

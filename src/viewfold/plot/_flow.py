@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from viewfold._types import Array
 from viewfold.plot._docs import figure
 from viewfold.plot._style import annotate, axes_or_new, cluster_colour
-from viewfold.plot._words import called, shorten
+from viewfold.viz.words import called, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

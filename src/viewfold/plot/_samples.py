@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._types import Array
 from viewfold.core.sampling import draw
-from viewfold.engine import LocalEngine, all_on_one_thread
+from viewfold.engine import LocalEngine
 from viewfold.linalg import unit_rows
 from viewfold.plot._docs import figure
 from viewfold.plot._style import (
@@ -24,14 +23,15 @@ from viewfold.plot._style import (
     mark,
     tag_cluster,
 )
-from viewfold.plot._words import counted_sample, short
+from viewfold.viz.layout import LAID_OUT, tsne
+from viewfold.viz.words import counted_sample, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from viewfold.estimators import FoldingEstimator
 
-MOST_SAMPLES = 2000
+MOST_SAMPLES = LAID_OUT
 """How many samples the map shows at most; it takes three seconds or so."""
 
 
@@ -61,7 +61,8 @@ def sample_map(
     '60 samples'
     """
     drawn = draw(LocalEngine(), model.ids_, most, seed=0, purpose="plot")
-    place, labels = _layout(model.embedding_[drawn]), model.labels_[drawn]
+    rows = unit_rows(model.embedding_[drawn].astype(np.float64))
+    place, labels = tsne(rows), model.labels_[drawn]
     ax = axes_or_new(ax, (7, 6))
     present = np.unique(labels)
     for c in present:
@@ -164,27 +165,3 @@ def draw_confidence(frame: pd.DataFrame, n_clusters: int, ax: Axes | None = None
 def sizes_of(model: FoldingEstimator) -> NDArray[np.intp]:
     """Return the number of samples of each cluster, also of those that are empty."""
     return np.bincount(model.labels_, minlength=len(model.cluster_centers_))
-
-
-def _layout(rows: Array) -> Array:
-    """Return a place in the plane for each row: t-SNE from the two principal directions."""
-    from sklearn.manifold import TSNE
-
-    rows = unit_rows(rows.astype(np.float64))
-    # t-SNE magnifies round-off: with the number of threads, the map would change.
-    with all_on_one_thread():
-        U, s, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-        plane = np.zeros((len(rows), 2))
-        plane[:, : s.size] = (U * s)[:, :2]
-        spread = plane[:, 0].std()
-        if len(rows) <= 10 or spread < 1e-9:  # too few neighbours, or all the same
-            return plane
-        tsne = TSNE(
-            init=plane / spread * 1e-4,
-            perplexity=min(20, (len(rows) - 1) / 3),
-            max_iter=400,
-            angle=0.8,
-            random_state=0,
-            n_jobs=1,
-        )
-        return np.asarray(tsne.fit_transform(rows))

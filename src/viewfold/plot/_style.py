@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from viewfold._extra import needed
 from viewfold._types import Array
-from viewfold.plot._words import called
+from viewfold.viz.palette import GREY, colour_of
+from viewfold.viz.words import called
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which colour-blind people can tell apart, with violet in place of yellow
-# and black, which vanish on light or dark paper. Seven colours and eight shapes have no common
-# divisor: clusters next to each other differ in both, and the first 56 pairs are all different.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8250df")
-
-
+# Colours and shapes of clusters next to each other both differ.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-GREY = "#8a919c"
-"""Whatever is not one cluster: samples not seen yet, clusters taken together."""
 MANY = 30
 """Above how many clusters marks are smaller and bars have no edges."""
 
@@ -28,15 +23,14 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """Return the given Axes, or those of a new figure of pyplot, which notebooks show."""
     if ax is not None:
         return ax
-    from matplotlib import pyplot
-
+    pyplot = needed("matplotlib.pyplot", "plots", "A plot")
     made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
     return made
 
 
 def cluster_colour(cluster: int | str) -> str:
     """Return the colour of a cluster; what is not one cluster is called by a text, and grey."""
-    return GREY if isinstance(cluster, str) else COLOURS[cluster % len(COLOURS)]
+    return GREY if isinstance(cluster, str) else colour_of(int(cluster))
 
 
 def darker(colour: str) -> tuple[float, float, float]:

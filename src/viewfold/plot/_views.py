@@ -9,8 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold.plot._docs import figure
-from viewfold.plot._style import GREY, annotate, axes_or_new, text_colour
-from viewfold.plot._words import counted, short, shorten
+from viewfold.plot._style import annotate, axes_or_new, text_colour
+from viewfold.viz.palette import GREY
+from viewfold.viz.words import counted, short, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 
 def counted(number: int, what: str) -> str:
@@ -10,7 +11,7 @@ def counted(number: int, what: str) -> str:
 
     Examples
     --------
-    >>> from viewfold.plot._words import counted
+    >>> from viewfold.viz.words import counted
     >>> counted(1, "view"), counted(1797, "sample")
     ('1 view', '1,797 samples')
     """
@@ -22,7 +23,7 @@ def counted_sample(drawn: int, n: int) -> str:
 
     Examples
     --------
-    >>> from viewfold.plot._words import counted_sample
+    >>> from viewfold.viz.words import counted_sample
     >>> counted_sample(1797, 1797), counted_sample(2000, 1000000)
     ('1,797 samples', 'a sample of 2,000 of 1,000,000')
     """
@@ -36,7 +37,7 @@ def short(number: float) -> str:
 
     Examples
     --------
-    >>> from viewfold.plot._words import short
+    >>> from viewfold.viz.words import short
     >>> [short(n) for n in (0, 1234, 9999, 12345, 100000, 999999, 2500000, 0.5)]
     ['0', '1,234', '9,999', '12.3k', '100k', '1M', '2.5M', '0.5']
     """
@@ -52,7 +53,7 @@ def called(cluster: int, names: Mapping[int, str], most: int = 20) -> str:
 
     Examples
     --------
-    >>> from viewfold.plot._words import called
+    >>> from viewfold.viz.words import called
     >>> called(2, {3: "late responders"}), called(3, {3: "late responders"})
     ('2', '3 late responders')
     """
@@ -64,9 +65,35 @@ def shorten(name: str, most: int = 28) -> str:
 
     Examples
     --------
-    >>> from viewfold.plot._words import shorten
+    >>> from viewfold.viz.words import shorten
     >>> shorten("gene expression, tumour, batch 2024-07", 20)
     'gene expre…h 2024-07'
     """
-    name = "".join(letter if letter.isprintable() else " " for letter in name)
+    name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
+
+
+def printable(text: str) -> str:
+    r"""Return a text with a space in the place of whatever cannot be seen.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import printable
+    >>> printable("a\tb\x00c")
+    'a b c'
+    """
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def told(number: float | None) -> float | None:
+    """Return a number with the four digits that a page shows; None if there is none.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import told
+    >>> told(0.123456), told(float("nan")), told(None)
+    (0.1235, None, None)
+    """
+    if number is None or not isfinite(number):
+        return None
+    return float(f"{number:.4g}")

@@ -1,0 +1,66 @@
+/** Numbers and names as people read them. */
+
+const whole = new Intl.NumberFormat("en-US");
+
+/** A count, with commas. */
+export const count = (/** @type {number} */ n) => whole.format(n);
+
+/** A count with its noun: 1 sample, 2 samples. */
+export const counted = (/** @type {number} */ n, /** @type {string} */ noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
+/** A share as percent: one digit after the point where there is room for doubt. */
+export function percent(/** @type {number | null} */ share) {
+  if (share === null || share === undefined) return "–";
+  const value = 100 * share;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  return `${value >= 10 || value === 0 ? value.toFixed(0) : value.toFixed(1)} %`;
+}
+
+/** Two digits after the point; a dash where nothing is known. */
+export const two = (/** @type {number | null | undefined} */ value) =>
+  value === null || value === undefined ? "–" : value.toFixed(2).replace("-", "−");
+
+/** Any number, with three digits that count. */
+export function short(/** @type {number | null | undefined} */ value) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(1).replace("e+", "e").replace("-", "−");
+  return new Intl.NumberFormat("en-US", { maximumSignificantDigits: size >= 1000 ? 4 : 3 }).format(value).replace("-", "−");
+}
+
+/** A name with at most so many characters, the end cut. */
+export function shorten(/** @type {string} */ name, most = 24) {
+  const letters = Array.from(name);
+  return letters.length <= most ? name : `${letters.slice(0, most - 1).join("").trimEnd()}…`;
+}
+
+/** @type {CanvasRenderingContext2D | null | undefined} */
+let ink;
+
+/** How wide a text is in figures. */
+export function wide(/** @type {string} */ text, size = 12, weight = 400) {
+  ink ??= document.createElement("canvas").getContext("2d");
+  if (!ink) return 0.62 * size * text.length;
+  ink.font = `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif`;
+  return ink.measureText(text).width;
+}
+
+/** A name cut so that it is no wider than so many pixels. */
+export function fitted(/** @type {string} */ name, /** @type {number} */ most, size = 12) {
+  let [low, high] = [1, Array.from(name).length];
+  if (wide(name, size) <= most) return name;
+  while (low < high) {
+    const half = Math.ceil((low + high) / 2);
+    if (wide(shorten(name, half), size) <= most) low = half;
+    else high = half - 1;
+  }
+  return shorten(name, low);
+}
+
+/** What a cluster is called: its number, then its name. */
+export const called = (/** @type {{number: number, name?: string | null}} */ cluster) =>
+  cluster.name ? `${cluster.number} ${cluster.name}` : `${cluster.number}`;
+
+/** The same in a sentence. */
+export const clusterWords = (/** @type {{number: number, name?: string | null}} */ cluster) =>
+  `cluster ${cluster.number}${cluster.name ? ` (${cluster.name})` : ""}`;

@@ -1,0 +1,110 @@
+"""`viewfold report STATE.vf`: the page that shows the clusters, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viewfold import _output
+from viewfold._console import progress, tell
+from viewfold._file import File
+from viewfold.actions.states import folded_model
+from viewfold.cli._files import listed
+from viewfold.cli._options import Json, State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from viewfold.core.log import Log
+
+
+Metadata = Annotated[
+    File | None,
+    typer.Option(
+        "--metadata",
+        help="A table about the samples, with columns to colour the map by.",
+        metavar="FILE",
+        parser=File,
+    ),
+]
+MetadataId = Annotated[
+    str | None,
+    typer.Option("--metadata-id", help="Its column that holds the sample ids.", metavar="COLUMN"),
+]
+MetadataColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--metadata-columns",
+        help="The columns to colour by; all of them if not given.",
+        metavar="A,B,…",
+    ),
+]
+Since = Annotated[
+    int | None,
+    typer.Option(
+        "--since",
+        help="Tell what changed since this entry of the log, instead of since the report that is "
+        "replaced.",
+        metavar="ENTRY",
+    ),
+]
+
+
+def report(
+    state: State,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option("--title", help="Its title.")] = None,
+    ids: Annotated[
+        bool,
+        typer.Option("--ids", help="Let sample ids into the page, to search for and to be named."),
+    ] = False,
+    metadata: Metadata = None,
+    metadata_id: MetadataId = None,
+    metadata_columns: MetadataColumns = None,
+    since: Since = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page that shows the clusters, what makes them and what changed; it opens offline.
+
+    A report that is replaced is compared with: the page says who is new and who moved since.
+    """
+    if metadata is None and (metadata_id or metadata_columns):
+        raise ValueError("--metadata-id and --metadata-columns say something about --metadata.")
+    inputs = [state] if metadata is None else [state, metadata]
+    _output.check(output, _output.PAGES, inputs)
+    from viewfold.report import last_report, write
+
+    with progress(f"reading {state}") as step:
+        model = folded_model(state)
+        entry = last_report(output, model) if since is None else _known(model._fitted.log, since)
+        table = None if metadata is None else _table(metadata, metadata_id, metadata_columns)
+        step(f"drawing {output}")
+        named: dict[str, Any] = {"title": title or Path(state).stem, "ids": ids}
+        private = state if ids else None
+        write(model, output, **named, metadata=table, since=entry, private=private)
+    size = output.stat().st_size
+    compared = "" if entry is None else f", compared with entry {entry}"
+    tell(
+        as_json,
+        {"file": str(output), "bytes": size, "ids": ids, "since": entry},
+        f"{output} is written ({size / 1e6:.1f} MB{compared}).",
+    )
+
+
+def _known(log: Log, entry: int) -> int:
+    """Return an entry of the log, if there is one."""
+    entries = [event.entry for event in log]
+    if entry not in entries:
+        raise ValueError(
+            f"--since {entry}: the log has the entries {entries[0]} to {entries[-1]}. "
+            "viewfold history lists them."
+        )
+    return entry
+
+
+def _table(file: File, id_column: str | None, columns: str | None) -> pd.DataFrame:
+    from viewfold.report._table import read_metadata
+
+    return read_metadata(file, id_column, listed(columns))

@@ -1,0 +1,183 @@
+"""The server of `viewfold ui`: who may ask, and what the wrong and the hostile get."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette")
+
+from ui_pages import MARKUP, PORT, TOKEN, Page, csv
+
+from viewfold.ui._guard import HEADERS
+from viewfold.ui._routes import _Api
+
+# ---- who may ask --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": ""},
+        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Bearer {TOKEN}é".encode()},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": f"Bearer {TOKEN}", "Origin": "https://example.org"},
+        {"Authorization": f"Bearer {TOKEN}", "Origin": "null"},
+        {"Authorization": f"Bearer {TOKEN}", "Origin": f"http://localhost:{PORT}"},
+        {"Authorization": f"Bearer {TOKEN}", "Origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"Authorization": f"Bearer {TOKEN}", "Sec-Fetch-Site": "cross-site"},
+        {"Authorization": f"Bearer {TOKEN}", "Sec-Fetch-Site": "same-site"},
+        {"Authorization": f"Bearer {TOKEN}", "Host": f"rebound.example.org:{PORT}"},
+        {"Authorization": f"Bearer {TOKEN}", "Host": f"127.0.0.1:{PORT + 1}"},
+        {"Authorization": f"Bearer {TOKEN}", "Host": "127.0.0.1"},
+    ],
+)
+def test_strangers_are_refused_at_every_address(ui_page: Page, headers: dict[str, Any]) -> None:
+    ui_page.client.headers = {}
+    for method, path, _ in _Api(ui_page.desk).table():
+        answer = ui_page.client.request(method, f"/api/{path}", headers=headers)
+        assert answer.status_code == 403, path
+        assert answer.json()["error"]["code"] == "refused"
+        assert HEADERS.items() <= dict_of(answer.headers).items()
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+    assert list(ui_page.desk.folder.iterdir()) == []
+
+
+def dict_of(headers: Any) -> dict[str, str]:
+    return {name: headers[name] for name in HEADERS if name in headers}
+
+
+def test_the_page_itself_is_let_in_under_both_names_of_this_machine(ui_page: Page) -> None:
+    for name in ("127.0.0.1", "localhost"):
+        host = f"{name}:{PORT}"
+        more = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+        answer = ui_page.client.get("/api/status", headers=more)
+        assert answer.status_code == 200
+        assert HEADERS.items() <= dict_of(answer.headers).items()
+
+
+def test_the_shell_needs_no_token_and_holds_nothing(ui_folded: Page) -> None:
+    ui_folded.client.headers = {}
+    for path in ("/", "/page.js", "/ui.js", "/ui.css", "/page.css"):
+        answer = ui_folded.client.get(path)
+        assert answer.status_code == 200, path
+        assert HEADERS.items() <= dict_of(answer.headers).items()
+        assert "s.vf" not in answer.text
+        for other in ({"Host": "evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+            assert ui_folded.client.get(path, headers=other).status_code == 403
+    assert ui_folded.client.get("/../pyproject.toml").status_code == 404
+    shell = ui_folded.client.get("/").text
+    assert not re.search(r"<script(?![^>]*src=)|\bon\w+=", shell)
+
+
+def test_what_is_not_served_is_said_as_json(ui_page: Page) -> None:
+    for method, path, status in (("GET", "nowhere", 404), ("POST", "status", 405)):
+        answer = ui_page.client.request(method, f"/api/{path}")
+        assert answer.status_code == status
+        assert answer.json()["error"]["code"] == "not-found"
+    simple = ui_page.client.post(
+        "/api/forget", content='{"ids": ["p1"]}'
+    )  # as a form could send it
+    assert simple.status_code == 400
+    assert "Content-Type" in simple.json()["error"]["message"]
+
+
+# ---- wrong, large and hostile -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "message"),
+    [
+        ("fold", {}, "'upload' is missing"),
+        ("fold", {"upload": "../../s.vf"}, "not here any more"),
+        ("fold", {"upload": "x", "path": "/etc/passwd"}, "no 'path'"),
+        ("fold", {"upload": "x", "clusters": "many"}, "'clusters' should be"),
+        ("fold", {"upload": "x", "clusters": True}, "'clusters' should be"),
+        ("fold", {"upload": "x", "seed": -1}, "'seed' should be"),
+        ("fold", {"upload": "x", "columns": "a"}, "list of texts"),
+        ("fold", {"upload": "x", "min_shared": 1.5}, "whole number of samples"),
+        ("inspect", {"upload": "x", "decimal": 3}, "'decimal' should be a text"),
+        ("rename", {"cluster": 99, "name": "a"}, "99"),
+        ("rename", {"cluster": 0, "name": "a" * 61}, "60"),
+        ("recluster", {"clusters": 10**6}, "samples"),
+        ("forget", {"ids": [1.5]}, "list of sample ids"),
+        ("undo", {}, "'entry' is missing"),
+    ],
+)
+def test_errors_say_what_is_wrong_and_leave_the_state(
+    ui_folded: Page, path: str, said: dict[str, Any], message: str
+) -> None:
+    before = ui_folded.desk.state.read_bytes()
+    long = path in ("fold", "inspect", "recluster")
+    found = (ui_folded.job if long else ui_folded.post)(path, **said)
+    assert message in found["error"]["message"]
+    assert found["error"]["code"] in ("bad-input", "not-found")
+    assert ui_folded.desk.state.read_bytes() == before
+
+
+def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_folded: Page) -> None:
+    before = ui_folded.desk.state.read_bytes()
+    name = f"..\\../etc/{MARKUP}.csv"
+    key = ui_folded.upload(name, csv("scan", range(60, 150)))
+    failed = ui_folded.job("fold", upload=key)  # there are ids, and nobody said so
+    assert failed["error"]["options"] == {"ids": "patient"}
+    assert f"{MARKUP}.csv" in failed["error"]["message"]
+    assert str(ui_folded.desk.folder) not in json.dumps(failed)
+    assert ui_folded.desk.state.read_bytes() == before
+    assert [p.parent for p in ui_folded.desk.folder.iterdir()] == [ui_folded.desk.folder]
+    done = ui_folded.job("fold", upload=key, id_column="patient", view=MARKUP)
+    assert done["answer"]["folds"][0]["view"] == MARKUP
+    assert ui_folded.get("summary")["views"][1]["name"] == MARKUP
+
+
+def test_files_that_cannot_be_read_or_are_too_large_leave_nothing(tmp_path: Path) -> None:
+    page = Page(tmp_path / "s.vf", tmp_path / "uploads", limit=1000)
+    for name, content, status in (
+        ("labs.exe", b"MZ", 400),
+        ("labs", b"a,b", 400),
+        ("labs.csv", b"", 400),
+        ("labs.csv", b"x" * 1001, 413),
+    ):
+        answer = page.client.put("/api/uploads", params={"name": name}, content=content)
+        assert answer.status_code == status, name
+    parts = (b"x" * 300 for _ in range(4))  # that does not say how long it is
+    answer = page.client.put("/api/uploads", params={"name": "labs.csv"}, content=parts)
+    assert answer.status_code == 413
+    assert list(page.desk.folder.iterdir()) == []
+    key = page.upload("labs.parquet", b"PAR1, or so it says")
+    assert page.job("inspect", upload=key)["error"]["code"] == "bad-input"
+    assert page.client.delete(f"/api/uploads/{key}").json() == {"removed": True}
+    assert list(page.desk.folder.iterdir()) == []
+
+
+def test_ids_are_told_as_they_are_and_never_as_markup(ui_page: Page) -> None:
+    key = ui_page.upload("labs.csv", csv("labs", range(60), ids=MARKUP + "{}"))
+    assert ui_page.job("fold", upload=key, id_column="patient", clusters=3)["state"] == "done"
+    answer = ui_page.client.get("/api/columns/ids")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert f"{MARKUP}7" in answer.text.split("\n")
+    assert ui_page.get("explain", id=f"{MARKUP}7")["id"] == f"{MARKUP}7"
+
+
+def test_several_views_of_a_file_are_folded_together(ui_page: Page) -> None:
+    buffer, rng = io.BytesIO(), np.random.default_rng(0)
+    X = 5 * rng.normal(size=(3, 4))[np.arange(60) % 3] + rng.normal(size=(60, 4))
+    np.savez(buffer, labs=X, scan=X[:, ::-1] ** 2)
+    key = ui_page.upload("both.npz", buffer.getvalue())
+    views = ui_page.job("inspect", upload=key)["answer"]["views"]
+    assert [view["view"] for view in views] == ["labs", "scan"]
+    done = ui_page.job("fold", upload=key, clusters=3)["answer"]
+    assert [fold["view"] for fold in done["folds"]] == ["labs", "scan"]
+    buffer = io.BytesIO()
+    np.savez(buffer, one=X)
+    key = ui_page.upload("third.npz", buffer.getvalue())
+    assert ui_page.job("fold", upload=key)["answer"]["folds"][0]["view"] == "third"
