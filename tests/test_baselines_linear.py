@@ -143,10 +143,11 @@ def test_cmvc_tells_the_memory_of_its_kernel_beforehand(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shape", [(300, 80), (80, 300)], ids=["tall", "wide"])
 def test_linear_partitions_are_singular_vectors_of_the_centred_view(
-    make: Callable[[np.ndarray], Any],
+    make: Callable[[np.ndarray], Any], shape: tuple[int, int]
 ) -> None:
-    X = np.random.default_rng(0).random((300, 80)) ** 3
+    X = np.random.default_rng(0).random(shape) ** 3
     left, _, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     H = partition(make(X), 4, gaussian=False)
     assert np.allclose(np.abs(H.T @ left[:, :4]), np.eye(4), atol=1e-6)

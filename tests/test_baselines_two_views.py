@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from baselines_incomplete import filled_with, incomplete
 from scipy.optimize import nnls
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from viewfold.baselines import IMG, PVC
@@ -93,6 +94,20 @@ def _nonnegative(G: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Minimise pᵀGp − 2qᵀp over p ≥ 0."""
     R = np.linalg.cholesky(G).T
     return nnls(R, np.linalg.solve(R.T, q), maxiter=1000)[0]
+
+
+@pytest.mark.parametrize(
+    "model", [PVC(3, tol=0, random_state=0), IMG(3, cluster_on="coefficients", random_state=0)]
+)
+def test_without_missing_samples_it_is_one_factorisation_of_the_views_side_by_side(
+    model: Any,
+) -> None:
+    """Bases of all views are one basis: what the mask adds is nothing when it hides nobody."""
+    views, _ = contract.blobs(60)
+    whole, joined = (clone(model).fit(X).embedding_ for X in (views, np.hstack(views)))
+    assert np.allclose(whole, joined, atol=1e-8)
+    views[0][:20] = np.nan
+    assert not np.allclose(clone(model).fit(views).embedding_, joined, atol=1e-3)
 
 
 @pytest.mark.parametrize("kind", [IMG, PVC])

@@ -240,8 +240,8 @@ def _of_features(X: Matrix, k: int) -> Array:
     else:
         centred = LinearOperator(
             (n, d),
-            matvec=lambda x: X @ x - mean @ x,
-            rmatvec=lambda y: X.T @ y - mean * y.sum(),
+            matvec=lambda x: X @ x.ravel() - mean @ x.ravel(),  # also called with one column
+            rmatvec=lambda y: X.T @ y.ravel() - mean * y.sum(),
             dtype=float,
         )
         U, s, _ = svds(centred, k, v0=_start(min(n, d)))

@@ -30,7 +30,7 @@ class FMR(Baseline):
     is tr(HKHᵀ)/(n − 1)² for K = J Σ_v X_vX_vᵀ J, J the centring. It is not bounded, so the authors
     take gradient steps until it reaches a value, `hsic`, after which H does not change any more.
     The steps give H₀[(1 − aμ)I + 2aK/(n − 1)²]^t, computed at once by a decomposition of K. Z and E
-    follow by augmented Lagrangians; |Z| + |Zᵀ| is the graph for spectral clustering.
+    follow by augmented Lagrangians; ``|Z| + |Zᵀ|`` is the graph for spectral clustering.
 
     Cost: with H = SWᵀ, Z stays in the span of W, so an iteration takes O(K² n) instead of O(n³);
     the spectral clustering at the end takes O(n³) in time and O(n²) in memory. Use it for some
@@ -58,7 +58,7 @@ class FMR(Baseline):
     Attributes
     ----------
     affinity_ : ndarray of shape (n_samples, n_samples)
-        |Z| + |Zᵀ|.
+        ``|Z| + |Zᵀ|``.
     embedding_ : ndarray of shape (n_samples, n_clusters)
         Eigenvectors with rows of unit length, on which k-means runs.
     objective_ : ndarray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold.bench import _ranks
-from viewfold.bench._sheets import Cell, Sheet, number, seconds, short, without_repeats
+from viewfold.bench._sheets import Cell, Sheet, number, seconds, without_repeats
 from viewfold.bench._tables import methods, span
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _accuracy(line: dict[str, Any], best: float) -> Cell:
     if not line:
         return Cell("–")
     if line["note"]:
-        return Cell({"out of memory": "memory"}.get(line["note"], short(line["note"])))
+        return Cell({"out of memory": "memory", "time": "time"}.get(line["note"], "failed"))
     return Cell(number(line["ACC"], 1), best=line["ACC"] >= best)
 
 

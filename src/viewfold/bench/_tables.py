@@ -208,7 +208,7 @@ def curves(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
 def failures(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Count the cells that did not come to an end, and why."""
     cells = data["cells"]
-    bad = cells[cells["status"] != "done"]
+    bad = cells[~cells["status"].isin(["done", "not tried"])]
     found = bad.groupby(["experiment", "dataset", "method", "status"], sort=False).size()
     return found.rename("cells").reset_index()
 
@@ -222,10 +222,11 @@ def facts(data: dict[str, pd.DataFrame]) -> dict[str, str]:
     for text in cells["versions"].dropna().unique():
         for name, version in json.loads(text).items():
             versions.setdefault(name, set()).add(str(version))
-    done = int((cells["status"] == "done").sum())
+    done, left = (int((cells["status"] == name).sum()) for name in ("done", "not tried"))
+    told = f", {left} not tried (scalings)" if left else ""
     load = cells["load"].max()
     return {
-        "cells": f"{done} done, {len(cells) - done} not",
+        "cells": f"{done} done, {len(cells) - done - left} not{told}",
         "runs of k-means per cell": span(data["scores"].groupby("cell")["run"].nunique()),
         "threads": span(cells["threads"]),
         "highest load of the machine": "not known" if load != load else f"{load:.1f}",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     help="Reproduce the experiments of the FCMVC-IV paper, on its data sets or on your own.",
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 DATA = "Folder of data sets (.npz or .mat), or one file; without it, scikit-learn's digits."
@@ -217,7 +218,7 @@ def leaderboard(
     seed: Seed = 0,
     order: Order = "paper",
     memory_limit: Limit = 6.0,
-    time_limit: Seconds = 120,
+    time_limit: Seconds = 60,
     retry: Retry = False,
     profile: Profile = False,
 ) -> None:

@@ -129,7 +129,7 @@ EXPERIMENTS = {
         (0.3,), 1, ("FCMVC-IV", "ViewFold", "concatenated k-means"), alone=True, runs=1
     ),
     "leaderboard": Experiment(
-        (0.0, 0.3, 0.5), 1, without=VARIANTS, alone=True, runs=10, judged=True, time_limit=120
+        (0.0, 0.3, 0.5), 1, without=VARIANTS, alone=True, runs=10, judged=True, time_limit=60
     ),
 }
 

@@ -23,6 +23,7 @@ import numpy as np
 
 FILE = "results.duckdb"
 DONE, OUT_OF_MEMORY, OUT_OF_TIME = "done", "out of memory", "time"
+NOT_TRIED = "not tried"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -30,7 +31,8 @@ CREATE TABLE IF NOT EXISTS cells (
     draw INTEGER,
     setting VARCHAR,  -- a JSON object: order, masks, n, kmeans_runs, where they are not the default
                       -- and, on the leaderboard, the parameters of the method
-    status VARCHAR,   -- 'done', 'out of memory', 'time' or 'failed: ' and why
+    status VARCHAR,   -- 'done', 'out of memory', 'time' or 'failed: ' and why; 'not tried' for a
+                      -- scaling for which the leaderboard had no time left
     cpu_seconds DOUBLE, wall_seconds DOUBLE, peak_bytes BIGINT, n_samples BIGINT,
     n_clusters INTEGER, seed BIGINT, threads INTEGER, load DOUBLE,
     versions VARCHAR, -- a JSON object
@@ -76,7 +78,8 @@ class Outcome:
     Attributes
     ----------
     status : str
-        "done", "out of memory", "time" (the limit was reached), or "failed: " and why.
+        "done", "out of memory", "time" (the limit was reached), or "failed: " and why; "not tried"
+        for a scaling that the leaderboard left out.
     scores : dict of lists of float
         For each metric a value in percent for each run of k-means.
     curves : sequence of sequences of float
@@ -167,6 +170,14 @@ class Results:
         sql = "SELECT experiment, dataset, method, ratio, draw, setting, seed, status FROM cells"
         found = {Cell(*row[:-1]): str(row[-1]) for row in self.query(sql)}
         return {cell: status for cell, status in found.items() if status == DONE or not retry}
+
+    def seconds(self) -> dict[Cell, float]:
+        """Return the CPU seconds of the cells that are there, where they are known."""
+        sql = (
+            "SELECT experiment, dataset, method, ratio, draw, setting, seed, cpu_seconds FROM cells"
+            " WHERE cpu_seconds IS NOT NULL"
+        )
+        return {Cell(*row[:-1]): float(row[-1]) for row in self.query(sql)}
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write a finished cell, all of it or nothing. It replaces an earlier attempt."""

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -22,7 +22,7 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,7 +31,17 @@ from typing import Any
 from viewfold._console import voice
 from viewfold.bench.plan import EXPERIMENTS, Options, plan
 from viewfold.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
-from viewfold.bench.results import DONE, OUT_OF_MEMORY, OUT_OF_TIME, Cell, Outcome, Results
+from viewfold.bench.results import (
+    DONE,
+    NOT_TRIED,
+    OUT_OF_MEMORY,
+    OUT_OF_TIME,
+    Cell,
+    Outcome,
+    Results,
+)
+
+PATIENCE = 5  # looks at a process that computes nothing before it is given up
 
 
 @dataclass
@@ -56,7 +66,7 @@ class Report:
     def note(self, cell: Cell, outcome: Outcome) -> None:
         """Count a cell that was just computed."""
         self.computed += 1
-        if outcome.status != DONE:
+        if outcome.status not in (DONE, NOT_TRIED):
             self.failed.append((cell, outcome.status))
         for kind, seconds in outcome.phases.items():
             key = (cell.dataset, cell.method, kind)
@@ -112,7 +122,7 @@ def run(
         known = results.finished(retry=retry)
         todo = [task for task in tasks if task.cell not in known]
         report.known = len(tasks) - len(todo)
-        ends = Ends(tasks, known) if kind.judged else None
+        ends = Ends(tasks, known, results.seconds()) if kind.judged else None
         with _progress(experiment, len(tasks), report.known) as advance:
             for task, outcome in execute(todo, jobs=jobs, alone=kind.alone, ends=ends):
                 results.add(task.cell, _sized(task, outcome))
@@ -122,10 +132,13 @@ def run(
 
 
 class Ends:
-    """Where methods ran out of time or memory, so that they are not asked again on the same set.
+    """What methods are not asked on a set, after what they took there.
 
-    What ran out on a set stays so for its other draws and ratios; and if it was the method's first
-    scaling, for its other scalings, too.
+    What ran out of time or memory on a set stays so for its other draws and ratios. What ran out of
+    time with the method's first scaling does so with its others; of memory it need not, because
+    sparse views stay sparse under some scalings only. The limit of time is for all scalings of a
+    problem together: at the pace of the first, all must end within it, or the first one is the
+    only one.
 
     Parameters
     ----------
@@ -133,24 +146,46 @@ class Ends:
         All cells of the experiment.
     known : mapping of Cell to str
         The status of those that are in the database.
+    seconds : mapping of Cell to float
+        The CPU seconds that they took.
     """
 
-    def __init__(self, tasks: Iterable[Task], known: Mapping[Cell, str]) -> None:
+    def __init__(
+        self,
+        tasks: Iterable[Task] = (),
+        known: Mapping[Cell, str] | None = None,
+        seconds: Mapping[Cell, float] | None = None,
+    ) -> None:
         self._found: dict[tuple[str, str, Any], str] = {}
+        self._pace: dict[Cell, float] = {}
+        tasks, known, seconds = list(tasks), known or {}, seconds or {}
+        self._scalings = Counter(_problem(task) for task in tasks)
         for task in tasks:
-            self.note(task, known.get(task.cell, DONE))
+            self.note(task, known.get(task.cell, DONE), seconds.get(task.cell))
 
-    def note(self, task: Task, status: str) -> None:
+    def note(self, task: Task, status: str, seconds: float | None = None) -> None:
         """Take notice of how a cell ended."""
+        if task.first and seconds is not None:
+            self._pace[_problem(task)] = seconds
         if status in (OUT_OF_MEMORY, OUT_OF_TIME):
             where = (task.cell.dataset, task.cell.method)
-            for parameters in (task.parameters, *([None] if task.first else [])):
-                self._found.setdefault((*where, parameters), status)
+            self._found.setdefault((*where, task.parameters), status)
+            if task.first and status == OUT_OF_TIME:
+                self._found.setdefault((*where, None), status)
 
     def of(self, task: Task) -> str | None:
         """Return how a cell would end, if that is known."""
-        where = (task.cell.dataset, task.cell.method)
-        return self._found.get((*where, task.parameters)) or self._found.get((*where, None))
+        where, problem = (task.cell.dataset, task.cell.method), _problem(task)
+        if found := self._found.get((*where, task.parameters)) or self._found.get((*where, None)):
+            return found
+        needed = self._scalings[problem] * self._pace.get(problem, 0)
+        late = task.time_limit is not None and needed > task.time_limit
+        return NOT_TRIED if late and not task.first else None
+
+
+def _problem(task: Task) -> Cell:
+    """Return what a method's scalings have in common."""
+    return replace(task.cell, setting="")
 
 
 def _sized(task: Task, outcome: Outcome) -> Outcome:
@@ -183,7 +218,7 @@ def execute(
         What need not be computed, if all run alone.
     """
     if alone:
-        yield from _each_alone(tasks, jobs, ends or Ends((), {}))
+        yield from _each_alone(tasks, jobs, ends or Ends())
     elif jobs == 1:
         yield from ((task, compute(task)) for task in tasks)
     else:
@@ -201,7 +236,7 @@ def _each_alone(tasks: Iterable[Task], jobs: int, ends: Ends) -> Iterator[tuple[
     def ended() -> Iterator[tuple[Task, Outcome]]:
         for future in wait(running, return_when=FIRST_COMPLETED).done:
             task, outcome = running.pop(future), future.result()
-            ends.note(task, outcome.status)
+            ends.note(task, outcome.status, outcome.cpu_seconds)
             yield task, outcome
 
     with ThreadPoolExecutor(jobs) as pool:  # its threads only wait
@@ -253,9 +288,9 @@ def compute_alone(task: Task) -> Outcome:
     process = context.Process(target=_child, args=(sender, task))
     process.start()
     sender.close()  # or the end of the child would not be seen
-    # A method that waits takes no CPU time, and would never reach its limit.
-    patience = None if task.time_limit is None else 60 + 20 * task.time_limit
-    late = not receiver.poll(patience)
+    late = task.time_limit is not None and not answered(
+        partial(receiver.poll, 60 + task.time_limit), partial(_cpu_seconds, process.pid)
+    )
     if late:
         process.kill()
     try:
@@ -271,6 +306,45 @@ def compute_alone(task: Task) -> Outcome:
     if late or code == -signal.SIGXCPU:
         status = OUT_OF_TIME
     return Outcome(status, load=load_of_machine())
+
+
+def answered(poll: Callable[[], bool], spent: Callable[[], float | None]) -> bool:
+    """Wait for a process as long as it computes.
+
+    A method that waits takes no CPU time, and would never reach its limit; one that hardly gets a
+    turn, on a machine that others use, is not late.
+
+    Parameters
+    ----------
+    poll : callable
+        Waits for some time, and tells whether there is an answer.
+    spent : callable
+        Returns the CPU seconds of the process, None where the system does not tell.
+
+    Examples
+    --------
+    >>> from viewfold.bench.run import answered
+    >>> answered(iter([False] * 9 + [True]).__next__, iter(range(9)).__next__)
+    True
+    >>> answered(lambda: False, lambda: 3.0)
+    False
+    """
+    before, idle = 0.0, 0
+    while not poll():
+        now = spent()
+        idle = idle + 1 if now is None or now - before < 0.1 else 0
+        before = before if now is None else now
+        if idle == PATIENCE:
+            return False
+    return True
+
+
+def _cpu_seconds(pid: int) -> float | None:
+    try:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:
+        return None
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _child(sender: Connection, task: Task) -> None:

@@ -27,8 +27,9 @@ _SECTIONS = {
         "with the scalings that suit it; which one counts is chosen without classes, as the last "
         "table tells. A cell has a limit of CPU time and memory; a method that reaches it is not "
         "asked again on the same set, and ranked last there. Methods for complete views are "
-        "ranked among all at 0 %, on the sets that lack no samples, and left out elsewhere. Bars "
-        "in the diagrams join methods that the test of Nemenyi does not tell apart at 5 %.",
+        "ranked among all at 0\u00a0%, on the sets that lack no samples, and left out elsewhere. "
+        "Bars in the diagrams join methods that the test of Nemenyi does not tell apart at "
+        "5\u00a0%.",
     ),
     "complete": ("Complete views", "All samples are in all views."),
     "incomplete": (
@@ -165,25 +166,19 @@ def _save(folder: Path, drawn: dict[str, Figure], formats: list[str]) -> list[Pa
 
 def _page(facts: dict[str, str], sheets: dict[str, Any], drawn: dict[str, Figure]) -> str:
     """Put everything on one page without anything from outside it."""
-    from importlib.resources import files
-
-    from jinja2 import Environment
-    from markupsafe import Markup
+    from viewfold.bench._page import Section, render
 
     sections = []
     for name, (title, text) in _SECTIONS.items():
         pictures = {
-            key: Markup(_inline(key, figure))
+            key: _inline(key, figure)
             for key, figure in drawn.items()
             if key.partition("-")[0] == name
         }
         parts = [sheets[key] for key in _TABLES.get(name, (name,)) if key in sheets]
         if parts or pictures:
-            section = {"name": name, "title": title, "text": text}
-            sections.append({**section, "sheets": parts, "pictures": pictures})
-    source = (files("viewfold.bench") / "show.html.j2").read_text(encoding="utf-8")
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
-    return page.render(sections=sections, facts=facts, folded=_FOLDED)
+            sections.append(Section(name, title, text, pictures, parts))
+    return render(sections, facts, _FOLDED)
 
 
 def _inline(name: str, figure: Figure) -> str:
