@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 NEWEST := .venv-newest
+CORE := .venv-core
+DOCKER ?= docker
 CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 # Neighbours stay together as long as both processes have work: a fixture of a file is made once.
@@ -11,8 +13,13 @@ PYTEST := -m pytest -n 2 --dist worksteal
 # conftest.py: numpy reads this when it is imported, which is earlier.
 test quick test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
 test quick test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
+# Commands that tests start find the library compiled, also where Python was told not to write it.
+test quick test-oldest test-newest coverage: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test quick test-spark test-oldest test-newest coverage constraints architecture lint bench history clean
+# Warnings are errors, links to names that are not there are warnings.
+SPHINX := $(BIN)/sphinx-build -W --keep-going -n -j 2 -q
+
+.PHONY: demo docs linkcheck page browser test quick test-spark test-oldest test-newest coverage package core image constraints architecture lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -30,8 +37,15 @@ lint: $(VENV)/installed  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint  ## everything a change has to pass
+test: lint docs  ## everything a change has to pass
 	$(BIN)/python $(PYTEST)
+
+# Tests of pages skip where there is none.
+browser:  ## install Chromium for the tests of pages, where Debian's packages can be installed
+	@command -v chromium chromium-browser google-chrome >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		|| echo "no Chromium, and none could be installed: the tests of pages will be skipped"
 
 quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
 	$(BIN)/python $(PYTEST) -m "not slow"
@@ -59,12 +73,41 @@ test-newest:  ## the tests on the newest versions that there are
 coverage: $(VENV)/installed  ## lines that no test reaches, in the rooms that [tool.coverage] names
 	$(BIN)/python $(PYTEST) --cov --cov-report=term-missing:skip-covered
 
+package: $(VENV)/installed  ## sdist and wheel, in dist/, looked over and tried
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+	DIST=$(CURDIR)/dist $(BIN)/python -m pytest tests/test_package.py
+
+# The only target that finds out what a user gets: nothing of the clone is within reach.
+core: package  ## the wheel in an empty environment: from two CSV files to a report, and its size
+	rm -rf $(CORE)
+	$(PYTHON) -m venv $(CORE)
+	$(CORE)/bin/python $(PIP) install $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) dist/*.whl
+	cp tests/core_tour.py $(CORE)
+	cd $(CORE) && bin/python core_tour.py --messages
+	$(CORE)/bin/python $(PIP) uninstall --yes setuptools pip
+	du -sm $(CORE)
+
+image:  ## the image of the Dockerfile, tried once: needs a container engine
+	$(DOCKER) build --tag viewfold .
+	$(DOCKER) run --rm viewfold --version
+
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
 	mv constraints.new constraints.txt
 
 architecture: $(VENV)/installed  ## write docs/architecture.md from the code
 	$(BIN)/python docs/make_architecture.py
+
+page:  ## build the page's script from page/ into src/viewfold/viz/static: needs npm
+	cd page && npm ci --no-audit --no-fund && npm run build
+
+docs: $(VENV)/installed  ## the site, in docs/_build/html: all examples are run, and a warning is an error
+	$(SPHINX) -b html docs docs/_build/html
+
+linkcheck: $(VENV)/installed  ## whether addresses in docs/ answer: needs the network
+	$(SPHINX) -b linkcheck docs docs/_build/linkcheck
 
 bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
 	$(BIN)/python benchmarks/fold.py
@@ -76,4 +119,4 @@ history: $(VENV)/installed  ## seconds of a fold, kept in .benchmarks and compar
 		$(if $(wildcard .benchmarks/*/*.json),--benchmark-compare)
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NEWEST) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(CORE) docs/_build docs/auto_gallery .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -1,11 +1,10 @@
 """docs/cluster.md: every command works as printed, and so does its Python."""
 
-import re
 import shutil
 from pathlib import Path
 
 import pytest
-from pages import answer, difference, steps
+from pages import answer, blocks, difference, steps
 
 import viewfold
 
@@ -23,7 +22,7 @@ def test_every_command_says_what_the_page_shows_and_python_does_the_same(
         code, said = answer(command)
         assert code == 0, said
         assert not difference(shown, said), f"$ {command}: {difference(shown, said)}"
-    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    (code,) = [b.text for b in blocks(PAGE) if b.kind == "python" and not b.why]
     exec(compile(code, "cluster.md", "exec"), {})
     made = [viewfold.load(path).to_frame()["cluster"] for path in ("python.vfd", "patients.vfd")]
     again = viewfold.load("again.vfd").to_frame()["cluster"]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from every_estimator import every_estimator, folded, same, snapshot
+from every_estimator import every_estimator, folded, folded_once, same, snapshot
 from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
@@ -28,7 +28,7 @@ def test_folding_one_by_one_equals_fit(estimator: Any, data: Data) -> None:
 
 @every_estimator
 def test_clusters_are_found(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     y = data.y[[int(i[1:]) for i in model.ids_]]
     assert model.ids_.size == 160
     assert accuracy(y, model.labels_) > 0.8
@@ -41,7 +41,7 @@ def test_order_of_rows_does_not_matter(estimator: Any, data: Data) -> None:
     for name, (X, ids) in data.parts().items():
         order = rng.permutation(len(X))
         shuffled[name] = X[order], [ids[i] for i in order]
-    assert same(folded(estimator, data.parts()), folded(estimator, shuffled))
+    assert same(folded_once(estimator, data), folded(estimator, shuffled))
 
 
 @every_estimator
@@ -49,7 +49,7 @@ def test_order_of_rows_does_not_matter(estimator: Any, data: Data) -> None:
 def test_block_size_does_not_matter(estimator: Any, data: Data, size: int) -> None:
     with block_bytes(size):
         model = folded(estimator, data.parts())
-    assert same(model, folded(estimator, data.parts()))
+    assert same(model, folded_once(estimator, data))
 
 
 @every_estimator
@@ -71,7 +71,7 @@ def test_same_seed_same_answer(estimator: Any, data: Data) -> None:
 
 @every_estimator
 def test_asking_changes_nothing(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     before = snapshot(model)
     for view, X in data.views.items():
         assert model.predict(X, view=view).shape == (160,)
@@ -108,8 +108,8 @@ BAD = {
 @every_estimator
 @pytest.mark.parametrize("case", BAD)
 def test_a_failed_fold_leaves_the_model_as_it_was(estimator: Any, data: Data, case: str) -> None:
-    (first, second, _) = data.parts().items()
-    model = folded(estimator, dict([first]))
+    (_, second, _) = data.parts().items()
+    model = folded_once(estimator, data, n_views=1)
     before = snapshot(model)
     break_it, message = BAD[case]
     X, ids = second[1]
@@ -125,7 +125,7 @@ def test_a_failed_fold_leaves_the_model_as_it_was(estimator: Any, data: Data, ca
 
 @every_estimator
 def test_a_failed_fit_leaves_the_model_as_it_was(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     before = snapshot(model)
     gaps = np.where(np.eye(160, 9, -3), np.nan, 1.0)
     with pytest.raises(ValueError, match="'b' contains NaN in row 3"):
@@ -135,7 +135,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(estimator: Any, data: Data) -> 
 
 @every_estimator
 def test_extend_adds_samples_and_moves_nobody(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     frame, before = model.to_frame(), snapshot(model)
     X, labels = data.views["scan"][:3], model.predict(data.views["scan"][:3], view="scan")
     for ids, message in ((["new", "s5", "s7"], "'s5' and 1 others are known"), (None, "need ids")):
@@ -154,7 +154,7 @@ def test_extend_adds_samples_and_moves_nobody(estimator: Any, data: Data) -> Non
 
 @every_estimator
 def test_forget_removes_samples_for_good(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     frame, before = model.to_frame(), snapshot(model)
     with pytest.raises(ValueError, match=r"Unknown samples: \['who'\]"):
         model.forget(["s1", "who"])
@@ -173,7 +173,7 @@ def test_forget_removes_samples_for_good(estimator: Any, data: Data) -> None:
 
 @every_estimator
 def test_several_views_predict_together(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     each = {name: model.transform(X, view=name) for name, X in data.views.items()}
     assert np.allclose(model.transform(data.views), np.mean(list(each.values()), axis=0))
     gaps = {name: X.copy() for name, X in data.views.items()}
@@ -193,7 +193,7 @@ def test_several_views_predict_together(estimator: Any, data: Data) -> None:
 
 @every_estimator
 def test_labels_keep_their_numbers(estimator: Any, data: Data) -> None:
-    model = folded(estimator, data.parts())
+    model = folded_once(estimator, data)
     before = pd.Series(model.labels_, model.ids_)
     X, ids = data.parts()["scan"]
     for seed in (1, 2, 3):  # other random starts would number the clusters otherwise
@@ -229,7 +229,7 @@ def test_disk_and_iterators_give_the_answer_of_memory(
         np.save(tmp_path / f"{name}.npy", X)
         files[name] = tmp_path / f"{name}.npy", ids
         batches[name] = iter(np.array_split(X, 9)), ids
-    memory = folded(estimator, parts)
+    memory = folded_once(estimator, data)
     with block_bytes(2000):
         assert same(folded(estimator, files), memory)
         assert same(folded(estimator, batches), memory)
@@ -242,7 +242,7 @@ def test_single_precision_is_kept_and_close(estimator: Any, data: Data) -> None:
     model = folded(estimator, single)
     assert model.embedding_.dtype == np.float32
     assert model.transform(single["scan"][0], view="scan").dtype == np.float32
-    assert same(model, folded(estimator, parts), atol=1e-4)
+    assert same(model, folded_once(estimator, data), atol=1e-4)
 
 
 @every_estimator

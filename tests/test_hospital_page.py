@@ -1,24 +1,16 @@
 """docs/tutorials/hospital.md: every command works as printed, and says what the page shows."""
 
-import doctest
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from pages import answer, difference, steps
+from pages import answer, difference, python_differs, steps
 
 import viewfold
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 PAGE = (TUTORIALS / "hospital.md").read_text(encoding="utf-8")
-
-
-class Checker(doctest.OutputChecker):
-    """Compare as answers of commands are compared."""
-
-    def check_output(self, want: str, got: str, optionflags: int) -> bool:
-        return not difference(want, got)
 
 
 def test_differences_are_seen() -> None:
@@ -55,11 +47,9 @@ def test_every_command_says_what_the_page_shows_and_python_does_the_same(
     assert len(viewfold.load(state).views_) == 3
     assert Path("report.html").stat().st_size > 10_000
 
-    test = doctest.DocTestParser().get_doctest(PAGE, {}, "hospital.md", None, 0)
-    results: list[str] = []
-    outcome = doctest.DocTestRunner(Checker()).run(test, out=results.append)
-    assert outcome.attempted > 20
-    assert not outcome.failed, "".join(results)
+    examples, differs = python_differs(PAGE, "hospital.md")
+    assert examples > 20
+    assert not differs
 
 
 def test_the_page_tells_of_all_that_happens_to_such_data() -> None:

@@ -302,7 +302,7 @@ def test_a_file_of_format_1_has_the_log_that_it_tells_of(tmp_path: Path, data: D
     assert [time.replace(tzinfo=None) for time in model.log_["time"]] == [t for (t,) in folded]
     assert model._state.added.tolist() == [1 if int(i[1:]) < 50 else 2 for i in model.ids_]
     assert len(queries.way(path, "p5")) == 2
-    assert queries.labels(path).column("cluster").to_pylist() == model.labels_.tolist()
+    assert queries.labels(path)["cluster"].tolist() == model.labels_.tolist()
     with viewfold.edit(path) as model:
         model.forget(["p5"])
     assert what(path) == ["fold", "fold", "forget"]

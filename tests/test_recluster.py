@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 from conftest import Data
-from every_estimator import folded
+from every_estimator import folded, folded_once
 
 import viewfold
 from viewfold import FCMVC, ViewFold, metrics
@@ -23,7 +23,7 @@ def quiet(model: Any, k: int) -> Any:
 
 @pytest.fixture(params=[ViewFold, FCMVC])
 def model(request: pytest.FixtureRequest, data: Data) -> Any:
-    return folded(request.param(4, random_state=0), data.parts())
+    return folded_once(request.param(4, random_state=0), data)
 
 
 def test_other_clusters_in_the_same_embedding(model: Any, data: Data) -> None:
@@ -40,7 +40,7 @@ def test_other_clusters_in_the_same_embedding(model: Any, data: Data) -> None:
 
 
 def test_clusters_that_stay_keep_their_numbers(data: Data) -> None:
-    model = folded(ViewFold(4, random_state=0), data.parts())
+    model = folded_once(ViewFold(4, random_state=0), data)
     before = model.labels_.copy()
     for c in range(4):
         assert len(set(quiet(model, 5).labels_[before == c])) <= 2
@@ -102,7 +102,7 @@ def test_what_cannot_be_a_number_is_refused_and_nothing_changed(data: Data, k: A
 
 def test_in_a_file_it_is_one_change_that_can_be_undone(data: Data, tmp_path: Path) -> None:
     path = tmp_path / "p.vf"
-    folded(ViewFold(4, random_state=0), data.parts()).save(path)
+    folded_once(ViewFold(4, random_state=0), data).save(path)
     before = viewfold.load(path).labels_
     with viewfold.edit(path) as model:
         quiet(model, 6)

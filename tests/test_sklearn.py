@@ -1,11 +1,14 @@
 """At home in scikit-learn."""
 
+import inspect
+import pydoc
 import re
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -146,3 +149,22 @@ def test_to_frame_has_every_sample() -> None:
     assert list(frame["views_seen"]) == [1] * 10 + [2] * 10 + [1] * 10
     assert frame["confidence"].between(0, 1).all()
     assert np.array_equal(frame["cluster"], model.labels_)
+
+
+@pytest.mark.parametrize("estimator", [ViewFold, FCMVC])
+def test_help_has_no_page_about_each_argument_and_routing_works(estimator: type) -> None:
+    page = pydoc.plain(pydoc.render_doc(estimator))
+    assert "partial_fit(self" in page
+    assert "_request(" not in page
+    model = estimator(2)
+    assert not [name for name in dir(model) if name.startswith("set_") and "request" in name]
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert model.set_fit_request(ids=True).get_metadata_routing().fit.requests["ids"] is True
+
+
+@pytest.mark.parametrize("estimator", [ViewFold, FCMVC])
+def test_docstrings_tell_what_else_there_is_and_what_it_costs(estimator: type) -> None:
+    said = inspect.getdoc(estimator)
+    assert "See Also\n--------" in said
+    assert "takes time of order" in said
+    assert "Memory beyond the view" in " ".join(said.split())

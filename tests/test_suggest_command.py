@@ -1,5 +1,5 @@
 # ruff: noqa: F811  (fixtures of other files)
-"""The number of clusters on the command line and in the report: suggested with its evidence."""
+"""The number of clusters on the command line and on the page: suggested with its evidence."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,8 @@ import pytest
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import FCMVC, ViewFold, report, selection, suggest_n_clusters
+from viewfold import FCMVC, ViewFold, selection, suggest_n_clusters
+from viewfold.viz import page_data
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +68,7 @@ def test_blobs_without_clusters_are_called_so(run: Run, monkeypatch: pytest.Monk
     said = run("add p.vf blob.csv --id id --clusters auto")[2]
     assert "hardly more than where there are no clusters at all" in said
     assert json.loads(run("suggest p.vf --json")[1])["stands_out"] is False
-    assert "there may be no clusters" in report.render(viewfold.load("p.vf"))
+    assert page_data(viewfold.load("p.vf")).summary["number"]["stands_out"] is False
 
 
 def test_add_with_auto_folds_then_chooses_and_later_folds_keep_the_number(
@@ -103,15 +104,12 @@ def test_what_is_no_number_of_clusters_is_refused(run: Run, files: None) -> None
     assert not Path("p.vf").exists()
 
 
-def test_the_report_draws_the_scores_and_marks_the_number(files: None, tmp_path: Path) -> None:
+def test_the_page_has_the_scores_and_the_number_of_now(files: None, tmp_path: Path) -> None:
     X = pd.read_csv(tmp_path / "labs.csv", index_col="id")
-    model = ViewFold(3, random_state=0).fit(X)
-    page = report.render(model)
-    assert "suggested: 5" in page
-    assert "now: 3" in page
-    assert "recluster --clusters 5" in page
-    assert "scores of 2 to 20 clusters; 5 has the highest" in page
-    assert page == report.render(model)
+    told = page_data(ViewFold(3, random_state=0).fit(X)).summary["number"]
+    assert (told["best"], told["now"], told["stands_out"]) == (5, 3, True)
+    assert [k for k, _ in told["scores"]] == list(range(2, 21))
+    assert max(told["scores"], key=lambda one: one[1])[0] == 5
     few = FCMVC(2, random_state=0).fit(X.iloc[:3])
-    assert "How many clusters" not in report.render(few)
+    assert page_data(few).summary["number"] is None
     assert list(selection.candidates(few)) == [2]

@@ -1,0 +1,18 @@
+"""
+Agreement of views
+==================
+
+How much of each view the views before it explain. Near 0: noise, or something that no other view tells.
+"""
+
+from sklearn.datasets import load_wine
+
+from viewfold import ViewFold, plot
+
+wine = load_wine(as_frame=True).data.rename("w{:03}".format)
+model = ViewFold(n_clusters=3, random_state=0)
+model.partial_fit(wine.iloc[:140, :5], view="minerals")
+model.partial_fit(wine.iloc[30:, 5:9], view="phenols")
+model.partial_fit(wine.iloc[10:170, 9:], view="colour")
+
+plot.agreement(model)
