@@ -25,9 +25,19 @@ def test_patterns_have_exact_counts_and_lose_nobody(n, views, ratio, seed, rule)
             assert round(ratio * n) * views > n * (views - 1)
         return
     assert gone.shape == (n, views)
-    assert (gone.sum(axis=0) == round(ratio * n)).all()
+    count = gone[:, 0].sum()
+    assert (gone.sum(axis=0) == count).all()
+    assert abs(count - ratio * n) <= 0.5  # half of an odd number may be rounded either way
     assert not gone.all(axis=1).any()
     assert np.array_equal(gone, rule(n, views, ratio, seed))
+
+
+@pytest.mark.parametrize("rule", [missing.by_paper_rule, missing.at_random])
+@pytest.mark.parametrize("n", [5, 7, 1051])
+def test_two_views_of_an_odd_number_of_samples_lack_just_less_than_half(n, rule) -> None:
+    gone = rule(n, 2, 0.5, 0)
+    assert gone.sum(axis=0).tolist() == [n // 2] * 2
+    assert not gone.all(axis=1).any()
 
 
 def test_masks_take_samples_out() -> None:

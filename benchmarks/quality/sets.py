@@ -103,14 +103,11 @@ def load(folder: Path, name: str) -> DataSet:
 def mask(data: DataSet, ratio: float, draw: int) -> np.ndarray:
     """Return what is missing: what is really absent, and as much as the paper's rule draws.
 
-    Of two views with an odd number of samples each can lack one less than half. A sample that would
-    be left without any view keeps one of those that it really has.
+    A sample that would be left without any view keeps one of those that it really has.
     """
     n, m = data.absent.shape
     if not ratio:
         return data.absent
-    if m == 2 and 2 * round(ratio * n) > n:
-        ratio = (n - 1) / 2 / n
     gone = missing.by_paper_rule(n, m, ratio, draw) | data.absent
     rng = np.random.default_rng(draw)
     for i in np.flatnonzero(gone.all(axis=1)):

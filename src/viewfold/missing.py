@@ -23,7 +23,8 @@ def by_paper_rule(
     """Make the pattern of the FCMVC-IV paper: exact counts, nobody lost.
 
     Every view lacks ``round(ratio * n_samples)`` samples, drawn at random; those of the last view
-    are drawn among the samples that an earlier view has.
+    are drawn among the samples that an earlier view has. Of two views, half of an odd number of
+    samples is rounded down.
 
     Parameters
     ----------
@@ -148,4 +149,6 @@ def _count(n_samples: int, n_views: int, ratio: float) -> int:
         raise ValueError(f"There must be samples and views, got {n_samples} and {n_views}.")
     if not 0 <= ratio < 1:
         raise ValueError(f"ratio must be at least 0 and below 1, got {ratio}.")
-    return round(ratio * n_samples)
+    count = round(ratio * n_samples)
+    # Half of an odd number, rounded up, is more than the other of two views has.
+    return count - 1 if n_views == 2 and ratio <= 0.5 and 2 * count > n_samples else count
