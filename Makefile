@@ -19,7 +19,7 @@ test quick test-oldest test-newest coverage: export PYTHONDONTWRITEBYTECODE :=
 # Warnings are errors, links to names that are not there are warnings.
 SPHINX := $(BIN)/sphinx-build -W --keep-going -n -j 2 -q
 
-.PHONY: demo docs linkcheck page browser test quick test-spark test-oldest test-newest coverage package core image constraints architecture lint bench history clean
+.PHONY: demo docs linkcheck page browser test quick test-spark test-oldest test-newest coverage package core image constraints architecture leaderboard lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -92,6 +92,9 @@ core: package  ## the wheel in an empty environment: from two CSV files to a rep
 image:  ## the image of the Dockerfile, tried once: needs a container engine
 	$(DOCKER) build --tag viewfold .
 	$(DOCKER) run --rm viewfold --version
+
+leaderboard: $(VENV)/installed  ## write the tables of docs/baselines.md from benchmarks/leaderboard
+	$(BIN)/python docs/make_leaderboard.py $(RESULTS)
 
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
