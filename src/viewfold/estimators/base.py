@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._compat import Interval, ShortHelp, validate, without_requests
 from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.core.admission import admit
+from viewfold.core.admission import admit, meant
 from viewfold.core.method import Method
 from viewfold.core.names import rename
 from viewfold.core.sampling import seed_of
@@ -367,7 +367,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         found = engine.collect(engine.keep(state.ids, gone))
         unknown = named[~named.isin(found)].tolist()
         if unknown:
-            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
+            asked = meant(state, unknown[:5])
+            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.{asked}")
         if not found.size:
             return self
         if found.size == state.n_samples:
