@@ -107,3 +107,16 @@ def test_every_field_of_an_answer_is_explained() -> None:
     assert len(rows) > 150
     assert not [field for field, _, said in rows if not said]
     assert "<!-- made" not in made
+
+
+def test_every_extra_says_what_it_is_for() -> None:
+    rows = [row.split("|")[1:-1] for row in from_code.extras().splitlines()[2:]]
+    assert "`parquet`" in [extra.strip() for extra, _, _ in rows]
+    assert [extra for extra, what, _ in rows if not what.strip()] == []
+
+
+def test_plot_shows_people_figures_and_no_helpers() -> None:
+    from viewfold import plot
+
+    functions = {name for name in plot.__all__ if callable(getattr(plot, name))}
+    assert not {"counted", "short", "shorten", "sizes_of", "draw_confidence"} & functions
