@@ -187,6 +187,13 @@ def test_where_no_option_helps_it_says_why_and_prints_no_command(run: Run) -> No
     assert "empty" in said
 
 
+def test_a_delimiter_at_the_end_of_each_line_is_said_to_be_one(run: Run) -> None:
+    write_text(Path("labs.csv"), ["id;a;b;", *(f"p{i};{i};{i % 3};" for i in range(30))])
+    code, _, said = run("inspect labs.csv")
+    assert code == 1
+    assert "the column after 'b' has no name" in said  # and not: there is no id
+
+
 def test_samples_are_compared_with_those_of_a_state(run: Run) -> None:
     known = _table()
     known.to_csv("labs.csv", index=False)
