@@ -119,6 +119,16 @@ def edit(
     ------
     FCMVC or ViewFold
 
+    See Also
+    --------
+    load : Read the model, and change nothing.
+    undo : Take back what the block did.
+
+    Notes
+    -----
+    The file is written as a whole when the block ends, with the states that it keeps: time and
+    space grow with their number. docs/commands.md has measured ones.
+
     Examples
     --------
     >>> import tempfile, numpy as np, viewfold
@@ -283,6 +293,10 @@ def forget(
     ------
     ValueError
         If no state in the file knows one of them. Then nothing was done.
+
+    See Also
+    --------
+    ViewFold.forget : The same for a model in memory.
 
     Examples
     --------
