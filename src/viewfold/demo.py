@@ -24,7 +24,7 @@ Now with your own files: a row per sample, a column with ids, numbers, categorie
 other columns. `viewfold inspect first.csv` says what would be understood of it.
 
   viewfold add my.vf first.csv --id COLUMN --clusters auto
-  viewfold add my.vf second.csv --id COLUMN
+  viewfold add my.vf second.csv --id COLUMN --clusters auto
   viewfold report my.vf -o report.html"""
 
 
