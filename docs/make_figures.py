@@ -53,7 +53,7 @@ def fold_steps() -> None:
         )
 
     def say(x: float, y: float, text: str, **how: object) -> None:
-        ax.text(x, y, text, ha="center", va="center", **how)
+        ax.text(x, y, text, ha="center", va="center", **{"size": 12, **how})
 
     def arrow(x: float, to: float) -> None:
         ax.annotate("", (to, 18), (x, 18), arrowprops={"arrowstyle": "-|>", "color": "#444"})
@@ -64,7 +64,7 @@ def fold_steps() -> None:
         (55, "3 weigh, merge"),
         (77, "4 cluster"),
     ):
-        say(x, 34, title, weight="bold", size=10)
+        say(x, 34, title, weight="bold", size=12.5)
     box(1, 12, 9, 14, blue)
     arrow(10.4, 12.6)
     box(13, 12, 3, 14, blue)
@@ -78,7 +78,7 @@ def fold_steps() -> None:
     say(23.5, 28, "view")
     say(34, 28, "consensus")
     for y, text in ((23, "new"), (16, "shared"), (9, "known")):
-        say(28, y, text, size=7.5, color="#555")
+        say(28, y, text, size=10, color="#555")
     arrow(38, 42)
     box(43, 12, 3, 14, blue)
     box(43, 6, 3, 6, "#a8cbe3")

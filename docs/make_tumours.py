@@ -6,7 +6,7 @@ set is: `VIEWFOLD_DATA=FOLDER python docs/make_tumours.py`.
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, permutations
 from pathlib import Path
 from typing import Any
 
@@ -131,5 +131,18 @@ def main(path: Path) -> None:
     fig.savefig(path, transparent=True, metadata={"Date": None})
 
 
+def tell_orders() -> None:
+    """Print the share of tumours in the right cluster, over all orders of the views."""
+    tumours = datasets.fetch("tcga-breast")
+    for method in (ViewFold, FCMVC):
+        means = []
+        for names in permutations(tumours.views):
+            views = {name: tumours.views[name] for name in names}
+            runs = [method(3, random_state=seed).fit_predict(views) for seed in range(STARTS)]
+            means.append(np.mean([metrics.accuracy(tumours.target, run) for run in runs]))
+        print(f"{method.__name__}, six orders: {100 * min(means):.1f} to {100 * max(means):.1f}")
+
+
 if __name__ == "__main__":
+    tell_orders()
     main(Path(__file__).parent / "figures" / "tumours.svg")

@@ -158,6 +158,8 @@ def test_forget_removes_samples_for_good(estimator: Any, data: Data) -> None:
     frame, before = model.to_frame(), snapshot(model)
     with pytest.raises(ValueError, match=r"Unknown samples: \['who'\]"):
         model.forget(["s1", "who"])
+    with pytest.raises(ValueError, match=r"Nothing was forgotten\. Is 's1' meant\?"):
+        model.forget(["S1 "])
     with pytest.raises(ValueError, match="all samples there are"):
         model.forget(model.ids_)
     assert snapshot(model) == before

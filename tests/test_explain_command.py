@@ -72,6 +72,7 @@ def test_samples_that_are_numbers_are_found(run: Run, tmp_path: Path) -> None:
     [
         ("--cluster 4", "There is no cluster 4: there are 4, from 0 to 3."),
         ("--id nobody", "Unknown samples: ['nobody']."),
+        ("--id 'P1 '", "Unknown samples: ['P1 ']. Is 'p1' meant?"),
         ("--view mri", "There is no view 'mri'"),
         ("--cluster 1 --id p1", "Choose one."),
     ],

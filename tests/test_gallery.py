@@ -16,8 +16,6 @@ from viewfold import plot
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 EXAMPLES = sorted(GALLERY.rglob("*.py"))
 CORE = {"matplotlib", "numpy", "pandas", "scipy", "sklearn", "viewfold"}
-HELPERS = {"counted", "counted_sample", "draw_confidence", "short", "shorten", "sizes_of"}
-"""Functions of `viewfold.plot` that draw nothing by themselves."""
 
 
 def text_of(path: Path) -> str:
@@ -25,7 +23,7 @@ def text_of(path: Path) -> str:
 
 
 def test_every_figure_has_an_example() -> None:
-    figures = {name for name in plot.__all__ if inspect.isfunction(getattr(plot, name))} - HELPERS
+    figures = {name for name in plot.__all__ if inspect.isfunction(getattr(plot, name))}
     assert {"sample_map", "label_flow"} <= figures
     whole = "".join(map(text_of, EXAMPLES))
     assert {name for name in figures if f"plot.{name}(" not in whole} == set()

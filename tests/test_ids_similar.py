@@ -60,6 +60,13 @@ def test_almost_the_same_ids_in_one_view_are_refused_with_their_rows(case: str) 
     assert FCMVC(2).fit(rows(), ids=ids, similar_ids="new").ids_.tolist() == ids
 
 
+@pytest.mark.parametrize("came", ["p01", "p-1", "p 1"])
+def test_zeros_and_signs_within_a_text_make_another_sample(came: str) -> None:
+    """As docs/faq.md says."""
+    model = folded(["p1", *TEXTS[2:]]).partial_fit(rows(N - 1), ids=[came, *TEXTS[2:]], view="b")
+    assert model.ids_.tolist() == ["p1", *TEXTS[2:], came]
+
+
 def test_three_examples_are_shown_and_all_are_counted() -> None:
     with pytest.raises(ValueError, match=re.escape("(12 in all)")) as error:
         folded(TEXTS).partial_fit(rows(), ids=[name.upper() for name in TEXTS])

@@ -187,6 +187,13 @@ def test_where_no_option_helps_it_says_why_and_prints_no_command(run: Run) -> No
     assert "empty" in said
 
 
+def test_a_delimiter_at_the_end_of_each_line_is_said_to_be_one(run: Run) -> None:
+    write_text(Path("labs.csv"), ["id;a;b;", *(f"p{i};{i};{i % 3};" for i in range(30))])
+    code, _, said = run("inspect labs.csv")
+    assert code == 1
+    assert "the column after 'b' has no name" in said  # and not: there is no id
+
+
 def test_samples_are_compared_with_those_of_a_state(run: Run) -> None:
     known = _table()
     known.to_csv("labs.csv", index=False)
@@ -229,6 +236,35 @@ def test_a_view_that_is_known_is_recognised_by_its_columns(run: Run) -> None:
     _table().drop(columns="iron").to_csv("labs.csv", index=False)
     (other,) = _views(run, "labs.csv --state s.vf --id patient")
     assert "it has no 'iron'" in other["refused"]
+
+
+def test_a_file_with_the_columns_of_a_known_view_is_asked_about(run: Run) -> None:
+    _table().to_csv("labs.csv", index=False)
+    _table(first=35).to_csv("week2.csv", index=False)
+    assert run("add s.vf labs.csv --id patient --clusters 3")[0] == 0
+    question = "week2 has the columns of labs, and counts as another view."
+    code, _, said = run("add s.vf week2.csv --id patient --dry-run")
+    assert code == 0
+    assert f"{question} If it is more rows or corrections of labs: add it with --view labs." in said
+    code, _, said = run("add s.vf week2.csv --id patient")
+    assert "of labs: viewfold undo s.vf, and add it with --view labs." in said
+    assert run("undo s.vf --yes")[0] == 0
+    code, _, said = run("add s.vf week2.csv --id patient --view labs")
+    assert code == 0
+    assert "has the columns of" not in said
+    _table().rename(columns={"iron": "zinc"}).to_csv("other.csv", index=False)
+    assert "has the columns of" not in run("add s.vf other.csv --id patient")[2]
+
+
+def test_a_column_that_nobody_left_out_is_proposed_to_be(run: Run) -> None:
+    rows = [f"p{i},{i % 7},{i % 5},{i % 28 + 1:02}.03.2024" for i in range(40)]
+    write_text(Path("labs.csv"), ["patient,a,b,seen", *rows])
+    (labs,) = _views(run, "labs.csv")
+    assert labs["columns"]["left_out"] == {"seen": "proposed"}
+    assert "Write them as 2024-12-31" in labs["problems"][0]
+    assert "not known" not in labs["problems"][0]  # 28.03. has one reading only
+    (labs,) = _views(run, "labs.csv --drop seen,b")
+    assert labs["columns"]["left_out"] == {"seen": "as asked", "b": "as asked"}
 
 
 def test_zeros_suspects_and_scaling_are_told(run: Run, data: Data) -> None:

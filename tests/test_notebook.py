@@ -15,6 +15,7 @@ from viewfold.engine import DiskEngine
 from viewfold.viz import card as cards
 from viewfold.viz import colour_of
 from viewfold.viz.card import card
+from viewfold.viz.words import shorten
 
 
 class Text(HTMLParser):
@@ -57,7 +58,7 @@ def test_a_fitted_model_shows_its_samples_views_and_clusters(model) -> None:
     complete = 100 * model.seen_.to_numpy().all(axis=1).mean()
     assert f"160 samples, 3 views, 4 clusters; {complete:.0f} % in every view" in read.text
     for name, share in model.seen_.mean().items():
-        assert f"{plot.shorten(name).strip()[:20]}" in read.text
+        assert f"{shorten(name).strip()[:20]}" in read.text
         assert f"{100 * share:.0f} %" in read.text
     for c, own in model.to_frame().groupby("cluster")["confidence"]:
         name = " <i>late</i> responders" if c == 1 else ""

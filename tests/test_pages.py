@@ -1,6 +1,7 @@
 """docs/: everything that a page shows works as shown, or says why it is not run."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ ROOT = DOCS.parent
 PAGES = sorted(
     path for path in DOCS.rglob("*.md") if not {"_build", "auto_gallery"} & set(path.parts)
 )
+CORE = {"numpy", "pandas", "scipy", "sklearn", "viewfold"}
 NEEDS = {"howto/files.md": "openpyxl"}
 """Pages that use what not everybody has installed, beside anndata."""
 
@@ -97,3 +99,14 @@ def test_pages_that_others_run_are_known_to_them() -> None:
     for page in set(PAGES) - set(RUN):
         for test in RUN_BY.findall(text_of(page)):
             assert page.stem in (ROOT / test).read_text(encoding="utf-8"), f"{test}, {page.stem}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "](make_" in text_of(p)], ids=name_of)
+def test_a_page_names_the_extra_that_its_script_needs(page: Path) -> None:
+    """A reader who has the core only must not meet a ModuleNotFoundError on the first line."""
+    for script in set(re.findall(r"\]\((make_\w+\.py)\)", text_of(page))):
+        code = (page.parent / script).read_text(encoding="utf-8")
+        imported = set(re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE))
+        others = imported - CORE - sys.stdlib_module_names
+        assert not others or "viewfold[parquet]" in text_of(page), others
+        assert others <= {"pyarrow"}

@@ -14,6 +14,7 @@ from report_models import NAMES, axes, model, synthetic  # noqa: F401
 
 from viewfold import ViewFold, plot
 from viewfold.plot import _style
+from viewfold.viz.words import shorten
 
 
 def points(ax) -> dict[int, np.ndarray]:
@@ -170,7 +171,7 @@ def test_names_are_shown_as_they_are_but_not_too_long(model) -> None:
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names[1] == NAMES[1]
     assert len(names[2]) == 28
-    assert plot.shorten("a\tb\x00c\ud800") == "a b c "
+    assert shorten("a\tb\x00c\ud800") == "a b c "
 
 
 def test_axes_are_the_given_ones_or_those_of_a_new_figure(model) -> None:

@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,27 @@ def test_every_field_of_an_answer_is_explained() -> None:
     assert len(rows) > 150
     assert not [field for field, _, said in rows if not said]
     assert "<!-- made" not in made
+
+
+def test_every_extra_says_what_it_is_for() -> None:
+    rows = [row.split("|")[1:-1] for row in from_code.extras().splitlines()[2:]]
+    assert "`parquet`" in [extra.strip() for extra, _, _ in rows]
+    assert [extra for extra, what, _ in rows if not what.strip()] == []
+
+
+def test_plot_shows_people_figures_and_no_helpers() -> None:
+    from viewfold import plot
+
+    functions = {name for name in plot.__all__ if callable(getattr(plot, name))}
+    assert not {"counted", "short", "shorten", "sizes_of", "draw_confidence"} & functions
+
+
+def test_what_people_call_first_says_what_else_there_is_and_what_it_costs() -> None:
+    cost = ["ViewFold", "FCMVC", "edit", "suggest_n_clusters", "inspect_views"]
+    cost += [f"ViewFold.{name}" for name in ("partial_fit", "predict", "forget", "recluster")]
+    others = ["as_view", "as_views", "forget", "load", "undo", "restore"]
+    methods = "extend transform predict_frame to_frame movers save features explain variance"
+    others += [f"ViewFold.{name}" for name in methods.split()]
+    said = {name: attrgetter(name)(viewfold).__doc__ for name in cost + others}
+    assert [name for name, doc in said.items() if "See Also\n" not in doc] == []
+    assert [name for name in cost if "Notes\n" not in said[name]] == []

@@ -165,6 +165,12 @@ def suggest_n_clusters(
     ViewFold.recluster : Find another number of clusters in the same consensus.
     Suggestion.plot : Draw the scores.
 
+    Notes
+    -----
+    Views are folded first, if they are given. Of a model, time is of order N r² for N samples and r
+    columns of the consensus, plus that of Ward's trees on rows that are drawn: the more rows, the
+    larger the largest number.
+
     Examples
     --------
     >>> import numpy as np

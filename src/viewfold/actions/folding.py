@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._file import File
-from viewfold._option import worded
+from viewfold._option import option, worded
 from viewfold.actions.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.actions.states import is_there, load_model, new_model
 
@@ -82,7 +82,12 @@ class Added:
 
     def notes(self, state: Path) -> list[str]:
         """Return questions whether a delivery is the right one."""
-        found = (_replaced(state, one, self.model.n_samples_, self.dry_run) for one in self.folds)
+        found = []
+        for fold in self.folds:
+            found += [
+                _replaced(state, fold, self.model.n_samples_, self.dry_run),
+                _known_columns(state, fold, self.model, self.dry_run),
+            ]
         return [note for note in found if note]
 
 
@@ -248,12 +253,38 @@ def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
     )
 
 
+def _known_columns(
+    state: Path, fold: dict[str, Any], model: FoldingEstimator, dry_run: bool
+) -> str:
+    """Ask whether a new view is more rows of a known one: its features are called the same."""
+    records = {record.name: record for record in model.views_}
+    features = records[fold["view"]].features
+    if fold["update"] or features is None:
+        return ""
+    before = list(records)[: list(records).index(fold["view"])]
+    same = [name for name in before if set(records[name].features or ()) == set(features)]
+    if not same:
+        return ""
+    back = "" if dry_run else f"viewfold undo {state}, and "
+    return (
+        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
+        f" rows or corrections of {same[0]}: {back}add it with {option('view', same[0])}."
+    )
+
+
 def _missing_line(missing: dict[str, Any]) -> str:
     """Say how many cells were missing, and in which columns most of them."""
     if not missing["cells"]:
         return ""
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
+    cells = _counted(missing["cells"], "cell is", "cells are")
+    samples = _counted(missing["samples"], "sample", "samples")
+    columns = _counted(missing["features"], "column", "columns")
     return (
-        f" {missing['cells']:,} cells are missing ({100 * missing['share']:.3g} % of all features),"
-        f" in {missing['samples']:,} samples and {missing['features']:,} columns (most: {worst})."
+        f" {cells} missing ({100 * missing['share']:.3g} % of all features),"
+        f" in {samples} and {columns} (most: {worst})."
     )
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"

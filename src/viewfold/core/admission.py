@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,11 @@ from viewfold._normal import IdKind, kind_of, normal_forms
 from viewfold._option import helped_by, option, worded
 from viewfold._types import Ids, as_python
 from viewfold.core.state import State
-from viewfold.engine import Engine, RowSet
+from viewfold.engine import Engine, RowSet, engine_of
 from viewfold.ids import Similar, alike, check_kind, check_rule, match_similar
 from viewfold.view._view import View
+
+SHOWN = 3
 
 
 def admit(
@@ -183,3 +186,25 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
         if engine.join(state.ids, engine.place(whole)[0]).n_shared == held.size:
             return name
     return None
+
+
+def meant(state: State, unknown: Sequence[int | str]) -> str:
+    """Return a question that names the known samples whose ids are almost these; empty if none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold
+    >>> from viewfold.core.admission import meant
+    >>> model = ViewFold(2).fit(np.eye(3), ids=["p1", "p2", "p3"])
+    >>> meant(model._fitted, ["P1 ", "who"])
+    " Is 'p1' meant?"
+    """
+    forms = normal_forms(np.array(unknown, dtype=object))
+    engine = engine_of(state.ids)
+    found = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
+    if not found.size:
+        return ""
+    shown = ", ".join(repr(name) for name in found[:SHOWN].tolist())
+    more = ", …" if found.size > SHOWN else ""
+    return f" {'Is' if found.size == 1 else 'Are'} {shown}{more} meant?"

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._compat import Interval, ShortHelp, validate, without_requests
 from viewfold._option import option
 from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.core.admission import admit
+from viewfold.core.admission import admit, meant
 from viewfold.core.method import Method
 from viewfold.core.names import rename
 from viewfold.core.sampling import seed_of
@@ -140,6 +140,17 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         Returns
         -------
         self
+
+        See Also
+        --------
+        viewfold.inspect_views : Look at a view before it is folded.
+        viewfold.ViewFold.extend : Add new samples of a known view, and refuse any other.
+        viewfold.edit : Fold into a state file, safely.
+
+        Notes
+        -----
+        The class says what a fold costs: time grows with the rows of the view, and with the samples
+        of the consensus.
         """
         self._check_parameters()
         check_y(y, "partial_fit")
@@ -255,10 +266,15 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         -------
         self
 
+        See Also
+        --------
+        viewfold.suggest_n_clusters : How much each number stands out.
+        viewfold.ViewFold.movers : Who has another cluster now.
+
         Notes
         -----
         The consensus has the columns that it has: a warning says so if a fold for this number would
-        have given it more.
+        have given it more. No view is needed: it takes as long as finding clusters after a fold.
 
         Examples
         --------
@@ -359,6 +375,14 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         Returns
         -------
         self
+
+        See Also
+        --------
+        viewfold.forget : Remove samples from a state file and all it can be returned to.
+
+        Notes
+        -----
+        No view is needed. Time is of order N r² for N samples and r columns of the consensus.
         """
         check_is_fitted(self)
         engine, state = self._engine, self._fitted
@@ -367,7 +391,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         found = engine.collect(engine.keep(state.ids, gone))
         unknown = named[~named.isin(found)].tolist()
         if unknown:
-            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.")
+            asked = meant(state, unknown[:5])
+            raise ValueError(f"Unknown samples: {unknown[:5]}. Nothing was forgotten.{asked}")
         if not found.size:
             return self
         if found.size == state.n_samples:
@@ -389,6 +414,11 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             new one can be read by its owner only.
         wait : float, default=60
             Seconds to wait for another program that writes to the file.
+
+        See Also
+        --------
+        viewfold.load : Read it back.
+        viewfold.edit : Change a state file, and keep what it can be returned to.
         """
         STORES["vf"](self, path, wait=wait)
 

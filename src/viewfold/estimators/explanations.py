@@ -53,6 +53,11 @@ class Explanations(Results):
             in standard deviations of the feature; ``rank`` by the size of the effect. Clusters with
             fewer than ten samples in a view are left out, and a warning says so.
 
+        See Also
+        --------
+        viewfold.ViewFold.explain : Why one sample is in its cluster.
+        viewfold.ViewFold.variance : How much of each view is explained at all. Look at it first.
+
         Examples
         --------
         >>> import numpy as np, pandas as pd
@@ -99,6 +104,11 @@ class Explanations(Results):
         Explanation
             ``print`` says it in a few lines.
 
+        See Also
+        --------
+        viewfold.ViewFold.features : What makes a cluster.
+        viewfold.ViewFold.uncertain : Samples about which it is worth asking.
+
         Examples
         --------
         >>> import numpy as np, pandas as pd
@@ -144,6 +154,11 @@ class Explanations(Results):
             A row for each view: ``consensus``, what consensus and clusters explain together;
             ``clusters``, what the clusters explain; and what each cluster adds to that, in a column
             of its number. NaN for clusters with fewer than ten samples in the view.
+
+        See Also
+        --------
+        viewfold.ViewFold.loadings : Which features go with which component.
+        viewfold.ViewFold.features : What makes a cluster.
         """
         return variance_table(self._engine, self._fitted, self._tellers(None))
 

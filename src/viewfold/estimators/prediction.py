@@ -56,6 +56,10 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ndarray of shape (n_rows, n_components)
             In the order of the rows; of several views with ids, in the order of the samples of the
             first, then those that are new in the second, and so on (see `predict_frame`).
+
+        See Also
+        --------
+        viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
         """
         found = self._placed(X, ids, view)
         return found.collect(found.rows)
@@ -152,6 +156,16 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Returns
         -------
         ndarray of int, shape (n_rows,)
+
+        See Also
+        --------
+        viewfold.ViewFold.predict_frame : The same by id, with confidence.
+        viewfold.ViewFold.extend : Keep the samples, too.
+
+        Notes
+        -----
+        Time of order n d r for n rows of d features and r columns of the consensus, and n r m more
+        for m landmarks, which ``encoder="linear"`` and FCMVC have not.
         """
         if min_confidence is not None:
             frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
@@ -186,6 +200,11 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         DataFrame
             With the columns ``cluster`` and ``confidence``, and ``name`` if clusters have names.
             Who is in fewer of the views is less certain.
+
+        See Also
+        --------
+        viewfold.ViewFold.predict : Clusters alone, in the order of the rows.
+        viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
 
         Examples
         --------
@@ -274,6 +293,11 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Returns
         -------
         self
+
+        See Also
+        --------
+        viewfold.ViewFold.partial_fit : Take in new, late and corrected rows alike.
+        viewfold.ViewFold.predict : Tell clusters without keeping anything.
         """
         check_is_fitted(self)
         with using(self._engine):

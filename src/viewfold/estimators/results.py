@@ -58,6 +58,12 @@ class Results:
         DataFrame
             Of pandas or polars, with the columns cluster, confidence and views_seen; and name, if
             clusters have names.
+
+        See Also
+        --------
+        viewfold.ViewFold.uncertain : The least certain samples, each with its next cluster.
+        viewfold.ViewFold.movers : Who changed the cluster, and when.
+        viewfold.ViewFold.annotate : The same into an AnnData or MuData.
         """
         if backend not in ("pandas", "polars"):
             raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
@@ -246,6 +252,10 @@ class Results:
         -------
         DataFrame
             Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
+
+        See Also
+        --------
+        viewfold.ViewFold.to_frame : The cluster of everybody.
         """
         check_is_fitted(self)
         steps = self._fitted.steps

@@ -15,6 +15,7 @@ import pandas as pd
 
 from viewfold._types import Array
 from viewfold.clustering import confidence, scattered, squared_distances
+from viewfold.core.admission import meant
 from viewfold.core.state import State
 from viewfold.engine import Engine
 from viewfold.explain.effects import Told
@@ -129,7 +130,7 @@ def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Arra
     rows = (state.embedding, state.seen, state.labels(engine))
     row, seen, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
     if not len(row):
-        raise ValueError(f"Unknown samples: [{sample!r}].")
+        raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
     return row[0].astype(np.float64), seen[0], int(cluster[0])
 
 

@@ -200,7 +200,7 @@ class _Look:
         for name, value in proposed.items():
             before = self.options.get(name)
             if isinstance(value, list):
-                held = [before] if isinstance(before, str) else list(before or ())
+                held = _listed(before)
                 new = [one for one in value if one not in held]
                 self.options[name], more = [*held, *new], more or bool(new)
             elif before is None:
@@ -300,7 +300,11 @@ class _Look:
                     n_missing=int(cells.missing[j]),
                 )
             )
-        found += [column for column in by_name.values() if column.name not in names]
+        dropped = set(_listed(self.options.get("drop"))) - set(_listed(self.given.get("drop")))
+        for one in by_name.values():
+            if one.name not in names:
+                nobody = one.kind == "out" and not one.why and one.name in dropped
+                found.append(replace(one, why="proposed") if nobody else one)
         self.facts |= {
             "name": name,
             "n_rows": n,
@@ -359,6 +363,11 @@ def _filled(rows: Array) -> Array:
         return rows
     count = np.maximum((~gaps).sum(axis=0), 1)
     return np.where(gaps, np.where(gaps, 0, rows).sum(axis=0) / count, rows)
+
+
+def _listed(names: Any) -> list[Any]:
+    """Return one name, or several, as a list."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _is_default(name: str, value: Any) -> bool:

@@ -65,23 +65,31 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     name, times = Counter(names).most_common(1)[0]
     if times > 1 and not name:
         raise FileError(
-            f"{file}: {times} columns have no name. Name them, or remove what stands above the "
-            "names."
+            f"{file}: {times} columns have no name. Name or remove them. If the first line is a "
+            "title, remove what stands above the names."
         )
     if times > 1:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
     if ids is not None and ids not in names:
         raise FileError(f"{file}: there is no column {ids!r}. Its columns: {some(names)}.")
     if "" in names and ids != "":
-        where = names.index("")
-        why = " (pandas writes its index so)" if where == 0 else ""
-        said = (
-            f"{file}: column {where} has no name{why}. Name it, remove it, or say "
-            f"{option('ids', '')} if it holds the ids."
-        )
-        raise helped_by(FileError(said), ids="")
+        raise _nameless(file, names.index(""), names, ids)
     if not set(names) - {ids}:
         raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
+
+
+def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> FileError:
+    """Return the error about a column without a name; the first one may hold the ids."""
+    if where:
+        return FileError(
+            f"{file}: the column after {names[where - 1]!r} has no name. Name it, or remove it: a "
+            "delimiter at the end of each line makes one."
+        )
+    said = f"{file}: the first column has no name (pandas writes its index so). Name it"
+    if ids is not None:
+        return FileError(f"{said}, or remove it.")
+    said += f", remove it, or say {option('ids', '')} if it holds the ids."
+    return helped_by(FileError(said), ids="")
 
 
 def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold._option import option
+from viewfold.core.admission import meant
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.names import lost
 from viewfold.core.state import State
@@ -117,6 +118,16 @@ def edit(
     Yields
     ------
     FCMVC or ViewFold
+
+    See Also
+    --------
+    load : Read the model, and change nothing.
+    undo : Take back what the block did.
+
+    Notes
+    -----
+    The file is written as a whole when the block ends, with the states that it keeps: time and
+    space grow with their number. docs/commands.md has measured ones.
 
     Examples
     --------
@@ -283,6 +294,10 @@ def forget(
     ValueError
         If no state in the file knows one of them. Then nothing was done.
 
+    See Also
+    --------
+    ViewFold.forget : The same for a model in memory.
+
     Examples
     --------
     >>> import tempfile, numpy as np, viewfold
@@ -294,7 +309,7 @@ def forget(
     asked, store = list(dict.fromkeys(ids)), store_of(path)
     with store.writing(path, wait):
         before = _changeable(path)
-        gone = _anywhere(path, asked)
+        gone = _anywhere(path, before, asked)
         engine = engine_of(before.ids)
         mine = engine.collect(engine.keep(before.ids, _among(engine, before, gone)))
         after = before if not mine.size else state_of(model_of(before).forget(mine))
@@ -323,7 +338,7 @@ def _returned(
     return replace(earlier, log=noted(log, what, earlier.n_samples, undoes=undoes))
 
 
-def _anywhere(path: str | os.PathLike[str], asked: list[int | str]) -> pd.Index:
+def _anywhere(path: str | os.PathLike[str], state: State, asked: list[int | str]) -> pd.Index:
     """Return samples as the states of a file know them; each must be known to one of them."""
     written = {one: _written(one) for one in asked}
     known = store_of(path).known_to(path, [text for texts in written.values() for text in texts])
@@ -333,7 +348,7 @@ def _anywhere(path: str | os.PathLike[str], asked: list[int | str]) -> pd.Index:
         # A number and a text that look the same are two samples: the one that was named is meant.
         found += [one] if one in same else same
         if not same:
-            raise ValueError(f"Unknown samples: {one!r}. Nothing was done.")
+            raise ValueError(f"Unknown samples: {one!r}. Nothing was done.{meant(state, [one])}")
     return pd.Index(found, tupleize_cols=False).unique()
 
 

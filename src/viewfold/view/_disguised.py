@@ -60,8 +60,8 @@ def _told(levels: list[str]) -> str:
         return ""
     if all(DATE.fullmatch(level) for level in levels):
         return (
-            f"dates such as {levels[0]!r}, of which it is not known what is the day and what the "
-            "month. Write them as 2024-12-31."
+            f"dates such as {levels[0]!r}. One form is read, as 03/04 may be March or April. "
+            "Write them as 2024-12-31."
         )
     found = [_QUANTITY.fullmatch(level) for level in levels]
     around = {(one["before"], one["unit"]) for one in found if one}

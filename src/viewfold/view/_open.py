@@ -84,6 +84,11 @@ def as_view(
     -------
     View
 
+    See Also
+    --------
+    as_views : Several views at once.
+    inspect_views : What would be understood, and which options would help.
+
     Examples
     --------
     >>> from viewfold import as_view
