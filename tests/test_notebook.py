@@ -150,6 +150,16 @@ def test_the_map_is_a_widget_that_knows_who_is_selected(model, about) -> None:
     assert (unnamed.selected, "ids" in unnamed.columns) == (None, False)
 
 
+def test_selected_are_the_ids_to_the_letter() -> None:
+    pytest.importorskip("anywidget")
+    ids = ["a\tb", "a b", *(f"p{i}" for i in range(20))]
+    rows = np.random.default_rng(0).normal(size=(len(ids), 3))
+    model = ViewFold(2, random_state=0).partial_fit(rows, ids=ids, view="v", similar_ids="new")
+    widget = plot.map(model)
+    widget.selection = list(range(len(ids)))
+    assert sorted(widget.selected) == sorted(ids)
+
+
 def test_without_anywidget_the_map_is_a_figure(model, monkeypatch) -> None:
     from matplotlib import pyplot
 

@@ -22,6 +22,7 @@ import viewfold
 from commands import runner
 from viewfold import store
 from viewfold.ui._routes import _Api
+from viewfold.viz.words import from_line
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -143,6 +144,21 @@ def test_undo_names_what_it_takes_back_and_takes_back_no_other(ui_folded: Page) 
     assert ui_folded.post("undo", entry=2)["views"] == ["labs"]
     assert ui_folded.get("undo")["status"] == 409
     assert [e["here"] for e in ui_folded.get("status", entry=0)["since"]] == [False, True, True]
+
+
+def test_who_looks_like_another_on_the_page_is_forgotten_and_the_other_is_not(
+    ui_page: Page,
+) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), [f"p{i}" for i in range(40)])
+    rows = rows.rename(index={"p1": "a b", "p2": "a\tb"})
+    with viewfold.edit(ui_page.desk.state, new=viewfold.ViewFold(2, random_state=0)) as model:
+        model.partial_fit(rows, view="labs", similar_ids="new")
+    lines = ui_page.client.get("/api/columns/ids").text.split("\n")
+    (tab,) = (from_line(line) for line in lines if from_line(line) == "a\tb")
+    assert ui_page.get("explain", id=tab)["id"] == "a\tb"
+    assert ui_page.post("forget", ids=[tab])["forgotten"] == 1
+    left = viewfold.load(ui_page.desk.state).ids_.tolist()
+    assert ("a b" in left, "a\tb" in left) == (True, False)
 
 
 def test_forget_is_for_good_and_all_or_nothing(ui_folded: Page) -> None:

@@ -28,6 +28,20 @@ export function short(/** @type {number | null | undefined} */ value) {
   return new Intl.NumberFormat("en-US", { maximumSignificantDigits: size >= 1000 ? 4 : 3 }).format(value).replace("-", "−");
 }
 
+/** A text with a space in the place of whatever cannot be seen. */
+export const visible = (/** @type {string} */ text) => text.replace(/[\p{C}\p{Z}]/gu, " ");
+
+/**
+ * Sample ids from the lines of their column: as they are, and as they are shown. Lines are plain but
+ * for ids that a plain line would not give back to the letter.
+ */
+export function idsOf(/** @type {string} */ column) {
+  const lines = column.split("\n");
+  if (!lines.some((line) => line.startsWith('"'))) return { ids: lines, shown: lines };
+  const ids = lines.map((line) => (line.startsWith('"') ? /** @type {string} */ (JSON.parse(line)) : line));
+  return { ids, shown: ids.map(visible) };
+}
+
 /** A name with at most so many characters, the end cut. */
 export function shorten(/** @type {string} */ name, most = 24) {
   const letters = Array.from(name);

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewfold.plot._samples import sample_map
 from viewfold.viz import static_text
+from viewfold.viz.words import from_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,7 @@ def map(  # as users call it: plot.map
     traits = {"colour_by": _way(data, colour_by), "height": height}
     widget = _widget_class()(summary=data.summary, columns=columns, **traits)
     if ids:
-        names = columns["ids"].decode().split("\n")
+        names = [from_line(line) for line in columns["ids"].decode().split("\n")]
         whole = model._fitted.ids.dtype.kind == "i"
         widget._ids = [int(name) for name in names] if whole else names
     return widget

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from math import isfinite
 
@@ -83,6 +84,26 @@ def printable(text: str) -> str:
     'a b c'
     """
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def as_line(sample: int | str) -> str:
+    r"""Return a sample id as a line of a text that gives it back to the letter.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import as_line, from_line
+    >>> as_line(17), as_line("p 17"), as_line("p\t17")
+    ('17', 'p 17', '"p\\t17"')
+    >>> from_line(as_line("p\t17"))
+    'p\t17'
+    """
+    text = str(sample)
+    return text if text.isprintable() and not text.startswith('"') else json.dumps(text)
+
+
+def from_line(line: str) -> str:
+    """Return the sample id that a line stands for."""
+    return str(json.loads(line)) if line.startswith('"') else line
 
 
 def told(number: float | None) -> float | None:
