@@ -21,6 +21,9 @@ LEVELS = 200
 FEW = 10
 """Whole numbers with at most so many different values are a category."""
 
+EXACT = 2**53
+"""Up to here a floating-point number is one whole number and no other."""
+
 MISSING, MOST = 255, 254
 """How a missing cell is written, and the highest value of a number."""
 
@@ -74,7 +77,8 @@ def coloured(
     if not index.is_unique:
         twice = index[index.duplicated()][0]
         raise ValueError(f"The metadata have {twice!r} twice, as a number and as a text.")
-    matched = int(engine.reduce(lambda block: np.array(_index(block).isin(index).sum()), known))
+    own = _of_samples(engine, known, index)
+    matched = int(own.sum())
     if not matched:
         raise ValueError(
             "No id of the metadata is known to the model: their column of ids is another one, or "
@@ -86,6 +90,8 @@ def coloured(
     missing = known.shape[0] - matched
     if missing:
         notes.append(f"Not in the metadata: {counted(missing, 'sample')}.")
+    # Names and numbers of others are none of this page's business, and would spread its scales.
+    table, index = table[own], index[own]
     at = index.get_indexer(_index(ids))
     found: list[Coloured] = []
     for number, name in enumerate(table.columns):
@@ -99,6 +105,19 @@ def coloured(
     for note in notes:
         warnings.warn(note, stacklevel=4)
     return found, notes
+
+
+def _of_samples(engine: Engine, known: RowSet, index: pd.Index) -> NDArray[np.bool_]:
+    """Tell which rows of a table are of samples that there are."""
+
+    def work(block: Ids) -> NDArray[np.bool_]:
+        own = np.zeros(len(index), bool)
+        at = index.get_indexer(_index(block))
+        own[at[at >= 0]] = True
+        return own
+
+    found: NDArray[np.bool_] = engine.reduce(work, known, combine=np.logical_or)
+    return found
 
 
 def _index(ids: Ids) -> pd.Index:
@@ -118,15 +137,21 @@ def _column(
         column = when.dt.year + (when.dt.dayofyear - 1) / 365.25
         called, kind = {"name": f"{printable(name)} (year)"}, column.dtype
     numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+    if pd.api.types.is_complex_dtype(kind):
+        return f"Column {name!r} of the metadata has complex numbers, and is left out."
     if numeric and not isinstance(kind, pd.CategoricalDtype):
         cells = column.to_numpy(np.float64, na_value=np.nan)
         there = np.unique(cells[np.isfinite(cells)])
         if there.size == 0:
             return f"Column {name!r} of the metadata is empty, and left out."
-        if dates or there.size > FEW or (there != np.round(there)).any():
+        whole = (there == np.round(there)).all() and abs(there).max() <= EXACT
+        if dates or there.size > FEW or not whole:
             return {**called, **_scale(there)}, _scaled(cells, there[0], there[-1])
         column = pd.Series(pd.Categorical(cells, there).rename_categories(there.astype(int)))
-    cells = column.astype("category").cat
+    try:
+        cells = column.astype("category").cat.remove_unused_categories().cat
+    except TypeError:  # of lists, say
+        return f"Column {name!r} of the metadata has cells that cannot be compared. It is left out."
     levels = [printable(str(level)) for level in cells.categories]
     if not levels:
         return f"Column {name!r} of the metadata is empty, and left out."
@@ -150,6 +175,8 @@ def _scale(there: Array) -> dict[str, Any]:
 
 
 def _scaled(cells: Array, low: float, high: float) -> NDArray[np.uint8]:
-    share = (cells - low) / (high - low if high > low else 1)
-    known = np.isfinite(share)
-    return np.where(known, np.round(MOST * np.where(known, share, 0)), MISSING).astype(np.uint8)
+    known = np.isfinite(cells)
+    # In halves: the whole difference of the largest numbers is infinite.
+    half = high / 2 - low / 2
+    share = (np.where(known, cells, low) / 2 - low / 2) / (half or 1)
+    return np.where(known, np.round(MOST * share), MISSING).astype(np.uint8)
