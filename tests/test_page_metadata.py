@@ -46,8 +46,8 @@ def test_numbers_are_a_scale_and_texts_flags_and_few_whole_numbers_are_categorie
     ).set_index(IDS)
     found = shown(table)
     kinds = {name: facts["kind"] for name, (facts, _) in found.items()}
-    numbers = {"dose", "count", "seen (year)"}
-    assert kinds == {name: "number" if name in numbers else "category" for name in kinds}
+    told = {"dose": "number", "count": "number", "seen": "date"}
+    assert kinds == {name: told.get(name, "category") for name in kinds}
     levels = {name: facts.get("levels") for name, (facts, _) in found.items()}
     assert (levels["ward"], levels["stage"]) == (["ER", "ICU"], ["1", "2", "3"])
     assert (levels["flag"], levels["grade"]) == (["False", "True"], ["b", "a"])
@@ -55,7 +55,8 @@ def test_numbers_are_a_scale_and_texts_flags_and_few_whole_numbers_are_categorie
     assert found["stage"][1][:3].tolist() == [2, 0, 1]
     assert found["grade"][1][:3].tolist() == [0, 1, 0]
     assert found["dose"][1][:3].tolist() == [0, 255, 254]
-    assert found["seen (year)"][0]["low"] == 2020
+    assert (found["seen"][0]["low"], found["seen"][0]["high"]) == ("2020-01-01", "2022-01-01")
+    assert found["seen"][1][:3].tolist() == [0, 255, 254]
     assert [facts["column"] for facts, _ in found.values()] == [f"meta{i}" for i in range(7)]
 
 
@@ -105,6 +106,18 @@ def test_numbers_of_any_size_are_a_scale() -> None:
     assert found["wide"][1][:3].tolist() == [0, 254, 127]
     assert found["keys"][1][:2].tolist() == [254, 0]
     assert found["endless"][1][:4].tolist() == [255, 255, 0, 254]
+
+
+def test_dates_of_any_time_have_days_at_their_ends() -> None:
+    far = np.array(["9999-12-31", "0001-01-01", "NaT"] * 20, "datetime64[s]")
+    days = pd.date_range("2020-02-01 23:30", periods=60, tz="Europe/Berlin")
+    table = pd.DataFrame({"far": far, "day": days, "one": days[0], "never": pd.NaT}, IDS)
+    with pytest.warns(UserWarning, match="'never' of the metadata is empty"):
+        found = shown(table)
+    assert (found["far"][0]["low"], found["far"][0]["high"]) == ("0001-01-01", "9999-12-31")
+    assert found["far"][1][:3].tolist() == [254, 0, 255]
+    assert (found["day"][0]["low"], found["day"][0]["high"]) == ("2020-02-01", "2020-03-31")
+    assert set(found["one"][1].tolist()) == {0}
 
 
 def test_columns_that_have_no_order_are_left_out() -> None:

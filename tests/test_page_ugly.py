@@ -30,11 +30,16 @@ def model_of(ids: list[str], clusters: int, views: list[str]) -> ViewFold:
 
 @pytest.fixture(scope="module")
 def odd(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    """Two views of one cluster, with ids that cannot be seen as they are."""
-    model = model_of([*ODD, *(f"p{i}" for i in range(30))], 1, ["labs", "scan"])
-    tab = Tab(
-        chromium, write(page_data(model, ids=True), tmp_path_factory.mktemp("odd") / "p.html")
-    )
+    """Two views of one cluster, with ids that cannot be seen as they are, and dates."""
+    ids = [*ODD, *(f"p{i}" for i in range(30))]
+    model = model_of(ids, 1, ["labs", "scan"])
+    dates = {
+        "day": pd.date_range("2020-02-01", periods=35),
+        "month": pd.date_range("2020-02-01", periods=35, freq="100D"),
+        "year": pd.date_range("1920-02-01", periods=35, freq="1000D"),
+    }
+    data = page_data(model, ids=True, metadata=pd.DataFrame(dates, ids))
+    tab = Tab(chromium, write(data, tmp_path_factory.mktemp("odd") / "page.html"))
     yield tab
     tab.close()
 
@@ -53,3 +58,12 @@ def test_ids_are_shown_in_a_line_and_saved_to_the_letter(odd: Tab) -> None:
     box.fill("line line")
     box.press("Enter")
     odd.see(".said").filter(has_text="line line found").wait_for()
+
+
+def test_dates_are_told_as_days_months_or_years(odd: Tab) -> None:
+    ends = {"day": ("2020-02-01", "2020-03-06"), "month": ("2020-02", "2029-05")}
+    for name, (low, high) in {**ends, "year": ("1920", "2013")}.items():
+        odd.see(".tools select").select_option(label=name)
+        odd.see(".legend .ramp").filter(has_text=name).wait_for()
+        assert odd.see(".legend .ramp span").all_inner_texts() == [name, low, high]
+    odd.see(".tools select").select_option(index=0)

@@ -24,6 +24,9 @@ FEW = 10
 EXACT = 2**53
 """Up to here a floating-point number is one whole number and no other."""
 
+YEARS = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
+"""Days that have a name in four digits of a year; what lies beyond is at the end of the scale."""
+
 MISSING, MOST = 255, 254
 """How a missing cell is written, and the highest value of a number."""
 
@@ -131,11 +134,8 @@ def _column(
     """Return what is said about a column and its values, or why it is left out."""
     called = {"name": printable(name)}
     kind = column.dtype
-    dates = pd.api.types.is_datetime64_any_dtype(kind)
-    if dates:
-        when = pd.to_datetime(column, utc=True)
-        column = when.dt.year + (when.dt.dayofyear - 1) / 365.25
-        called, kind = {"name": f"{printable(name)} (year)"}, column.dtype
+    if pd.api.types.is_datetime64_any_dtype(kind):
+        return _dates(column, name, called)
     numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
     if pd.api.types.is_complex_dtype(kind):
         return f"Column {name!r} of the metadata has complex numbers, and is left out."
@@ -145,7 +145,7 @@ def _column(
         if there.size == 0:
             return f"Column {name!r} of the metadata is empty, and left out."
         whole = (there == np.round(there)).all() and abs(there).max() <= EXACT
-        if dates or there.size > FEW or not whole:
+        if there.size > FEW or not whole:
             return {**called, **_scale(there)}, _scaled(cells, there[0], there[-1])
         column = pd.Series(pd.Categorical(cells, there).rename_categories(there.astype(int)))
     try:
@@ -170,6 +170,20 @@ def _column(
     return facts, np.where(codes < 0, MISSING, codes).astype(np.uint8)
 
 
+def _dates(
+    column: pd.Series, name: str, called: dict[str, Any]
+) -> tuple[dict[str, Any], NDArray[np.uint8]] | str:
+    """Return days as a scale; its ends are days, too, since a year says little within one."""
+    when = pd.to_datetime(column, utc=True).dt.tz_localize(None).to_numpy("datetime64[s]")
+    if np.isnat(when).all():
+        return f"Column {name!r} of the metadata is empty, and left out."
+    there = when[~np.isnat(when)].astype("datetime64[D]")
+    days = np.where(np.isnat(when), np.nan, when.astype("datetime64[D]").astype(np.float64))
+    low, high = (np.clip(day, *YEARS) for day in (there.min(), there.max()))
+    ends = {"kind": "date", "low": str(low), "high": str(high)}
+    return {**called, **ends}, _scaled(days, float(low.astype(int)), float(high.astype(int)))
+
+
 def _scale(there: Array) -> dict[str, Any]:
     return {"kind": "number", "low": told(there[0]), "high": told(there[-1])}
 
@@ -179,4 +193,5 @@ def _scaled(cells: Array, low: float, high: float) -> NDArray[np.uint8]:
     # In halves: the whole difference of the largest numbers is infinite.
     half = high / 2 - low / 2
     share = (np.where(known, cells, low) / 2 - low / 2) / (half or 1)
-    return np.where(known, np.round(MOST * share), MISSING).astype(np.uint8)
+    shades = np.round(MOST * np.clip(share, 0, 1))
+    return np.where(known, shades, MISSING).astype(np.uint8)
