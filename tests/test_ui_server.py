@@ -21,6 +21,8 @@ from ui_pages import MARKUP, Page, csv
 import viewfold
 from commands import runner
 from viewfold import store
+from viewfold.ui import _desk
+from viewfold.ui._changes import changes
 from viewfold.ui._routes import _Api
 from viewfold.viz.words import from_line
 
@@ -169,6 +171,36 @@ def test_forget_is_for_good_and_all_or_nothing(ui_folded: Page) -> None:
     assert ui_folded.post("forget", ids=["p1", "p2"])["samples"] == 88
     assert "p1" not in viewfold.load(ui_folded.desk.state).ids_
     assert "cannot be taken back" in ui_folded.get("undo")["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["fold", "recluster"])
+def test_a_change_that_is_written_is_told_whoever_stops_it_then(
+    ui_folded: Page, path: str, monkeypatch: Any
+) -> None:
+    def slowly(*args: Any) -> Any:
+        job = ui_folded.desk.worker.latest
+        assert job is not None
+        job.stopping = True
+        job.done(0.5)  # as engines do on their way over many rows
+        return changes(*args)
+
+    monkeypatch.setattr(_desk, "changes", slowly)
+    said = {"clusters": 4}
+    if path == "fold":
+        said = {"upload": ui_folded.upload("b.csv", csv("b", range(90))), "id_column": "patient"}
+    done = ui_folded.job(path, **said)
+    assert (done["state"], done["error"]) == ("done", None)
+    assert ui_folded.get("status")["entry"] == 2
+
+
+def test_a_state_without_a_view_has_no_page_yet(ui_page: Page) -> None:
+    viewfold.ViewFold(3).save(ui_page.desk.state)
+    assert ui_page.get("status")["samples"] == 0
+    for path in ("summary", "columns/x", "explain"):
+        found = ui_page.get(path)
+        assert (found["status"], found["error"]["message"]) == (
+            *(404, "s.vf is empty. Fold a file first."),
+        )
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "xlsx", "jsonl"])
