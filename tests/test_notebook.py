@@ -160,6 +160,13 @@ def test_selected_are_the_ids_to_the_letter() -> None:
     assert sorted(widget.selected) == sorted(ids)
 
 
+def test_a_column_that_is_called_cluster_does_not_hide_the_clusters(model) -> None:
+    pytest.importorskip("anywidget")
+    about = pd.DataFrame({"cluster": ["a", "b"] * 80, "tab\tbed": 1.5}, index=model.ids_)
+    assert plot.map(model, metadata=about).colour_by == "cluster"
+    assert plot.map(model, metadata=about, colour_by="tab\tbed").colour_by == "meta1"
+
+
 def test_without_anywidget_the_map_is_a_figure(model, monkeypatch) -> None:
     from matplotlib import pyplot
 

@@ -12,7 +12,7 @@
  * @property {() => void} undo
  */
 import { h, uniqueId } from "./dom.js";
-import { counted } from "./format.js";
+import { counted, shorten } from "./format.js";
 import { connect, takeToken } from "./ui/api.js";
 import { foldPanel } from "./ui/fold.js";
 import { clustersPanel, exportPanel, forgetPanel, undoPanel } from "./ui/panels.js";
@@ -91,7 +91,7 @@ function showBar() {
   const { status } = ui;
   const there = status.samples > 0;
   const said = there ? `${counted(status.samples, "sample")} · ${counted(status.views.length, "view")} · ${counted(status.clusters, "cluster")}` : status.exists ? "no view yet" : "a new state";
-  const last = status.last && h("span", { class: "last", title: status.last.said }, `last: ${status.last.said.split(":")[0]}, ${clock(status.last.time)}`);
+  const last = status.last && h("span", { class: "last", title: status.last.said }, `last: ${shorten(status.last.said.split(":")[0], 60)}, ${clock(status.last.time)}`);
   document.title = `${status.file} – viewfold`;
   bar.replaceChildren(
     h("div", {}, h("strong", {}, status.file), h("span", { class: "said" }, said, last)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from viewfold._types import Array, Ids
 from viewfold.engine import Engine, RowSet
 from viewfold.ids import as_ids
-from viewfold.viz.words import counted, printable, told
+from viewfold.viz.words import counted, named, told
 
 LEVELS = 200
 """How many levels a category may have."""
@@ -98,7 +98,7 @@ def coloured(
     at = index.get_indexer(_index(ids))
     found: list[Coloured] = []
     for number, name in enumerate(table.columns):
-        one = _column(table.iloc[:, number], str(name), len(table), name_ids)
+        one = _column(table.iloc[:, number], named(str(name)), len(table), name_ids)
         if isinstance(one, str):
             notes.append(one)
             continue
@@ -132,7 +132,7 @@ def _column(
     column: pd.Series, name: str, n: int, name_ids: bool
 ) -> tuple[dict[str, Any], NDArray[np.uint8]] | str:
     """Return what is said about a column and its values, or why it is left out."""
-    called = {"name": printable(name)}
+    called = {"name": name}
     kind = column.dtype
     if pd.api.types.is_datetime64_any_dtype(kind):
         return _dates(column, name, called)
@@ -152,7 +152,7 @@ def _column(
         cells = column.astype("category").cat.remove_unused_categories().cat
     except TypeError:  # of lists, say
         return f"Column {name!r} of the metadata has cells that cannot be compared. It is left out."
-    levels = [printable(str(level)) for level in cells.categories]
+    levels = [named(str(level)) for level in cells.categories]
     if not levels:
         return f"Column {name!r} of the metadata is empty, and left out."
     if len(levels) > LEVELS:

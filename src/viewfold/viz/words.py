@@ -6,6 +6,9 @@ import json
 from collections.abc import Mapping
 from math import isfinite
 
+LONGEST = 200
+"""Letters of a name on a page: thousands of endless ones would make it endless, too."""
+
 
 def counted(number: int, what: str) -> str:
     """Say how many of something there are.
@@ -72,6 +75,18 @@ def shorten(name: str, most: int = 28) -> str:
     """
     name = printable(name)
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
+
+
+def named(text: str) -> str:
+    """Return a name as pages tell it: whole, unless it is endless.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import named
+    >>> named("gene expression, tumour"), len(named("x" * 5000))
+    ('gene expression, tumour', 200)
+    """
+    return shorten(text, LONGEST)
 
 
 def printable(text: str) -> str:
