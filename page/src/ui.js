@@ -170,9 +170,12 @@ async function look() {
   }
   if (busy) return;
   const { file, since, job } = status;
-  if (status.entry !== ui.status.entry || status.exists !== ui.status.exists) {
+  // Another file in its place may have as many entries: they are of another time.
+  const same = status.entry === ui.status.entry && status.last?.time === ui.status.last?.time;
+  if (!status.exists && ui.status.exists) tell(`${file} is not there any more. This page shows what was there before.`, button("Show it as it is now", refresh, { class: "primary" }));
+  else if (!same || status.exists !== ui.status.exists) {
     const done = since.map((/** @type {any} */ one) => `${one.said} (${clock(one.time)})`).join("; ");
-    const who = since.some((/** @type {any} */ one) => !one.here) ? "another program" : "another window";
+    const who = since.length && since.every((/** @type {any} */ one) => one.here) ? "another window" : "another program";
     const now = status.written_elsewhere ? " Another program is writing it now." : "";
     tell(`${file} was changed by ${who}${done ? `: ${done}` : ""}. This page shows what was there before.${now}`, button("Show it as it is now", refresh, { class: "primary" }));
   } else if (job) tell(`Another window is at work: ${job.doing}.`);
