@@ -213,6 +213,22 @@ def test_markup_in_files_ids_views_and_clusters_is_text(chromium: Any, tmp_path:
 
 
 @pytest.mark.slow
+def test_the_page_is_loaded_again_after_a_link_to_a_section(chromium: Any, tmp_path: Path) -> None:
+    (tmp_path / "labs.csv").write_bytes(csv("labs", range(90)))
+    with viewfold.edit(tmp_path / "s.vf", new=viewfold.ViewFold(3, random_state=0)) as model:
+        model.partial_fit(tmp_path / "labs.csv", ids="patient")
+    with server(tmp_path / "s.vf") as (address, _):
+        tab = Tab(chromium, address)
+        tab.says("Written by viewfold")  # the end of the page
+        tab.page.get_by_role("link", name="Clusters").click()
+        assert tab.page.evaluate("location.hash") == "#clusters"
+        for _ in range(2):
+            tab.page.reload()
+            tab.says("Written by viewfold")
+        tab.close()
+
+
+@pytest.mark.slow
 def test_a_state_that_is_replaced_or_gone_is_told_as_that(chromium: Any, tmp_path: Path) -> None:
     state, other = tmp_path / "s.vf", tmp_path / "other.vf"
     for path, view in ((state, "labs"), (other, "scan")):

@@ -59,7 +59,6 @@ export async function undoPanel(/** @type {import("../ui.js").Ui} */ ui) {
     body.replaceChildren(problem(/** @type {Error} */ (error).message), h("p", { class: "row" }, button("Close", () => panel.close())));
     return;
   }
-  const place = h("div", { class: "place" });
   const undo = () =>
     run(ui, body, "Taking back", async () => {
       const done = await ui.api.post("undo", { entry: would.entry });
@@ -70,7 +69,7 @@ export async function undoPanel(/** @type {import("../ui.js").Ui} */ ui) {
   body.replaceChildren(
     h("p", {}, "This takes back ", h("strong", {}, would.said), "."),
     h("p", { class: "note" }, "What was taken back is gone; fold the file again to have it."),
-    h("p", { class: "row" }, button("Take it back", undo, { class: "primary" }), button("Leave it", () => panel.close())), place);
+    h("p", { class: "row" }, button("Take it back", undo, { class: "primary" }), button("Leave it", () => panel.close())));
   panel.focus();
 }
 
