@@ -69,17 +69,7 @@ def coloured(
     -------
     list of Coloured, list of str
     """
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(
-            f"Metadata are a pandas DataFrame with the sample ids in its index, got "
-            f"{type(table).__name__}."
-        )
-    if not len(table.columns):
-        raise ValueError("The metadata have no column to colour by besides the ids.")
-    index = _index(as_ids(table.index.to_numpy(), len(table), "the metadata"))
-    if not index.is_unique:
-        twice = index[index.duplicated()][0]
-        raise ValueError(f"The metadata have {twice!r} twice, as a number and as a text.")
+    index = _ids_of(table)
     own = _of_samples(engine, known, index)
     matched = int(own.sum())
     if not matched:
@@ -108,6 +98,22 @@ def coloured(
     for note in notes:
         warnings.warn(note, stacklevel=4)
     return found, notes
+
+
+def _ids_of(table: Any) -> pd.Index:
+    """Return the ids of a table, if it can be matched by them."""
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(
+            f"Metadata are a pandas DataFrame with the sample ids in its index, got "
+            f"{type(table).__name__}."
+        )
+    if not len(table.columns):
+        raise ValueError("The metadata have no column to colour by besides the ids.")
+    index = _index(as_ids(table.index.to_numpy(), len(table), "the metadata"))
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise ValueError(f"The metadata have {twice!r} twice, as a number and as a text.")
+    return index
 
 
 def _of_samples(engine: Engine, known: RowSet, index: pd.Index) -> NDArray[np.bool_]:
