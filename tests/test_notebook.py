@@ -151,6 +151,23 @@ def test_the_map_is_a_widget_that_knows_who_is_selected(model, about) -> None:
     assert (unnamed.selected, "ids" in unnamed.columns) == (None, False)
 
 
+def test_selected_are_the_ids_to_the_letter() -> None:
+    pytest.importorskip("anywidget")
+    ids = ["a\tb", "a b", *(f"p{i}" for i in range(20))]
+    rows = np.random.default_rng(0).normal(size=(len(ids), 3))
+    model = ViewFold(2, random_state=0).partial_fit(rows, ids=ids, view="v", similar_ids="new")
+    widget = plot.map(model)
+    widget.selection = list(range(len(ids)))
+    assert sorted(widget.selected) == sorted(ids)
+
+
+def test_a_column_that_is_called_cluster_does_not_hide_the_clusters(model) -> None:
+    pytest.importorskip("anywidget")
+    about = pd.DataFrame({"cluster": ["a", "b"] * 80, "tab\tbed": 1.5}, index=model.ids_)
+    assert plot.map(model, metadata=about).colour_by == "cluster"
+    assert plot.map(model, metadata=about, colour_by="tab\tbed").colour_by == "meta1"
+
+
 def test_without_anywidget_the_map_is_a_figure(model, monkeypatch) -> None:
     from matplotlib import pyplot
 

@@ -266,7 +266,7 @@ def test_markup_in_names_is_text(tab: Tab, data: PageData) -> None:
     assert markup(2, "labs 0") in titles
     assert markup(3, "scan") in titles
     tab.see(".tools select").select_option(index=3)
-    tab.see(".legend li").filter(has_text="onerror").wait_for()
+    tab.see(".legend li").filter(has_text="<img src=x").wait_for()
     tab.see(".tools select").select_option(index=0)
 
 

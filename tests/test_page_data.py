@@ -13,6 +13,7 @@ from viewfold import FCMVC, ViewFold, selection
 from viewfold.engine import DiskEngine
 from viewfold.viz import PageData, colour_of, page_data
 from viewfold.viz.layout import LAID_OUT, places
+from viewfold.viz.words import from_line
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,18 @@ def test_every_point_is_its_sample(model, told_data) -> None:
     kinds |= dict.fromkeys(("cluster", "confidence", "coverage"), "uint8")
     assert told_data.summary["columns"] == kinds
     assert len(told_data.packed("x")) == 320
+
+
+ODD = ["a\tb", "a b", "a\u00a0b", "a\u2028b", "line\nline", '"quoted"', "\u202eleft", "007", "<b>"]
+
+
+def test_ids_are_told_to_the_letter_so_that_no_sample_is_taken_for_another() -> None:
+    ids = [*ODD, *(f"p{i}" for i in range(40))]
+    rows = np.random.default_rng(0).normal(size=(len(ids), 3))
+    model = ViewFold(2, random_state=0).partial_fit(rows, ids=ids, view="v", similar_ids="new")
+    lines = page_data(model, ids=True).columns["ids"].decode().split("\n")
+    assert sorted(map(from_line, lines)) == sorted(ids)
+    assert {"007", "<b>", "a b", "p7"} <= set(lines)
 
 
 def test_tags_stand_on_points_of_their_clusters(told_data) -> None:

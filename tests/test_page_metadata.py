@@ -29,7 +29,7 @@ def test_columns_are_matched_by_id_and_what_is_missing_is_told() -> None:
     assert (values[:10] == 255).all()
     age = facts["low"] + values[10:] / 254 * (facts["high"] - facts["low"])
     np.testing.assert_allclose(age, np.arange(10, 60) + 0.5, atol=0.15)
-    assert (facts["kind"], facts["low"], facts["high"]) == ("number", 10.5, 71.5)
+    assert (facts["kind"], facts["low"], facts["high"]) == ("number", 10.5, 59.5)
 
 
 def test_numbers_are_a_scale_and_texts_flags_and_few_whole_numbers_are_categories() -> None:
@@ -46,16 +46,17 @@ def test_numbers_are_a_scale_and_texts_flags_and_few_whole_numbers_are_categorie
     ).set_index(IDS)
     found = shown(table)
     kinds = {name: facts["kind"] for name, (facts, _) in found.items()}
-    numbers = {"dose", "count", "seen (year)"}
-    assert kinds == {name: "number" if name in numbers else "category" for name in kinds}
+    told = {"dose": "number", "count": "number", "seen": "date"}
+    assert kinds == {name: told.get(name, "category") for name in kinds}
     levels = {name: facts.get("levels") for name, (facts, _) in found.items()}
     assert (levels["ward"], levels["stage"]) == (["ER", "ICU"], ["1", "2", "3"])
-    assert (levels["flag"], levels["grade"]) == (["False", "True"], ["c", "b", "a"])
+    assert (levels["flag"], levels["grade"]) == (["False", "True"], ["b", "a"])
     assert found["ward"][1][:3].tolist() == [1, 255, 0]
     assert found["stage"][1][:3].tolist() == [2, 0, 1]
-    assert found["grade"][1][:3].tolist() == [1, 2, 1]
+    assert found["grade"][1][:3].tolist() == [0, 1, 0]
     assert found["dose"][1][:3].tolist() == [0, 255, 254]
-    assert found["seen (year)"][0]["low"] == 2020
+    assert (found["seen"][0]["low"], found["seen"][0]["high"]) == ("2020-01-01", "2022-01-01")
+    assert found["seen"][1][:3].tolist() == [0, 255, 254]
     assert [facts["column"] for facts, _ in found.values()] == [f"meta{i}" for i in range(7)]
 
 
@@ -71,6 +72,59 @@ def test_texts_that_could_tell_who_is_who_are_left_out_unless_ids_are_let_in() -
     table = pd.DataFrame({"nothing": [np.nan] * 60, "void": pd.Series([None] * 60).values}, IDS)
     with pytest.warns(UserWarning, match="is empty"):
         assert not shown(table)
+
+
+def test_rows_of_others_are_neither_named_nor_counted() -> None:
+    others = [f"q{i}" for i in range(1000)]
+    table = pd.DataFrame(
+        {
+            "ward": ["ICU", "ER"] * 30 + [f"ward {i % 150}" for i in range(1000)],
+            "town": pd.Categorical(["Ulm", "Hof"] * 30 + [f"town {i}" for i in range(1000)]),
+            "age": np.append(np.arange(60) / 2, [1e6] * 1000),
+        },
+        index=[*IDS, *others],
+    )
+    with pytest.warns(UserWarning, match="Of no sample: 1,000 rows"):
+        found = shown(table)
+    assert found["ward"][0]["levels"] == ["ER", "ICU"]
+    assert found["town"][0]["levels"] == ["Hof", "Ulm"]
+    assert (found["age"][0]["low"], found["age"][0]["high"]) == (0, 29.5)
+    assert found["age"][1][[0, -1]].tolist() == [0, 254]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_of_any_size_are_a_scale() -> None:
+    numbers = {
+        "huge": [1e300, 2e300] * 30,
+        "wide": [-1.7e308, 1.7e308, 0.5] * 20,
+        "keys": np.array([2**64 - 1, 3] * 30, np.uint64),
+        "endless": [np.inf, -np.inf, 1.5, 2.5] * 15,
+    }
+    found = shown(pd.DataFrame(numbers, IDS))
+    assert {facts["kind"] for facts, _ in found.values()} == {"number"}
+    assert found["huge"][1][:2].tolist() == [0, 254]
+    assert found["wide"][1][:3].tolist() == [0, 254, 127]
+    assert found["keys"][1][:2].tolist() == [254, 0]
+    assert found["endless"][1][:4].tolist() == [255, 255, 0, 254]
+
+
+def test_dates_of_any_time_have_days_at_their_ends() -> None:
+    far = np.array(["9999-12-31", "0001-01-01", "NaT"] * 20, "datetime64[s]")
+    days = pd.date_range("2020-02-01 23:30", periods=60, tz="Europe/Berlin")
+    table = pd.DataFrame({"far": far, "day": days, "one": days[0], "never": pd.NaT}, IDS)
+    with pytest.warns(UserWarning, match="'never' of the metadata is empty"):
+        found = shown(table)
+    assert (found["far"][0]["low"], found["far"][0]["high"]) == ("0001-01-01", "9999-12-31")
+    assert found["far"][1][:3].tolist() == [254, 0, 255]
+    assert (found["day"][0]["low"], found["day"][0]["high"]) == ("2020-02-01", "2020-03-31")
+    assert set(found["one"][1].tolist()) == {0}
+
+
+def test_columns_that_have_no_order_are_left_out() -> None:
+    table = pd.DataFrame({"lists": [[1]] * 60, "waves": np.arange(60) * 1j, "ward": "ER"}, IDS)
+    with pytest.warns(UserWarning, match="left out") as said:
+        assert list(shown(table)) == ["ward"]
+    assert len(said) == 2
 
 
 def test_numbers_and_texts_that_are_written_alike_are_one_sample() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,45 @@ def test_markup_in_files_ids_views_and_clusters_is_text(chromium: Any, tmp_path:
         tab.says("1 sample forgotten; 59 samples left.")
         assert tab.page.locator("img[src=x]").count() == 0
         assert tab.page.evaluate("document.scripts.length") == 2
+        tab.close()
+
+
+@pytest.mark.slow
+def test_the_page_is_loaded_again_after_a_link_to_a_section(chromium: Any, tmp_path: Path) -> None:
+    (tmp_path / "labs.csv").write_bytes(csv("labs", range(90)))
+    with viewfold.edit(tmp_path / "s.vf", new=viewfold.ViewFold(3, random_state=0)) as model:
+        model.partial_fit(tmp_path / "labs.csv", ids="patient")
+    with server(tmp_path / "s.vf") as (address, _):
+        tab = Tab(chromium, address)
+        tab.says("Written by viewfold")  # the end of the page
+        tab.page.get_by_role("link", name="Clusters").click()
+        assert tab.page.evaluate("location.hash") == "#clusters"
+        for _ in range(2):
+            tab.page.reload()
+            tab.says("Written by viewfold")
+        tab.close()
+
+
+@pytest.mark.slow
+def test_a_state_that_is_replaced_or_gone_is_told_as_that(chromium: Any, tmp_path: Path) -> None:
+    state, other = tmp_path / "s.vf", tmp_path / "other.vf"
+    for path, view in ((state, "labs"), (other, "scan")):
+        (tmp_path / f"{view}.csv").write_bytes(csv(view, range(90)))
+        with viewfold.edit(path, new=viewfold.ViewFold(3, random_state=0)) as model:
+            model.partial_fit(tmp_path / f"{view}.csv", ids="patient")
+        time.sleep(1.1)  # entries are told by the second
+    with server(state) as (address, _):
+        tab = Tab(chromium, address)
+        tab.says("Written by viewfold")  # the end of the page
+        other.replace(state)
+        tab.says("s.vf was changed by another program.")
+        tab.button("Show it as it is now").click()
+        tab.says("last: fold of scan")
+        tab.page.locator("#views table", has_text="scan").wait_for()
+        state.unlink()
+        tab.says("s.vf is not there any more.")
+        tab.button("Show it as it is now").click()
+        tab.says("Drop a file here")
         tab.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ pytest.importorskip("starlette")
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
 from viewfold.ui._guard import HEADERS
+from viewfold.ui._jobs import Job
 from viewfold.ui._routes import _Api
 
 # ---- who may ask --------------------------------------------------------------------------------
@@ -110,17 +112,55 @@ def test_what_is_not_served_is_said_as_json(ui_page: Page) -> None:
         ("recluster", {"clusters": 10**6}, "samples"),
         ("forget", {"ids": [1.5]}, "list of sample ids"),
         ("undo", {}, "'entry' is missing"),
+        ("suggest", {"from": 3}, "'from' and 'to' go together"),
+        ("suggest", {"from": 9, "to": 3}, "'to' is the larger one"),
     ],
 )
 def test_errors_say_what_is_wrong_and_leave_the_state(
     ui_folded: Page, path: str, said: dict[str, Any], message: str
 ) -> None:
     before = ui_folded.desk.state.read_bytes()
-    long = path in ("fold", "inspect", "recluster")
+    long = path in ("fold", "inspect", "recluster", "suggest")
     found = (ui_folded.job if long else ui_folded.post)(path, **said)
     assert message in found["error"]["message"]
     assert found["error"]["code"] in ("bad-input", "not-found")
     assert ui_folded.desk.state.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("fold", '{"upload": "x", "min_shared": 1e999}'),
+        ("fold", '{"upload": "x", "min_shared": NaN}'),
+        ("fold", '{"upload": "x", "view": "\\ud800"}'),
+        ("rename", '{"cluster": 0, "name": "\\udfff"}'),
+        ("rename", "[" * 100_000),
+    ],
+)
+def test_what_could_not_be_answered_is_not_taken(ui_folded: Page, path: str, body: str) -> None:
+    kind = {"Content-Type": "application/json"}
+    answer = ui_folded.client.post(f"/api/{path}", content=body, headers=kind)
+    assert answer.status_code == 400
+    assert "no JSON that can be read" in answer.json()["error"]["message"]
+    assert ui_folded.get("job")["status"] == 404
+    digits = ui_folded.get("status", entry="9" * 5000)
+    assert "'entry' should be a whole number" in digits["error"]["message"]
+
+
+def test_errors_name_the_state_without_its_folder(ui_folded: Page) -> None:
+    where = str(ui_folded.desk.state.parent)
+    worker, hold = ui_folded.desk.worker, threading.Event()
+    job = Job("fold", f"writing {ui_folded.desk.state}")
+    job.words = ui_folded.desk.named
+    thread = worker.start(job, lambda job: {"held": hold.wait(60)})
+    busy = ui_folded.post("rename", cluster=0, name="a")
+    hold.set()
+    thread.join()
+    assert busy["error"]["message"].startswith("This page is at work already: writing s.vf.")
+    ui_folded.desk.state.unlink()
+    gone = ui_folded.post("rename", cluster=0, name="a")
+    assert "s.vf" in gone["error"]["message"]
+    assert where not in gone["error"]["message"]
 
 
 def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_folded: Page) -> None:

@@ -21,7 +21,10 @@ from ui_pages import MARKUP, Page, csv
 import viewfold
 from commands import runner
 from viewfold import store
+from viewfold.ui import _desk
+from viewfold.ui._changes import changes
 from viewfold.ui._routes import _Api
+from viewfold.viz.words import from_line
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -145,6 +148,21 @@ def test_undo_names_what_it_takes_back_and_takes_back_no_other(ui_folded: Page) 
     assert [e["here"] for e in ui_folded.get("status", entry=0)["since"]] == [False, True, True]
 
 
+def test_who_looks_like_another_on_the_page_is_forgotten_and_the_other_is_not(
+    ui_page: Page,
+) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), [f"p{i}" for i in range(40)])
+    rows = rows.rename(index={"p1": "a b", "p2": "a\tb"})
+    with viewfold.edit(ui_page.desk.state, new=viewfold.ViewFold(2, random_state=0)) as model:
+        model.partial_fit(rows, view="labs", similar_ids="new")
+    lines = ui_page.client.get("/api/columns/ids").text.split("\n")
+    (tab,) = (from_line(line) for line in lines if from_line(line) == "a\tb")
+    assert ui_page.get("explain", id=tab)["id"] == "a\tb"
+    assert ui_page.post("forget", ids=[tab])["forgotten"] == 1
+    left = viewfold.load(ui_page.desk.state).ids_.tolist()
+    assert ("a b" in left, "a\tb" in left) == (True, False)
+
+
 def test_forget_is_for_good_and_all_or_nothing(ui_folded: Page) -> None:
     before = ui_folded.desk.state.read_bytes()
     assert ui_folded.post("forget", ids=["p1", "nobody"])["error"]["code"] == "bad-input"
@@ -153,6 +171,36 @@ def test_forget_is_for_good_and_all_or_nothing(ui_folded: Page) -> None:
     assert ui_folded.post("forget", ids=["p1", "p2"])["samples"] == 88
     assert "p1" not in viewfold.load(ui_folded.desk.state).ids_
     assert "cannot be taken back" in ui_folded.get("undo")["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["fold", "recluster"])
+def test_a_change_that_is_written_is_told_whoever_stops_it_then(
+    ui_folded: Page, path: str, monkeypatch: Any
+) -> None:
+    def slowly(*args: Any) -> Any:
+        job = ui_folded.desk.worker.latest
+        assert job is not None
+        job.stopping = True
+        job.done(0.5)  # as engines do on their way over many rows
+        return changes(*args)
+
+    monkeypatch.setattr(_desk, "changes", slowly)
+    said = {"clusters": 4}
+    if path == "fold":
+        said = {"upload": ui_folded.upload("b.csv", csv("b", range(90))), "id_column": "patient"}
+    done = ui_folded.job(path, **said)
+    assert (done["state"], done["error"]) == ("done", None)
+    assert ui_folded.get("status")["entry"] == 2
+
+
+def test_a_state_without_a_view_has_no_page_yet(ui_page: Page) -> None:
+    viewfold.ViewFold(3).save(ui_page.desk.state)
+    assert ui_page.get("status")["samples"] == 0
+    for path in ("summary", "columns/x", "explain"):
+        found = ui_page.get(path)
+        assert (found["status"], found["error"]["message"]) == (
+            *(404, "s.vf is empty. Fold a file first."),
+        )
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "xlsx", "jsonl"])

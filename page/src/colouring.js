@@ -11,6 +11,9 @@
 import { GREY, level, ramps } from "./colour.js";
 import { short } from "./format.js";
 
+const MOST = 254; // the highest value of a number or date
+const DAY = 24 * 60 * 60 * 1000;
+
 /** @returns {Colouring[]} */
 export function colourings(/** @type {any} */ summary) {
   const numbers = summary.clusters.map((/** @type {any} */ cluster) => cluster.number);
@@ -33,7 +36,7 @@ export function colourings(/** @type {any} */ summary) {
       column: one.column,
       ...(one.kind === "category"
         ? { palette: [...one.levels.map((_, i) => level(i)), GREY], legend: { kind: "levels", levels: one.levels } }
-        : { palette: [...ramps(255), GREY], legend: { kind: "ramp", low: short(one.low), high: short(one.high) } }),
+        : { palette: [...ramps(255), GREY], legend: { kind: "ramp", low: metaText(one, 0), high: metaText(one, MOST) } }),
     })),
   ];
   return found.filter(({ column }) => column in summary.columns);
@@ -49,5 +52,15 @@ export function indexed(/** @type {Uint8Array | Uint16Array} */ values, /** @typ
 /** Text of a value of metadata. */
 export function metaText(/** @type {any} */ one, /** @type {number} */ value) {
   if (one.kind === "category") return one.levels[value] ?? "–";
-  return value > 254 ? "–" : short(one.low + ((one.high - one.low) * value) / 254);
+  if (value > MOST) return "–";
+  const share = value / MOST;
+  if (one.kind === "date") return dateText(Date.parse(one.low), Date.parse(one.high), share);
+  return short(one.low * (1 - share) + one.high * share);
+}
+
+/** A date, as exactly as the values of its column are told: a day, a month or a year. */
+function dateText(/** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ share) {
+  const days = (high - low) / DAY / MOST; // between two values
+  const text = new Date(Math.round((low * (1 - share) + high * share) / DAY) * DAY).toISOString();
+  return text.slice(0, days <= 1 ? 10 : days <= 31 ? 7 : 4);
 }

@@ -28,10 +28,26 @@ export function short(/** @type {number | null | undefined} */ value) {
   return new Intl.NumberFormat("en-US", { maximumSignificantDigits: size >= 1000 ? 4 : 3 }).format(value).replace("-", "−");
 }
 
-/** A name with at most so many characters, the end cut. */
+/** A text with a space in the place of whatever cannot be seen. */
+export const visible = (/** @type {string} */ text) => text.replace(/[\p{C}\p{Z}]/gu, " ");
+
+/**
+ * Sample ids from the lines of their column: as they are, and as they are shown. Lines are plain but
+ * for ids that a plain line would not give back to the letter.
+ */
+export function idsOf(/** @type {string} */ column) {
+  const lines = column.split("\n");
+  if (!lines.some((line) => line.startsWith('"'))) return { ids: lines, shown: lines };
+  const ids = lines.map((line) => (line.startsWith('"') ? /** @type {string} */ (JSON.parse(line)) : line));
+  return { ids, shown: ids.map(visible) };
+}
+
+/** A name with at most so many characters: the middle is left out, since names often begin alike. */
 export function shorten(/** @type {string} */ name, most = 24) {
   const letters = Array.from(name);
-  return letters.length <= most ? name : `${letters.slice(0, most - 1).join("").trimEnd()}…`;
+  if (letters.length <= most) return name;
+  const end = letters.length - Math.floor((most - 1) / 2);
+  return `${letters.slice(0, Math.ceil((most - 1) / 2)).join("").trimEnd()}…${letters.slice(end).join("").trimStart()}`;
 }
 
 /** @type {CanvasRenderingContext2D | null | undefined} */
@@ -56,6 +72,9 @@ export function fitted(/** @type {string} */ name, /** @type {number} */ most, s
   }
   return shorten(name, low);
 }
+
+/** A name that stays on its side of what follows, also if it is written from right to left. */
+export const apart = (/** @type {string} */ name) => `\u2068${name}\u2069`;
 
 /** What a cluster is called: its number, then its name. */
 export const called = (/** @type {{number: number, name?: string | null}} */ cluster) =>

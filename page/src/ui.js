@@ -12,7 +12,7 @@
  * @property {() => void} undo
  */
 import { h, uniqueId } from "./dom.js";
-import { counted } from "./format.js";
+import { counted, shorten } from "./format.js";
 import { connect, takeToken } from "./ui/api.js";
 import { foldPanel } from "./ui/fold.js";
 import { clustersPanel, exportPanel, forgetPanel, undoPanel } from "./ui/panels.js";
@@ -91,7 +91,7 @@ function showBar() {
   const { status } = ui;
   const there = status.samples > 0;
   const said = there ? `${counted(status.samples, "sample")} · ${counted(status.views.length, "view")} · ${counted(status.clusters, "cluster")}` : status.exists ? "no view yet" : "a new state";
-  const last = status.last && h("span", { class: "last", title: status.last.said }, `last: ${status.last.said.split(":")[0]}, ${clock(status.last.time)}`);
+  const last = status.last && h("span", { class: "last", title: status.last.said }, `last: ${shorten(status.last.said.split(":")[0], 60)}, ${clock(status.last.time)}`);
   document.title = `${status.file} – viewfold`;
   bar.replaceChildren(
     h("div", {}, h("strong", {}, status.file), h("span", { class: "said" }, said, last)),
@@ -170,9 +170,12 @@ async function look() {
   }
   if (busy) return;
   const { file, since, job } = status;
-  if (status.entry !== ui.status.entry || status.exists !== ui.status.exists) {
+  // Another file in its place may have as many entries: they are of another time.
+  const same = status.entry === ui.status.entry && status.last?.time === ui.status.last?.time;
+  if (!status.exists && ui.status.exists) tell(`${file} is not there any more. This page shows what was there before.`, button("Show it as it is now", refresh, { class: "primary" }));
+  else if (!same || status.exists !== ui.status.exists) {
     const done = since.map((/** @type {any} */ one) => `${one.said} (${clock(one.time)})`).join("; ");
-    const who = since.some((/** @type {any} */ one) => !one.here) ? "another program" : "another window";
+    const who = since.length && since.every((/** @type {any} */ one) => one.here) ? "another window" : "another program";
     const now = status.written_elsewhere ? " Another program is writing it now." : "";
     tell(`${file} was changed by ${who}${done ? `: ${done}` : ""}. This page shows what was there before.${now}`, button("Show it as it is now", refresh, { class: "primary" }));
   } else if (job) tell(`Another window is at work: ${job.doing}.`);

@@ -5,7 +5,7 @@
 import { gradient, GREY } from "./colour.js";
 import { colourings, indexed, metaText } from "./colouring.js";
 import { h } from "./dom.js";
-import { called, shorten, two } from "./format.js";
+import { called, idsOf, shorten, two } from "./format.js";
 import css from "./map/map.css";
 import { createMap } from "./map/map.js";
 import { held } from "./source.js";
@@ -26,7 +26,7 @@ async function render({ model, el }) {
     /** @type {any} */
     const data = {};
     for (const name of names) data[name] = await source.column(name);
-    data.ids = "ids" in summary.columns ? String(await source.column("ids")).split("\n") : null;
+    data.ids = "ids" in summary.columns ? idsOf(String(await source.column("ids"))).shown : null;
     if (own !== turn || ending.signal.aborted) return;
     map?.destroy();
     map = await draw({ model, el, signal: ending.signal }, summary, data);

@@ -1,7 +1,7 @@
 /** Which views samples are in: an upset chart. */
 import * as Plot from "@observablehq/plot";
 import { figure, section } from "../charts.js";
-import { count, counted, fitted, wide } from "../format.js";
+import { apart, count, counted, fitted, wide } from "../format.js";
 
 /** @returns {HTMLElement | null} */
 export function coverageSection(/** @type {import("../index.js").Page} */ page) {
@@ -52,7 +52,7 @@ function draw(/** @type {import("../index.js").Page} */ page, /** @type {number}
       height: 22 * views.length + 8,
       marginTop: 4,
       marginBottom: 4,
-      y: { domain: views.map((_, v) => v), axis: null },
+      y: { type: "point", domain: views.map((_, v) => v), axis: null, padding: 0.5 }, // two numbers would be a scale
       marks: [
         Plot.dot(members, { x: "p", y: "v", r: 5, fill: ({ own }) => (own ? "var(--ink)" : "var(--rule)"), title: ({ p }) => says(p) }),
         Plot.ruleX(spans, { x: "p", y1: "low", y2: "high", stroke: "var(--ink)", strokeWidth: 2 }),
@@ -61,7 +61,7 @@ function draw(/** @type {import("../index.js").Page} */ page, /** @type {number}
           frameAnchor: "left",
           textAnchor: "end",
           dx: -6,
-          text: ({ name, n_samples }) => `${fitted(name, left - 16 - wide(`  ${count(n_samples)}`))}  ${count(n_samples)}`,
+          text: ({ name, n_samples }) => `${apart(fitted(name, left - 16 - wide(` · ${count(n_samples)}`)))} · ${count(n_samples)}`,
           title: ({ name }) => name,
           fontSize: 12,
         }),

@@ -122,6 +122,7 @@ function bars(/** @type {import("../index.js").Page} */ page) {
 function drawBars(top, cluster, words, width) {
   const left = Math.min(210, Math.floor(width * 0.4));
   const right = 118;
+  const flat = top.every(({ effect }) => !effect); // a single cluster: without a domain, bars of nothing fill the figure
   return Plot.plot({
     width,
     height: 30 * top.length + 42,
@@ -129,7 +130,7 @@ function drawBars(top, cluster, words, width) {
     marginRight: right,
     marginTop: 24,
     marginBottom: 18,
-    x: { label: null, ticks: 4, nice: true, tickSize: 0 },
+    x: { label: null, ticks: 4, nice: true, tickSize: 0, ...(flat && { domain: [-1, 1] }) },
     y: { domain: top.map((_, i) => i), axis: null, padding: 0.35 },
     marks: [
       Plot.gridX({ ticks: 4, stroke: "var(--rule)", strokeOpacity: 1 }),

@@ -78,6 +78,8 @@ export function drawFlow({ clusters }, laid, steps, { width, height, small = fal
   const half = small ? 0.03 : Math.min(0.06, (9 * steps.length) / width);
   const shown = [...laid.ribbons].sort((a, b) => b.count - a.count).slice(0, MOST);
   const kinds = [shown.filter(({ from, to }) => from === to), shown.filter(({ from }) => from === NEW), shown.filter(({ from, to }) => from !== NEW && from !== to)];
+  // The first and last step are written inwards: half a label more than others.
+  const room = steps.length > 2 ? (width / (steps.length - 1) - 12) / 1.5 : width / 2 - 12;
   const area = (ribbonsOfKind, opacity) => {
     const data = ribbonsOfKind.flatMap((one, z) => [
       { ...one, z, x: one.step - 1 + half, y1: one.y, y2: one.y + one.count },
@@ -153,7 +155,7 @@ export function drawFlow({ clusters }, laid, steps, { width, height, small = fal
           filter: (_, i) => textAnchor === (i === 0 ? "start" : i === laid.last ? "end" : "middle"),
           frameAnchor: "top",
           dy: -18,
-          text: (step) => fitted(step, Math.max(50, width / steps.length - 16)),
+          text: (step) => fitted(step, room),
           title: (step) => step,
           textAnchor,
           fill: "var(--soft)",

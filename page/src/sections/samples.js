@@ -3,7 +3,7 @@ import { section } from "../charts.js";
 import { gradient, GREY } from "../colour.js";
 import { colourings, indexed, metaText } from "../colouring.js";
 import { h, uniqueId } from "../dom.js";
-import { count, counted, shorten, two } from "../format.js";
+import { count, counted, idsOf, shorten, two } from "../format.js";
 import { createMap } from "../map/map.js";
 import { firstPaint } from "../source.js";
 import { selectionPanel } from "./selection.js";
@@ -69,17 +69,21 @@ export function samplesSection(/** @type {import("../index.js").Page} */ page) {
 /** Columns as they come: the map first, what tooltips tell later. */
 function sampleData(/** @type {import("../index.js").Page} */ { summary, source }) {
   /** @type {any} */
-  const data = { ids: null };
+  const data = { ids: null, shown: null };
   data.ready = Promise.all(["x", "y", "cluster"].map(async (name) => (data[name] = await source.column(name))));
   const names = Object.keys(summary.columns).filter((name) => !["x", "y", "cluster", "ids"].includes(name));
   data.rest = async () => {
     for (const name of names) data[name] ??= await source.column(name);
   };
   data.readIds = async () => {
-    if ("ids" in summary.columns) data.ids ??= String(await source.column("ids")).split("\n");
+    if ("ids" in summary.columns && !data.ids) Object.assign(data, idsOf(String(await source.column("ids"))));
     return data.ids;
   };
-  data.find = async (/** @type {string} */ id) => ((await data.readIds()) ?? []).indexOf(id);
+  data.find = async (/** @type {string} */ id) => {
+    await data.readIds();
+    const exact = (data.ids ?? []).indexOf(id);
+    return exact < 0 ? (data.shown ?? []).indexOf(id) : exact;
+  };
   return data;
 }
 
@@ -106,7 +110,7 @@ function tell(/** @type {import("../index.js").Page} */ page, /** @type {any} */
   const line = (/** @type {string} */ word, /** @type {string} */ text) => h("div", {}, h("span", {}, `${shorten(word, 24)} `), shorten(text, 40));
   const sure = samples.confidence?.[point];
   return [
-    samples.ids && h("strong", {}, shorten(samples.ids[point] ?? "", 40)),
+    samples.shown && h("strong", {}, shorten(samples.shown[point] ?? "", 40)),
     h("div", {}, h("i", { class: "dot", style: { background: cluster?.colour ?? GREY } }), cluster ? `cluster ${cluster.number}${cluster.name ? ` · ${shorten(cluster.name, 30)}` : ""}` : "no cluster"),
     sure !== undefined && sure < 255 && line("confidence", two(sure / 254)),
     samples.coverage && line("views", `${samples.coverage[point]} of ${summary.views.length}`),
@@ -170,7 +174,8 @@ function search(/** @type {import("../index.js").Page} */ page, /** @type {any} 
   const matches = async (most = 8) => {
     const text = input.value.trim().toLowerCase();
     const found = [];
-    for (const [i, id] of ((text && (await samples.readIds())) || []).entries()) {
+    if (text) await samples.readIds();
+    for (const [i, id] of ((text && samples.shown) || []).entries()) {
       if (id.toLowerCase().startsWith(text)) found.push(i);
       if (found.length >= most) break;
     }
@@ -178,7 +183,7 @@ function search(/** @type {import("../index.js").Page} */ page, /** @type {any} 
   };
   input.addEventListener("input", async () => {
     said.textContent = "";
-    list.replaceChildren(...(await matches()).map((i) => h("option", { value: samples.ids[i] })));
+    list.replaceChildren(...(await matches()).map((i) => h("option", { value: samples.shown[i] })));
   });
   input.addEventListener("keydown", async (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Enter") return;
@@ -188,7 +193,7 @@ function search(/** @type {import("../index.js").Page} */ page, /** @type {any} 
     let point = await samples.find(text);
     if (point < 0) point = (await matches(1))[0] ?? -1;
     if (point < 0) return void (said.textContent = `No sample ${shorten(text, 30)} on this map`);
-    said.textContent = `${shorten(samples.ids[point], 30)} found`;
+    said.textContent = `${shorten(samples.shown[point], 30)} found`;
     page.map?.choose([point]);
     page.map?.zoomTo([point]);
   });

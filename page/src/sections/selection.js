@@ -2,7 +2,7 @@
 import { chip } from "../charts.js";
 import { metaText } from "../colouring.js";
 import { csv, download, h } from "../dom.js";
-import { clusterWords, count, counted, percent, short, two } from "../format.js";
+import { clusterWords, count, counted, percent, short, shorten, two } from "../format.js";
 
 const LISTED = 100; // ids that are shown; the file has all
 
@@ -50,7 +50,7 @@ function chosenPoints(/** @type {import("../index.js").Page} */ page, /** @type 
   const counts = new Map();
   for (const i of points) counts.set(samples.cluster[i], (counts.get(samples.cluster[i]) ?? 0) + 1);
   const sorted = [...counts].sort(([, a], [, b]) => b - a);
-  const ids = samples.ids && Array.from(points.subarray(0, LISTED), (i) => samples.ids[i]);
+  const ids = samples.shown && Array.from(points.subarray(0, LISTED), (i) => shorten(samples.shown[i], 120));
   return [
     h("h3", {}, `${counted(points.length, "sample")} selected`),
     h("ul", { class: "counts" }, sorted.map(([cluster, many]) => h("li", {}, chip(page, page.clusters.has(cluster) ? cluster : null), h("span", {}, `${count(many)} · ${percent(many / points.length)}`)))),
@@ -83,7 +83,7 @@ function oneSample(/** @type {import("../index.js").Page} */ page, /** @type {an
     }
   };
   return [
-    h("h3", {}, id ?? `Point ${count(point)}`),
+    h("h3", {}, shorten(samples.shown?.[point] ?? `Point ${count(point)}`, 120)),
     h("dl", { class: "sample" }, facts.map(([word, value]) => h("div", {}, h("dt", {}, word), h("dd", {}, value)))),
     h(
       "p",

@@ -1,12 +1,13 @@
 /** The server of `viewfold ui`: requests with the token, and work that takes a while. */
 
 const KEY = "viewfold-token";
+const TOKEN = /^[\w-]{40,}$/; // links to sections of the page leave a shorter word behind
 const PAUSE = 300; // milliseconds between two looks at how far the work is
 
 /** The token of the address, which is taken out of it; a page that is loaded again remembers it. */
 export function takeToken() {
   const given = location.hash.slice(1);
-  if (given) {
+  if (TOKEN.test(given)) {
     sessionStorage.setItem(KEY, given);
     history.replaceState(null, "", location.pathname);
   }

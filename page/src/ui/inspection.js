@@ -1,9 +1,10 @@
 /** What was understood of a file, as a table to read. */
 import { h } from "../dom.js";
-import { count, counted, percent } from "../format.js";
+import { count, counted, percent, shorten } from "../format.js";
 import { factTable } from "./parts.js";
 
 const SHOWN = 8; // names that are listed
+const LETTERS = 60; // of each
 const SCALES = {
   zscore: "z-score of every feature",
   center: "centred (principal-component scores)",
@@ -11,7 +12,7 @@ const SCALES = {
   tfidf: "tf-idf and rows of unit length (counts)",
 };
 
-const some = (/** @type {string[]} */ names) => names.slice(0, SHOWN).join(", ") + (names.length > SHOWN ? ", …" : "");
+const some = (/** @type {string[]} */ names) => names.slice(0, SHOWN).map((name) => shorten(name, LETTERS)).join(", ") + (names.length > SHOWN ? ", …" : "");
 const named = (/** @type {string[]} */ names) => (names.length ? `${count(names.length)}: ${some(names)}` : "");
 
 function ids(/** @type {any} */ found) {
@@ -23,7 +24,7 @@ function ids(/** @type {any} */ found) {
 
 function missing(/** @type {any} */ view) {
   if (!view.missing.cells) return "no cell";
-  const worst = Object.entries(view.missing.worst).map(([name, many]) => `${name} ${percent(many / view.rows)}`);
+  const worst = Object.entries(view.missing.worst).map(([name, many]) => `${shorten(name, LETTERS)} ${percent(many / view.rows)}`);
   const absent = view.absent_rows ? `; ${counted(view.absent_rows, "row")} without any value` : "";
   return `${counted(view.missing.cells, "cell")}, ${percent(view.missing.share)} (${worst.join(", ")})${absent}`;
 }
@@ -41,7 +42,7 @@ function samples(/** @type {any} */ found) {
 export function inspectionTable(/** @type {any} */ view) {
   const { columns } = view;
   const list = (/** @type {Record<string, any>} */ of, /** @type {(value: any) => string} */ words) =>
-    Object.entries(of).slice(0, SHOWN).map(([name, value]) => `${name} (${words(value)})`).join("; ") + (Object.keys(of).length > SHOWN ? "; …" : "");
+    Object.entries(of).slice(0, SHOWN).map(([name, value]) => `${shorten(name, LETTERS)} (${words(value)})`).join("; ") + (Object.keys(of).length > SHOWN ? "; …" : "");
   const cautions = [view.refused && `This cannot be folded: ${view.refused}`, ...view.problems].filter(Boolean);
   return h("div", { class: "understood" },
     h("h3", {}, `View “${view.view}”`),

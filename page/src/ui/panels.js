@@ -1,6 +1,6 @@
 /** Panels other than that of a file: the number of clusters, taking back, forgetting, export. */
 import { h } from "../dom.js";
-import { counted } from "../format.js";
+import { counted, shorten, visible } from "../format.js";
 import { changesOf } from "./changes.js";
 import { button, choice, field, notes, problem, progress } from "./parts.js";
 
@@ -59,7 +59,6 @@ export async function undoPanel(/** @type {import("../ui.js").Ui} */ ui) {
     body.replaceChildren(problem(/** @type {Error} */ (error).message), h("p", { class: "row" }, button("Close", () => panel.close())));
     return;
   }
-  const place = h("div", { class: "place" });
   const undo = () =>
     run(ui, body, "Taking back", async () => {
       const done = await ui.api.post("undo", { entry: would.entry });
@@ -70,7 +69,7 @@ export async function undoPanel(/** @type {import("../ui.js").Ui} */ ui) {
   body.replaceChildren(
     h("p", {}, "This takes back ", h("strong", {}, would.said), "."),
     h("p", { class: "note" }, "What was taken back is gone; fold the file again to have it."),
-    h("p", { class: "row" }, button("Take it back", undo, { class: "primary" }), button("Leave it", () => panel.close())), place);
+    h("p", { class: "row" }, button("Take it back", undo, { class: "primary" }), button("Leave it", () => panel.close())));
   panel.focus();
 }
 
@@ -86,7 +85,7 @@ export function forgetPanel(/** @type {import("../ui.js").Ui} */ ui, /** @type {
     });
   body.replaceChildren(
     h("p", {}, h("strong", {}, "This cannot be undone. "), "The samples are removed from the state, from its history, and from all it can be returned to."),
-    h("p", { class: "ids" }, ids.slice(0, LISTED).join(", "), ids.length > LISTED && ` … and ${counted(ids.length - LISTED, "more sample")}`),
+    h("p", { class: "ids" }, ids.slice(0, LISTED).map((id) => shorten(visible(id), 60)).join(", "), ids.length > LISTED && ` … and ${counted(ids.length - LISTED, "more sample")}`),
     h("p", { class: "row" }, button(`Forget ${counted(ids.length, "sample")} for good`, forget, { class: "danger" }), button("Keep them", () => panel.close())));
   panel.focus();
 }

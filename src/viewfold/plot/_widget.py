@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewfold.plot._samples import sample_map
 from viewfold.viz import static_text
+from viewfold.viz.words import from_line, named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,7 @@ def map(  # as users call it: plot.map
     traits = {"colour_by": _way(data, colour_by), "height": height}
     widget = _widget_class()(summary=data.summary, columns=columns, **traits)
     if ids:
-        names = columns["ids"].decode().split("\n")
+        names = [from_line(line) for line in columns["ids"].decode().split("\n")]
         whole = model._fitted.ids.dtype.kind == "i"
         widget._ids = [int(name) for name in names] if whole else names
     return widget
@@ -80,12 +81,12 @@ def map(  # as users call it: plot.map
 
 def _way(data: PageData, colour_by: str) -> str:
     """Return what a page calls something to colour by."""
-    ways = {name: name for name in ("cluster", "confidence", "coverage")}
-    ways |= {one["name"]: one["column"] for one in data.summary["metadata"]}
-    if colour_by not in ways:
+    ways: dict[str, str] = {one["name"]: one["column"] for one in data.summary["metadata"]}
+    ways |= {name: name for name in ("cluster", "confidence", "coverage")}
+    if named(colour_by) not in ways:
         known = ", ".join(repr(name) for name in ways)
         raise ValueError(f"colour_by={colour_by!r} is not there. Choose one of {known}.")
-    return ways[colour_by]
+    return ways[named(colour_by)]
 
 
 @cache

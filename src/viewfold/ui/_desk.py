@@ -18,7 +18,6 @@ from viewfold.actions import numbers
 from viewfold.actions.folding import add, fold_line
 from viewfold.actions.states import (
     check_folded,
-    folded_model,
     folded_table,
     is_there,
     load_model,
@@ -192,7 +191,7 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self._named(upload.told(text))
+                job.words = lambda text: self.named(upload.told(text))
                 file = upload.file(**_fields.of(said, _fields.FILE))
                 model = load_model(self.state) if is_there(self.state) else None
                 found = inspect_views(
@@ -217,7 +216,7 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self._named(upload.told(text))
+                job.words = lambda text: self.named(upload.told(text))
                 file = upload.file(**_fields.of(said, _fields.FILE))
                 view = upload.view(said.get("view"), file)
                 asked = _fields.wanted(said, view, self.settings.keep, self.settings.wait)
@@ -225,6 +224,7 @@ class Desk:
                 added = add(
                     self.state, file, asked, job.step, lambda model: before.append(_entry(model))
                 )
+                job.written = not asked.dry_run
                 job.notes += added.notes(self.state)
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
@@ -251,17 +251,19 @@ class Desk:
                 return {**facts, "evidence": None if chosen is None else numbers.evidence(chosen)}
 
             before, model, facts = self._edit(change, said.get("entry"), self.settings.wait)
+            job.written = True
             return {**facts, "changes": changes(model, before)}
 
         return self._begin("recluster", "finding clusters", work)
 
     def suggest(self, said: dict[str, Any]) -> Job:
         """Begin to find out how much each number of clusters stands out."""
+        if ("from" in said) != ("to" in said) or said.get("from", 0) > said.get("to", 0):
+            raise InputError("'from' and 'to' go together, and 'to' is the larger one.")
 
         def work(job: Job) -> dict[str, Any]:
             model = self._folded()
-            low, high = said.get("from"), said.get("to")
-            between = None if low is None or high is None else range(low, high + 1)
+            between = range(said["from"], said["to"] + 1) if "from" in said else None
             found = numbers.suggestion(model, between)
             return {**numbers.suggested(model, found), "evidence": numbers.evidence(found)}
 
@@ -319,13 +321,13 @@ class Desk:
 
     def _begin(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> Job:
         job = Job(what, doing)
-        job.words = self._named
+        job.words = self.named
         self.worker.start(job, work)
         return job
 
     def _now(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
         job = Job(what, doing)
-        job.words = self._named
+        job.words = self.named
         answer = self.worker.now(job, work)
         return {**answer, "notes": job.notes}
 
@@ -349,9 +351,12 @@ class Desk:
     def _folded(self) -> FoldingEstimator:
         if not is_there(self.state):
             raise FileNotFoundError(f"There is no {Path(self.state).name} yet. Fold a file first.")
-        return folded_model(self.state)
+        model = load_model(self.state)
+        if not hasattr(model, "views_"):
+            raise FileNotFoundError(f"{Path(self.state).name} is empty. Fold a file first.")
+        return model
 
-    def _named(self, text: str) -> str:
+    def named(self, text: str) -> str:
         """Return a text that names the state without the folder that it is in."""
         return text.replace(str(self.state), Path(self.state).name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +11,8 @@ from viewfold.actions.numbers import AUTO
 from viewfold.errors import InputError
 
 Check = Callable[[Any], Any]
+
+_NUMBER = re.compile("[0-9]{1,18}")
 
 
 class _WrongError(Exception):
@@ -41,7 +44,7 @@ def whole(least: int, most: int | None = None) -> Check:
     """Return a check for whole numbers."""
 
     def check(value: Any) -> int:
-        if isinstance(value, str) and value.isascii() and value.isdecimal():  # of an address
+        if isinstance(value, str) and _NUMBER.fullmatch(value):  # of an address
             value = int(value)
         right = isinstance(value, int) and not isinstance(value, bool)
         if not right or value < least or (most is not None and value > most):

@@ -41,7 +41,7 @@ class Job:
         self.notes: list[str] = []
         self.answer: dict[str, Any] | None = None
         self.raised: BaseException | None = None
-        self.stopping = False
+        self.stopping = self.written = False
         self.words: Callable[[str], str] = str
         self.started, self.ended = monotonic(), 0.0
 
@@ -63,7 +63,8 @@ class Job:
 
     def _alive(self) -> None:
         # Another thread of an engine may tell, too: the work ends where it is told there.
-        if self.stopping:
+        # Once the change is on the disk, it is too late to say that nothing was changed.
+        if self.stopping and not self.written:
             raise StoppedError
 
     @property
@@ -118,7 +119,8 @@ class Worker:
         with self._turn:
             if self.latest is not None and self.latest.state == "running":
                 raise BusyError(
-                    f"This page is at work already: {self.latest.doing}. Try again when it is done."
+                    f"This page is at work already: {self.latest.words(self.latest.doing)}. "
+                    "Try again when it is done."
                 )
             self.latest = job
             run = self.context.copy().run

@@ -58,7 +58,7 @@ def app_of(desk: Desk) -> Starlette:
     api = _Api(desk)
     routes = [Route(f"/{name}", _static(*where), methods=["GET"]) for name, where in STATIC.items()]
     routes += [
-        Route(f"/api/{path}", _answering(answer), methods=[method])
+        Route(f"/api/{path}", _answering(answer, desk.named), methods=[method])
         for method, path, answer in api.table()
     ]
     handlers = {Exception: _failed, HTTPException: _not_served}
@@ -195,12 +195,15 @@ async def _body(request: Request) -> Any:
         if len(found) > MOST_BODY:
             raise InputError(f"A request has at most {MOST_BODY:,} bytes.")
     try:
-        return json.loads(bytes(found) or b"{}")
+        said = json.loads(bytes(found) or b"{}")
+        # Neither halves of characters nor numbers without end: nobody could be told of them.
+        json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
+        return said
     except (ValueError, RecursionError):
         raise InputError("The request holds no JSON that can be read.") from None
 
 
-def _answering(answer: Answer) -> Answer:
+def _answering(answer: Answer, words: Callable[[str], str]) -> Answer:
     """Let errors be answers, also those that Starlette would take for defects."""
 
     async def run(request: Request) -> Response:
@@ -209,7 +212,7 @@ def _answering(answer: Answer) -> Answer:
         except ClientDisconnect:
             return Response(status_code=400)  # nobody hears it
         except (Exception, KeyboardInterrupt) as error:
-            return await _failed(request, error)
+            return Json({"error": told(error, words)}, status_code=status_of(error))
 
     return run
 

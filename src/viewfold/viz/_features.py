@@ -11,7 +11,7 @@ import pandas as pd
 
 from viewfold._types import Array
 from viewfold.explain import Told, feature_table, variance_table
-from viewfold.viz.words import printable, told
+from viewfold.viz.words import named, told
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
@@ -66,7 +66,7 @@ def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | N
 
 
 def _row(row: dict[Any, Any]) -> dict[str, Any]:
-    names = {name: printable(str(row[name])) for name in ("view", "feature")}
+    names = {name: named(str(row[name])) for name in ("view", "feature")}
     numbers = {name: told(row[name]) for name in ("mean", "overall_mean", "effect")}
     return {"cluster": int(row["cluster"]), **names, **numbers, "rank": int(row["rank"])}
 
@@ -82,8 +82,8 @@ def _heat(tellers: Sequence[Told], k: int) -> dict[str, Any] | None:
     for at in chosen.tolist():
         which = int(np.searchsorted(starts, at, side="right")) - 1
         one = tellers[which]
-        name = printable(str(one.names[at - int(starts[which])]))
-        rows.append({"view": printable(one.view.name), "feature": name})
+        name = named(str(one.names[at - int(starts[which])]))
+        rows.append({"view": named(one.view.name), "feature": name})
     return {
         "rows": rows,
         "effects": [[told(float(e)) for e in effects[:, at]] for at in chosen.tolist()],

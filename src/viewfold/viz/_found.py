@@ -16,7 +16,7 @@ from viewfold.viz._features import explained
 from viewfold.viz._points import Points, Rows
 from viewfold.viz._since import changed, last_entry
 from viewfold.viz.palette import colour_of
-from viewfold.viz.words import counted, printable, told
+from viewfold.viz.words import counted, named, printable, told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ class Found(Rows):
         n_known = int(last.count[known].sum())
         moved = int(last.count[known & (last.before != last.after)].sum())
         share = moved / n_known if n_known else 0.0
-        step = printable(self.state.step_names[-1])
+        step = named(self.state.step_names[-1])
         return {"count": moved, "share": told(share), "step": step}
 
     def clusters(self, points: Points) -> list[dict[str, Any]]:
@@ -98,9 +98,7 @@ class Found(Rows):
                 share = {"consensus": told(consensus), "explained": told(clusters)}
                 share["by_cluster"] = [told(one) for one in each]
             agreement = told(record.agreement)
-            found.append(
-                {"name": printable(record.name), **counts, "agreement": agreement, **share}
-            )
+            found.append({"name": named(record.name), **counts, "agreement": agreement, **share})
         return found
 
     def coverage(self) -> dict[str, Any]:
@@ -122,7 +120,7 @@ class Found(Rows):
         return [
             {
                 "point": points.at(int(number)),
-                "id": None if name is None else printable(str(name)),
+                "id": None if name is None else named(str(name)),
                 "cluster": int(own),
                 "next": int(second) if second >= 0 else None,
                 "confidence": told(float(certain)),
@@ -159,7 +157,7 @@ class Found(Rows):
             "moved": self.moved(),
             "clusters": self.clusters(points),
             "views": self.views(variance),
-            "steps": [printable(name) for name in state.step_names[-_counts.STEPS :]],
+            "steps": [named(name) for name in state.step_names[-_counts.STEPS :]],
             "earlier_steps": max(0, len(state.steps) - _counts.STEPS),
             "flow": [_counts.as_flow(moved, self.alone) for moved in self.moves],
             "events": events(self.model),
@@ -186,7 +184,7 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
     found = model.events_[::-1][:EVENTS].to_dict("records")
     return [
         {
-            "step": printable(event["step"]),
+            "step": named(event["step"]),
             "entry": None if event["entry"] is None else int(event["entry"]),
             "kind": event["kind"],
             "before": [int(c) for c in event["before"]],
@@ -202,7 +200,7 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
 def _said(event: Mapping[str, Any]) -> str:
     """Say what happened."""
 
-    def named(clusters: tuple[int, ...]) -> str:
+    def listed(clusters: tuple[int, ...]) -> str:
         numbers = ", ".join(map(str, clusters[:-1]))
         several = f"clusters {numbers} and {clusters[-1]}" if numbers else ""
         return several or f"cluster {clusters[0]}"
@@ -210,13 +208,13 @@ def _said(event: Mapping[str, Any]) -> str:
     kind, before, after = event["kind"], event["before"], event["after"]
     many, share = counted(int(event["samples"]), "sample"), f"{100 * event['share']:.0f} %"
     sentences = {
-        "merged": lambda: f"{named(before)} became {named(after)} ({many})",
-        "split": lambda: f"{named(before)} became {named(after)} ({many})",
-        "born": lambda: f"{named(after)} is new ({many}, {share} of them new)",
-        "vanished": lambda: f"{named(before)} is no more ({many})",
-        "grew": lambda: f"{named(after)} grew by {many} ({share})",
-        "shrank": lambda: f"{named(after)} shrank by {many} ({share})",
-        "renumbered": lambda: f"{named(before)} is called {named(after)} now ({many})",
+        "merged": lambda: f"{listed(before)} became {listed(after)} ({many})",
+        "split": lambda: f"{listed(before)} became {listed(after)} ({many})",
+        "born": lambda: f"{listed(after)} is new ({many}, {share} of them new)",
+        "vanished": lambda: f"{listed(before)} is no more ({many})",
+        "grew": lambda: f"{listed(after)} grew by {many} ({share})",
+        "shrank": lambda: f"{listed(after)} shrank by {many} ({share})",
+        "renumbered": lambda: f"{listed(before)} is called {listed(after)} now ({many})",
     }
     text: str = sentences[kind]()
     return text[0].upper() + text[1:]

@@ -15,7 +15,7 @@ from viewfold.core.state import State
 from viewfold.engine import Engine, RowSet
 from viewfold.viz._metadata import Coloured, coloured
 from viewfold.viz.layout import drawn_samples, places
-from viewfold.viz.words import printable
+from viewfold.viz.words import as_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ class Points:
             **{one.facts["column"]: one.values for one in self.coloured},
         }
         if ids and self.ids is not None:
-            found["ids"] = "\n".join(printable(str(one)) for one in self.ids).encode()
+            found["ids"] = "\n".join(map(as_line, self.ids.tolist())).encode()
         return found
 
 

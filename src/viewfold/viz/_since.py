@@ -13,7 +13,7 @@ from viewfold.core.state import State
 from viewfold.core.transfers import Transfers
 from viewfold.engine import Engine
 from viewfold.viz._counts import as_flow
-from viewfold.viz.words import counted, printable, told
+from viewfold.viz.words import counted, named, told
 
 
 def last_entry(state: State) -> int:
@@ -67,7 +67,7 @@ def changed(
     event = events.get(entry)
     gone = 0 if event is None else max(0, event.n_samples + new - state.n_samples)
     share = moved / stayed if stayed else 0.0
-    where = f"entry {entry}" if event is None else printable(str(event))
+    where = f"entry {entry}" if event is None else named(str(event))
     text = (
         f"Since {where}: {counted(new, 'new sample')}, {moved:,} moved to another cluster "
         f"({100 * share:.1f} %), {gone:,} gone."

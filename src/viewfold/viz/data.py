@@ -38,7 +38,8 @@ class PageData:
         What can be written as JSON.
     columns : dict of str to ndarray or bytes
         A value for every point of the map, by name: little-endian arrays of `uint8` or `uint16`;
-        ``ids``, where they are let in, are UTF-8, one on each line.
+        ``ids``, where they are let in, are UTF-8, one on each line; see
+        `viewfold.viz.words.as_line`.
     """
 
     summary: dict[str, Any]

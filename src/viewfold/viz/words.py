@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from math import isfinite
+
+LONGEST = 200
+"""Letters of a name on a page: thousands of endless ones would make it endless, too."""
 
 
 def counted(number: int, what: str) -> str:
@@ -73,6 +77,18 @@ def shorten(name: str, most: int = 28) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
+def named(text: str) -> str:
+    """Return a name as pages tell it: whole, unless it is endless.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import named
+    >>> named("gene expression, tumour"), len(named("x" * 5000))
+    ('gene expression, tumour', 200)
+    """
+    return shorten(text, LONGEST)
+
+
 def printable(text: str) -> str:
     r"""Return a text with a space in the place of whatever cannot be seen.
 
@@ -83,6 +99,26 @@ def printable(text: str) -> str:
     'a b c'
     """
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def as_line(sample: int | str) -> str:
+    r"""Return a sample id as a line of a text that gives it back to the letter.
+
+    Examples
+    --------
+    >>> from viewfold.viz.words import as_line, from_line
+    >>> as_line(17), as_line("p 17"), as_line("p\t17")
+    ('17', 'p 17', '"p\\t17"')
+    >>> from_line(as_line("p\t17"))
+    'p\t17'
+    """
+    text = str(sample)
+    return text if text.isprintable() and not text.startswith('"') else json.dumps(text)
+
+
+def from_line(line: str) -> str:
+    """Return the sample id that a line stands for."""
+    return str(json.loads(line)) if line.startswith('"') else line
 
 
 def told(number: float | None) -> float | None:
