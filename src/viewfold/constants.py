@@ -80,6 +80,9 @@ TREE = 150
 CAUTION = 5.5
 """The confidence in a cluster is a softmax of squared distances over so much of their mean."""
 
+TOLD = 2.0
+"""Means of features tell two clusters apart if they differ by so many standard deviations."""
+
 PAIRED = 0.5
 """Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""
 

@@ -1,7 +1,8 @@
 """How certain the cluster of each row is: a probability, from what is known without classes.
 
 Where clusters are far apart against their scatter, it is 1. It is less for clusters that are not
-found again in half of the rows, however far apart they are, and for samples of few views.
+found again in half of the rows, however far apart they are, for samples of few views, and for
+samples whose views cannot tell clusters apart that others can.
 """
 
 from __future__ import annotations
@@ -27,6 +28,13 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     samples is found again in half of the rows, and a sample is in v views, its confidence is the
     largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal clusters would have ν d² / (2 s²); real ones
     have long tails. More views make more certain, but they share their errors.
+
+    Only views can tell clusters apart, and a row looks certain also where those of the sample
+    cannot. If it is known how far clusters are apart in each view (`Clusters.apart`), let d² be the
+    squared distance of two clusters in the views of the sample, and D² in all. The logarithm of
+    how much more likely the nearer one is has the mean d² / 2 then, and at most
+    (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
+    two apart, or if means do not (D² is small).
 
     Parameters
     ----------
@@ -64,12 +72,29 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
     def judge(block: Array, views: Array) -> Array:
-        squares, group = squared_distances(clusters, block)
-        squares -= squares.min(axis=0)
-        squares *= -sharpness[group] * views.sum(axis=1) ** 0.25
-        return np.asarray(1 / np.exp(squares, out=squares).sum(axis=0))
+        margins, group = squared_distances(clusters, block)
+        margins -= margins.min(axis=0)
+        margins *= sharpness[group] * views.sum(axis=1) ** 0.25
+        if clusters.apart is not None:
+            _limit(margins, views, clusters.apart)
+        return np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
 
     return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
+
+
+def _limit(margins: Array, views: Array, apart: Array) -> None:
+    """Lower margins (clusters × rows) to what the views of each row can tell, in place."""
+    known = np.isfinite(apart)
+    by_all = np.where(known, apart, 0).sum(axis=0)
+    apart = np.where(known, apart, 1e12)  # a view may tell what is not known
+    own = margins.argmin(axis=0)
+    for cluster in np.unique(own):
+        rows = np.flatnonzero(own == cluster)
+        squares = views[rows].astype(np.float64) @ apart[:, cluster]
+        lacking = (by_all[cluster] - squares) / (by_all[cluster] + constants.TOLD**2)
+        most = np.full_like(squares, np.inf)
+        np.divide(squares / 2, lacking, out=most, where=lacking > 1e-9)
+        margins[:, rows] = np.minimum(margins[:, rows], most.T)
 
 
 def scattered(

@@ -108,11 +108,16 @@ class Clusters:
         Of each group, mean and variance of the squared distances of rows to their centres, and the
         share of samples that are found again in half of the rows (see `clustering.confidence`);
         None in files of earlier versions.
+    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
+        Squared distances between the means of clusters in the features of each view, in standard
+        deviations within clusters; inf where it is not known. Not a part of a state or a file:
+        made from moments where confidence is asked for (see `explain.distinguished`).
     """
 
     projection: Array
     centers: Array
     scatter: Array | None = None
+    apart: Array | None = None
 
     @property
     def n_clusters(self) -> int:

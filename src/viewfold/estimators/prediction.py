@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
+from viewfold.clustering import assign, confidence, silhouette, sure_enough
 from viewfold.core.admission import admit, placed
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
@@ -23,6 +24,7 @@ from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
+from viewfold.explain import distinguished
 from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
@@ -65,7 +67,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found.collect(found.rows)
 
     def _placed(self, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> _Placed:
-        """Return who the samples of new rows are, their embedding, and in how many views."""
+        """Return who the samples of new rows are, their embedding, and in which views."""
         check_is_fitted(self)
         with using(self._engine):
             parts, several = given(self.views_, X, ids, view)
@@ -82,17 +84,21 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         embedded = [
             self._embed(*pair) for pair in zip(views, (p.record for p in parts), strict=True)
         ]
+        names = self._fitted.names
+        which = np.eye(len(names))[[names.index(part.record.name) for part in parts]]
         if not several:
-            one = self._engine.map(lambda block: np.ones((len(block), 1)), embedded[0])
+            one = self._engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
             return _Placed(self._engine, views[0].ids, embedded[0], one, order)
-        found, rows, count = self._mean_of(views, embedded)
+        found, rows, seen = self._mean_of(views, embedded, which)
         if order is not None:
             at = pd.Index(found).get_indexer(pd.Index(order))
-            found, rows, count = found[at], rows[at], count[at]
-        return _Placed(self._engine, found, rows, count, None)
+            found, rows, seen = found[at], rows[at], seen[at]
+        return _Placed(self._engine, found, rows, seen, None)
 
-    def _mean_of(self, views: list[View], embedded: list[RowSet]) -> tuple[Ids, Array, Array]:
-        """Return, for every sample, the mean of its rows in the views that it is in."""
+    def _mean_of(
+        self, views: list[View], embedded: list[RowSet], which: Array
+    ) -> tuple[Ids, Array, Array]:
+        """Return, for every sample, the mean of its rows in the views that it is in, and these."""
         lengths = {part.length for part in views}
         if len(lengths) > 1:
             raise ValueError(
@@ -116,21 +122,22 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             every = np.arange(length)
             ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
         width = self._n_features_out
-        total = engine.map(lambda block: np.zeros((len(block), width + 1)), ids)
-        for part, rows in zip(views, embedded, strict=True):
+        total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
+        for part, rows, mark in zip(views, embedded, which, strict=True):
             alignment = engine.join(ids, part.ids)
             total = alignment.merge(
-                (_added, alignment.partners(total), rows),
+                (partial(_added, mark=mark), alignment.partners(total), rows),
                 (lambda block: block, alignment.absent(total)),
             )
             ids = alignment.ids
         sums, found = engine.collect(total), engine.collect(ids)
-        count = sums[:, -1:]
+        seen = sums[:, width:]
+        count = seen.sum(axis=1, keepdims=True)
         if not count.all():
             row = int(found[np.flatnonzero(count == 0)].min())
             gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-        return found, np.asarray(sums[:, :-1] / count), count
+        return found, np.asarray(sums[:, :width] / count), seen
 
     def predict(
         self,
@@ -221,7 +228,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         engine, found = self._engine, self._placed(X, ids, view)
         with engine.session():
-            clusters = scattered(engine, self._clusters, self._fitted.embedding)
+            clusters = distinguished(engine, self._fitted)
             labels = found.collect(assign(engine, clusters, found.rows))
             sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
         labels = sure_enough(labels, sure, min_confidence)
@@ -359,8 +366,8 @@ class _Placed:
         Holds them.
     ids, rows : RowSet
         Who they are, and where.
-    seen : RowSet of shape (n_rows, 1)
-        In how many views they are.
+    seen : RowSet of shape (n_rows, n_views)
+        1 for the views that they are in.
     order : ndarray of int or None
         Where each row is that came, if rows are not in their order.
     """
@@ -389,6 +396,6 @@ def _order(engine: Engine, views: list[View]) -> Ids:
     return np.asarray(pd.unique(together) if views[0].length is None else np.unique(together))
 
 
-def _added(total: Array, rows: Array) -> Array:
-    """Add rows to sums, the last column of which counts them."""
-    return np.asarray(total + np.column_stack([rows, np.ones(len(rows))]))
+def _added(total: Array, rows: Array, mark: Array) -> Array:
+    """Add rows to sums, the last columns of which mark their view."""
+    return np.asarray(total + np.column_stack([rows, np.tile(mark, (len(rows), 1))]))

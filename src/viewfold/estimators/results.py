@@ -19,6 +19,7 @@ from viewfold.clustering import confidence, sure_enough
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.explain import distinguished
 from viewfold.explain.events import ClusterEvent, events_between
 
 
@@ -335,8 +336,8 @@ class Results:
 
     def _confidence(self) -> Array:
         engine, state = self._engine, self._fitted
-        assert state.clusters is not None
-        return self._collected(confidence(engine, state.clusters, state.embedding, state.seen))
+        clusters = distinguished(engine, state)
+        return self._collected(confidence(engine, clusters, state.embedding, state.seen))
 
     def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:

@@ -7,7 +7,7 @@ The mean of feature j in cluster c is mean_j + spread_j · effect_cj, with the e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from viewfold._option import option
 from viewfold._types import Array
+from viewfold.clustering import scattered
 from viewfold.constants import FEWEST
 from viewfold.core.moments import Moments
-from viewfold.core.state import State, ViewRecord
+from viewfold.core.state import Clusters, State, ViewRecord
 from viewfold.engine import Engine
 from viewfold.linalg import membership
 
@@ -100,6 +101,36 @@ def _effects(one: Told) -> Array:
     effects[count < FEWEST] = np.nan
     effects[:, moments.spread == 0] = np.nan
     return np.asarray(effects)
+
+
+LEAST_WITHIN = 0.05
+"""Of the variance of a feature, so much at least is within clusters: means are not exact."""
+
+
+def distinguished(engine: Engine, state: State) -> Clusters:
+    """Return the clusters of a state with how far each view tells them apart (`Clusters.apart`).
+
+    Distances are as if features were independent: rather too large than too small.
+    """
+    assert state.clusters is not None
+    clusters = scattered(engine, state.clusters, state.embedding)
+    apart = np.full((len(state.views), clusters.n_clusters, clusters.n_clusters), np.inf)
+    tellers = [view for view in state.views if view.moments is not None]
+    for one in told(engine, state, tellers) if tellers else ():
+        apart[state.names.index(one.view.name)] = _apart(one)
+    return replace(clusters, apart=apart)
+
+
+def _apart(one: Told) -> Array:
+    """Return squared distances between clusters in the features of a view; inf if not known."""
+    effects = one.effects[:, one.moments.spread > 0]
+    share = one.count / max(one.count.sum(), 1)
+    within = np.maximum(1 - share @ np.nan_to_num(effects) ** 2, LEAST_WITHIN)
+    at = effects / np.sqrt(within)
+    squares = np.square(at).sum(axis=1)
+    squares = squares[:, None] + squares - 2 * at @ at.T
+    known = (one.count >= FEWEST) & (effects.shape[1] > 0)
+    return np.where(np.outer(known, known), np.maximum(squares, 0), np.inf)
 
 
 def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:

@@ -60,9 +60,14 @@ MAP = "turn"
 
 def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
+    from viewfold.engine import LocalEngine
+    from viewfold.explain import distinguished
+
     state = state.gathered()
-    rows = [getattr(state, name) for name in COLUMNS.values()]
-    samples = samples_table(state.clusters, *rows) if state.views else no_samples()
+    samples = no_samples()
+    if state.views:
+        rows = [getattr(state, name) for name in COLUMNS.values()]
+        samples = samples_table(distinguished(LocalEngine(), state), *rows)
     small = small_tables(state, digests.of_columns(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 

@@ -1,0 +1,91 @@
+"""Confidence knows what a view cannot see: clusters that only other views tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import viewfold
+from viewfold import ViewFold
+from viewfold.clustering import confidence
+from viewfold.engine import LocalEngine
+from viewfold.explain import distinguished
+
+N, K = 600, 4
+RNG = np.random.default_rng(0)
+GROUP = RNG.integers(K, size=N)
+IDS = np.array([f"p{i}" for i in range(N)])
+BLIND = GROUP >= 2
+"""Groups 2 and 3 have the same blood."""
+
+
+def frame(centers: np.ndarray, ids: np.ndarray, name: str) -> pd.DataFrame:
+    of = {f"p{i}": group for i, group in enumerate(GROUP)}
+    rows = centers[[of[one] for one in ids]]
+    rng = np.random.default_rng(len(ids) + centers.shape[1])
+    return pd.DataFrame(rows + rng.normal(size=rows.shape), ids).add_prefix(name)
+
+
+BLOOD = 6 * np.eye(K, 5)
+BLOOD[3] = BLOOD[2]
+SCAN = 3 * np.random.default_rng(5).normal(size=(K, 8))
+SCANNED = IDS[: N * 2 // 3]
+
+
+@pytest.fixture(scope="module")
+def model() -> ViewFold:
+    blood, scan = frame(BLOOD, IDS, "b"), frame(SCAN, SCANNED, "s")
+    return ViewFold(K, random_state=0).fit({"blood": blood, "scan": scan})
+
+
+def test_who_lacks_the_view_that_tells_two_clusters_apart_is_uncertain(model: ViewFold) -> None:
+    sure = model.to_frame().loc[IDS, "confidence"].to_numpy()
+    alone = ~np.isin(IDS, SCANNED)
+    assert sure[~alone].mean() > 0.95
+    assert sure[alone & ~BLIND].mean() > 0.95
+    assert sure[alone & BLIND].max() < 0.75
+    assert sure[alone & BLIND].mean() > 0.4
+
+
+def test_the_same_holds_for_new_rows_and_in_files(model: ViewFold, tmp_path) -> None:
+    blood, scan = frame(BLOOD, IDS, "b"), frame(SCAN, IDS, "s")
+    one = model.predict_frame(blood, view="blood")["confidence"].to_numpy()
+    assert one[BLIND].max() < 0.75
+    assert one[~BLIND].mean() > 0.95
+    both = model.predict_frame({"blood": blood, "scan": scan})["confidence"].to_numpy()
+    assert both[BLIND].mean() > one[BLIND].mean() + 0.1
+    model.save(tmp_path / "s.vf")
+    read = viewfold.load(tmp_path / "s.vf").to_frame()
+    pd.testing.assert_frame_equal(read, model.to_frame())
+    blind = next(i for i in IDS[::-1] if BLIND[int(i[1:])])
+    told = model.to_frame().loc[blind, "confidence"]
+    assert model.explain(blind).confidence == pytest.approx(told)
+
+
+def test_without_moments_it_is_as_if_views_could_tell_everything(model: ViewFold) -> None:
+    state, engine = model._fitted, LocalEngine()
+    clusters = distinguished(engine, state)
+    private = distinguished(engine, state.without_encoders(engine))
+    assert np.isinf(private.apart).all()
+    plain, rows = replace(clusters, apart=None), (state.embedding, state.seen)
+    free = confidence(engine, plain, *rows)
+    assert np.array_equal(confidence(engine, private, *rows), free)
+    assert (confidence(engine, clusters, *rows) <= free + 1e-12).all()
+
+
+def test_who_is_in_all_views_is_judged_by_the_consensus_alone(model: ViewFold) -> None:
+    """Means do not tell rings apart; what is not told by any view limits nothing."""
+    state, engine = model._fitted, LocalEngine()
+    clusters = distinguished(engine, state)
+    everywhere = state.seen.all(axis=1)
+    rows = (state.embedding[everywhere], state.seen[everywhere])
+    free = confidence(engine, replace(clusters, apart=None), *rows)
+    assert np.array_equal(confidence(engine, clusters, *rows), free)
+    nothing = replace(clusters, apart=np.zeros_like(clusters.apart))
+    told = confidence(engine, nothing, state.embedding, state.seen)
+    assert told == pytest.approx(
+        confidence(engine, replace(clusters, apart=None), state.embedding, state.seen)
+    )
