@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import typer
+import click
 
 from viewfold._journal import journal
 from viewfold._watch import watching
@@ -35,7 +35,7 @@ def say(line: str) -> None:
 
 def complain(line: str) -> None:
     """Say that something is wrong."""
-    typer.echo(line, err=True)
+    click.echo(line, err=True)
 
 
 notes: list[str] = []
@@ -57,7 +57,7 @@ def tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
 
 def print_json(facts: Any) -> None:
     """Print facts as JSON."""
-    typer.echo(as_json(facts))
+    click.echo(as_json(facts))
 
 
 def as_json(facts: Any) -> str:
@@ -85,7 +85,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     console = Console(width=width, highlight=False, markup=False)
     with console.capture() as shown:
         console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
+    click.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
 def _shown(value: Any) -> str:
