@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import typer.main
 from hypothesis import settings
 
 pytest_plugins = [
@@ -63,14 +60,6 @@ def data() -> Data:
     for v in range(3):
         missing[40 * v : 40 * v + 40, v] = True
     return Data(views, y, missing)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _parsers_made_once() -> Iterator[None]:
-    """Typer makes the parsers of all commands anew for every command that is run."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
-        yield
 
 
 def load(name: str) -> tuple[list[Any], np.ndarray]:

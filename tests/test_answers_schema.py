@@ -148,8 +148,6 @@ def test_a_copy_of_an_anndata_answers_as_the_schema_says(
 
 
 def test_every_command_has_an_answer() -> None:
-    import typer
-
-    names = set(typer.main.get_command(cli.app).commands) - set(ELSEWHERE)
+    names = set(cli.app.commands) - set(ELSEWHERE)
     assert names == {command.split()[0] for command in COMMANDS}
     assert set(ANSWERS["$defs"]) == {*COMMANDS.values(), "export-copy", "demo"}

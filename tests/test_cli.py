@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ from conftest import Data
 
 import viewfold
 from commands import Run, runner
-from viewfold import cli
 
 MADE: list[bytes] = []
 COMMANDS = [
@@ -244,6 +244,28 @@ def test_help_imports_nothing_large() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("viewfold sta", "plain,status"),
+        ("viewfold bench lead", "plain,leaderboard"),
+        ("viewfold add p.vf --similar", "plain,--similar-ids"),
+        ("viewfold add p.vf lab", "file,lab"),
+        ("viewfold status p", "file,p"),
+    ],
+)
+def test_a_shell_completes_commands_options_and_files(typed: str, completed: str) -> None:
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    code = "import sys; sys.argv[0] = 'viewfold'; from viewfold.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked, "_VIEWFOLD_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == [completed], done.stderr
+
+
 @pytest.mark.slow
 def test_the_demo_tells_its_story_and_leaves_its_files(
     run: Run, monkeypatch: pytest.MonkeyPatch
@@ -260,7 +282,7 @@ def test_the_demo_tells_its_story_and_leaves_its_files(
     assert said.count("changed cluster") == 6
     assert out.rstrip().splitlines()[-3].strip().startswith("viewfold add my.vf")
     # Again, over its own files. Drawing the page takes half of the time, and was seen above.
-    monkeypatch.setattr(cli, "report", lambda _, page, **__: page.write_text("again"))
+    monkeypatch.setattr("viewfold.report.write", lambda _, page, **__: page.write_text("again"))
     code, out, _ = run("demo --json")
     assert code == 0
     assert json.loads(out)["accuracy"] > 0.9

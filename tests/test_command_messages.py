@@ -229,13 +229,17 @@ def _constants(module: Path) -> list[tuple[ast.Constant, bool]]:
     ]
 
 
+TYPED = {"bench", "_command.py", "demo.py", "_option.py", "_svg.py"}
+"""What is of the command line, or makes words of it, besides cli."""
+
+
 @pytest.mark.parametrize(
     "module",
     [
         path
         for path in SOURCE.rglob("*.py")
         if "cli" not in path.relative_to(SOURCE).parts[0]
-        and not {"bench", "demo.py", "_option.py", "_svg.py"} & set(path.relative_to(SOURCE).parts)
+        and not TYPED & set(path.relative_to(SOURCE).parts)
     ],
     ids=lambda path: str(path.relative_to(SOURCE)),
 )

@@ -9,7 +9,6 @@ from typing import Any
 import anndata
 import numpy as np
 import pytest
-import typer
 from test_cli import Run, run  # noqa: F401
 from ugly_files import write_workbook
 
@@ -30,7 +29,7 @@ def test_every_option_is_on_the_page_and_on_the_command_line() -> None:
     names = {field.name for field in fields(File)} - {"path"}
     assert set(OPTIONS) == names
     for command in ("add", "extend", "predict"):
-        there = typer.main.get_command(app).commands[command].params
+        there = app.commands[command].params
         flags = {one.opts[0] for one in there if one.name in names}
         assert len(flags) == len(names)
     table = re.findall(r"^\| `(--\w+)[^|]*\| `(\w+)=", PAGE, re.MULTILINE)

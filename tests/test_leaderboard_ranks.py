@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from scipy.stats import friedmanchisquare, rankdata
-from typer.testing import CliRunner
 
 from viewfold.bench import _board, _ranks, _tables, show
 from viewfold.bench.cli import app

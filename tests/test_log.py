@@ -194,7 +194,7 @@ def test_undo_names_what_it_takes_back_and_asks(
         asked.append(question)
         return len(asked) > 1
 
-    monkeypatch.setattr("typer.confirm", answer)
+    monkeypatch.setattr("click.confirm", answer)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     assert run(f"undo {path}")[0] == 1
     assert path.read_bytes() == content

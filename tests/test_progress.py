@@ -17,6 +17,7 @@ import pytest
 import viewfold
 from commands import Run, runner
 from viewfold import _console, _watch, cli
+from viewfold._progress import Line
 from viewfold.engine import LocalEngine, block_bytes
 
 
@@ -126,9 +127,9 @@ def test_a_terminal_shows_percentage_and_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def _refreshed() -> None:
-    bar = _watch._watcher.get()
-    assert isinstance(bar, _console._Bar)
-    bar.bar.refresh()
+    line = _watch._watcher.get()
+    assert isinstance(line, Line)
+    line.refresh()
 
 
 def test_no_terminal_shows_nothing(run: Run) -> None:

@@ -29,8 +29,8 @@ BENCHMARKS = str(Path(__file__).resolve().parents[1])
 NEMO_FILES = ("nemo.py", "_base.py", "_blocks.py", "_parameters.py")
 NO_PART_OF_A_FOLD = {
     *("baselines", "bench", "cli", "datasets", "io", "plot", "report", "store"),
-    *("__main__.py", "_console.py", "_output.py", "_replace.py", "_version.py", "demo.py"),
-    *("metrics.py", "missing.py", "selection.py"),
+    *("__main__.py", "_command.py", "_console.py", "_output.py", "_progress.py", "_replace.py"),
+    *("_version.py", "demo.py", "metrics.py", "missing.py", "selection.py"),
 }
 """What may change without the labels of ViewFold changing."""
 

@@ -6,7 +6,6 @@ is built, so that no page can be behind the code. Everything here is plain text 
 
 from __future__ import annotations
 
-import enum
 import importlib
 import inspect
 import json
@@ -109,11 +108,9 @@ def own_members(kind: type) -> list[str]:
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Yield the name of every command, as one types it, with the command."""
-    import typer
-
     from viewfold.cli import app
 
-    for name, command in typer.main.get_command(app).commands.items():
+    for name, command in app.commands.items():
         yield from _below(name, command)
 
 
@@ -157,9 +154,8 @@ def _row(one: Any) -> str:
     is_option = one.param_type_name == "option"
     name = ", ".join(one.opts) if is_option else _argument(one)
     kind = _kind(one) if is_option else ""
-    default = one.default.value if isinstance(one.default, enum.Enum) else one.default
-    says_nothing = default is None or default is False or default == "" or callable(default)
-    said = "" if says_nothing else f"`{default}`"
+    default = one.to_info_dict()["default"]
+    said = "" if default is None or default is False else f"`{default}`"
     cells = (
         f"`{' '.join([name, kind]).strip()}`",
         one.help or "",
@@ -169,17 +165,10 @@ def _row(one: Any) -> str:
 
 
 def _kind(one: Any) -> str:
-    """Return what follows an option: its metavar, the values it may have, or a kind of number."""
-    if one.metavar or getattr(one, "is_flag", False):
+    """Return what follows an option: its metavar, the values it may have, or its name."""
+    if one.metavar or one.is_flag:
         return one.metavar or ""
-    descriptor = getattr(one, "type_descriptor", None)
-    annotation = getattr(descriptor, "annotation", None)
-    choices = getattr(getattr(one, "type", None), "choices", None)
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        choices = [each.value for each in annotation]
-    if choices:
-        return "|".join(choices)
-    return {int: "N", float: "X"}.get(annotation, one.name.upper())
+    return "|".join(getattr(one.type, "choices", [one.name.upper()]))
 
 
 # ---- extras -------------------------------------------------------------------------------------

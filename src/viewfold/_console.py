@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unicodedata import combining, east_asian_width
 
-import typer
+import click
 
 from viewfold._journal import journal
 from viewfold._watch import watching
 
+if TYPE_CHECKING:
+    from viewfold._progress import Line
+
 
 @dataclass
 class Voice:
-    """How much is said on standard error."""
+    """How much is said on standard error.
+
+    Attributes
+    ----------
+    quiet : bool
+        Whether only errors are.
+    line : Line or None
+        The line of progress that is shown there.
+    """
 
     quiet: bool = False
+    line: Line | None = None
 
 
 voice = Voice()
@@ -35,7 +48,8 @@ def say(line: str) -> None:
 
 def complain(line: str) -> None:
     """Say that something is wrong."""
-    typer.echo(line, err=True)
+    with nullcontext() if voice.line is None else voice.line.external_write_mode(sys.stderr):
+        click.echo(line, err=True)
 
 
 notes: list[str] = []
@@ -57,7 +71,7 @@ def tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
 
 def print_json(facts: Any) -> None:
     """Print facts as JSON."""
-    typer.echo(as_json(facts))
+    click.echo(as_json(facts))
 
 
 def as_json(facts: Any) -> str:
@@ -71,21 +85,26 @@ def _plain(value: Any) -> Any:
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print rows as a table."""
-    from rich.console import Console
-    from rich.table import Table
+    columns = [_column(name, [row[name] for row in rows]) for name in rows[0]]
+    head, *lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    click.echo("\n".join([click.style(head, bold=True), *lines]))
 
-    table = Table(box=None, pad_edge=False)
-    for name in rows[0]:
-        values = [row[name] for row in rows if row[name] is not None]
-        numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*("–" if value is None else _shown(value) for value in row.values()))
-    width = None if sys.stdout.isatty() else 10_000  # only a terminal has an end of the line
-    console = Console(width=width, highlight=False, markup=False)
-    with console.capture() as shown:
-        console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in shown.get().splitlines()))
+
+def _column(name: str, values: list[Any]) -> list[str]:
+    """Return a column of a table as texts of one width, its name first; numbers to the right."""
+    texts = [name, *("–" if value is None else _shown(value) for value in values)]
+    texts = [" ".join(text.splitlines()) for text in texts]
+    held = [value for value in values if value is not None]
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in held)
+    widest = max(map(_width, texts))
+    spaces = [" " * (widest - _width(text)) for text in texts]
+    pairs = zip(texts, spaces, strict=True)
+    return [space + text if numeric else text + space for text, space in pairs]
+
+
+def _width(text: str) -> int:
+    """Return how many places a terminal gives a text: two to a wide sign, none to an accent."""
+    return sum(2 if east_asian_width(c) in "WF" else not combining(c) for c in text)
 
 
 def _shown(value: Any) -> str:
@@ -98,63 +117,31 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-class _Bar:
-    """A line on a terminal: what is done, how much of it, how long it has taken and will take."""
-
-    def __init__(self, bar: Any, doing: str) -> None:
-        self.bar, self.doing, self.passes = bar, doing, 0
-        self.task = bar.add_task(doing, total=None)
-
-    def step(self, doing: str) -> None:
-        """Go on with something else, of which it is not known yet how much there is."""
-        self.doing, self.passes = doing, 0
-        self.bar.remove_task(self.task)
-        self.task = self.bar.add_task(doing, total=None)
-
-    def begin(self, total: float, unit: str) -> None:
-        """Show how much there is to do; rows are passed over more than once."""
-        self.passes += unit == "rows"
-        also = f", pass {self.passes}" if self.passes else ""
-        # A little more than there is: what is complete stops its clock, and there may be more.
-        total *= 1 + 1e-9
-        self.bar.update(self.task, description=self.doing + also, total=total, completed=0)
-
-    def done(self, part: float) -> None:
-        """Show how much is done."""
-        self.bar.update(self.task, completed=part)
-
-
 @contextmanager
-def progress(doing: str) -> Iterator[Any]:
+def progress(doing: str) -> Iterator[Callable[[str], None]]:
     """Show on a terminal what is being done, how far it is, and how long it takes."""
     journal.note("step", doing=doing)
-    if voice.quiet or not sys.stderr.isatty():
-        yield lambda step: journal.note("step", doing=step)
-        return
-    from rich.console import Console
-    from rich.progress import (
-        Progress,
-        SpinnerColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        bar = _Bar(shown, doing)
+    with showing(doing) as line:
 
         def step(doing: str) -> None:
             journal.note("step", doing=doing)
-            bar.step(doing)
+            if line is not None:
+                line.step(doing)
 
-        with watching(bar):
+        with nullcontext() if line is None else watching(line):
             yield step
+
+
+@contextmanager
+def showing(doing: str, total: float | None = None, known: float = 0) -> Iterator[Line | None]:
+    """Show a line that tells how far it is, if somebody is looking."""
+    if voice.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from viewfold._progress import Line
+
+    with Line(doing, total, known) as voice.line:
+        try:
+            yield voice.line
+        finally:
+            voice.line = None

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from viewfold import cli, metrics, missing, store
-from viewfold._file import File
 from viewfold.datasets import load_digits_views
 from viewfold.store import load, queries
 
@@ -54,7 +53,7 @@ def tell(folder: Path) -> float:
         for path in _write_views(Path(files)):
             new = "" if draft.exists() else " --clusters 10"
             _print(f"$ viewfold add {state} {path.name} --id digit{new}")
-            cli.add(draft, File(path), id_column="digit", clusters=10)
+            _run("add", draft, path, "--id", "digit", "--clusters", "10")
             path.unlink()
             model = load(draft)
             truth = target[[int(name[1:]) for name in model.ids_]]
@@ -63,11 +62,16 @@ def tell(folder: Path) -> float:
         with store.writing(state):
             draft.replace(state)
     _print(f"$ viewfold labels {state} -o {labels}")
-    cli.labels(state, labels)
+    _run("labels", state, "-o", labels)
     _print(f"$ viewfold report {state} -o {page}")
-    cli.report(state, page, title="Handwritten digits")
+    _run("report", state, "-o", page, "--title", "Handwritten digits")
     _print(NEXT)
     return accuracy
+
+
+def _run(*words: str | Path) -> None:
+    """Run a command of viewfold, as one types it."""
+    cli.app([str(word) for word in words], standalone_mode=False)
 
 
 def _print(text: str) -> None:

@@ -1,6 +1,6 @@
 """The commands of ``viewfold bench``: the paper's experiments, one command each.
 
-Only typer is imported here; what computes is imported by the command that needs it, so that
+Only click is imported here; what computes is imported by the command that needs it, so that
 ``--help`` answers at once.
 """
 
@@ -8,128 +8,76 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from viewfold._command import Group, Whole
 from viewfold._console import say
+from viewfold.bench import _options as opt
 
 if TYPE_CHECKING:
     from viewfold.bench.run import Report
 
-app = typer.Typer(
-    help="Reproduce the experiments of the FCMVC-IV paper, on its data sets or on your own.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
-DATA = "Folder of data sets (.npz or .mat), or one file; without it, scikit-learn's digits."
-Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help=DATA)]
-Names = Annotated[
-    str, typer.Option("--datasets", metavar="A,B", help="Which of them; all if not given.")
-]
-Methods = Annotated[
-    str,
-    typer.Option("--methods", metavar="A,B", help="Which methods; see: viewfold bench methods."),
-]
-Ratios = Annotated[
-    str,
-    typer.Option(
-        "--ratios",
-        metavar="R,R",
-        help="Shares of samples that each view lacks: 0.1,0.3 or 0.1..0.5.",
-    ),
-]
-Draws = Annotated[int, typer.Option("--draws", min=1, help="Draws of missing samples per ratio.")]
-Runs = Annotated[
-    int, typer.Option("--kmeans-runs", min=1, help="Runs of k-means on each embedding.")
-]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0 for one per core.")]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results.duckdb is kept.")]
-Masks = Annotated[
-    list[Path] | None,
-    typer.Option("--masks", metavar="FILE", help="Masks (.npz) to use instead of drawing them."),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="What everything random follows from.")]
-Order = Annotated[
-    str,
-    typer.Option(
-        "--order", help="Order of views: 'paper' where it is known, 'file', or positions: 1,2,0."
-    ),
-]
-Retry = Annotated[
-    bool, typer.Option("--retry", help="Compute failed cells again, and those out of memory.")
-]
-Profile = Annotated[bool, typer.Option("--profile", help="Say what the time was spent on.")]
-Limit = Annotated[
-    float | None,
-    typer.Option("--memory-limit", metavar="GB", help="Memory a method may ask for."),
-]
-Seconds = Annotated[
-    int | None,
-    typer.Option("--time-limit", metavar="S", min=1, help="CPU seconds that a cell may take."),
-]
+@click.group("bench", cls=Group, help="The paper's experiments, on your data.")
+def app() -> None:
+    """Hold the commands."""
 
 
 @app.command()
-def complete(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    kmeans_runs: Runs = 50,
-    jobs: Jobs = 0,
-    out: Out = Path("bench-results"),
-    seed: Seed = 0,
-    order: Order = "paper",
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.kmeans_runs
+@opt.jobs
+@opt.out
+@opt.seed
+@opt.order
+@opt.retry
+@opt.profile
+def complete(**asked: Any) -> None:
     """Cluster complete views: the paper's first table.
 
     Example: viewfold bench complete --data sets --datasets uci-digit,wiki --jobs 2
     """
-    _run("complete", **locals())
+    _run("complete", **asked)
 
 
 @app.command()
-def incomplete(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    ratios: Ratios = "0.1..0.5",
-    draws: Draws = 10,
-    kmeans_runs: Runs = 50,
-    jobs: Jobs = 0,
-    out: Out = Path("bench-results"),
-    masks: Masks = None,
-    seed: Seed = 0,
-    order: Order = "paper",
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.missing(ratios="0.1..0.5", draws=10)
+@opt.kmeans_runs
+@opt.jobs
+@opt.out
+@opt.masks
+@opt.seed
+@opt.order
+@opt.retry
+@opt.profile
+def incomplete(**asked: Any) -> None:
     """Cluster views that lack samples: the paper's second table and its curves over the ratio.
 
     Example: viewfold bench incomplete --data sets --ratios 0.1,0.3 --draws 3 --masks my-masks.npz
     """
-    _run("incomplete", **locals())
+    _run("incomplete", **asked)
 
 
 @app.command()
-def time(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    ratios: Ratios = "0..0.5",
-    draws: Draws = 1,
-    out: Out = Path("bench-results"),
-    masks: Masks = None,
-    seed: Seed = 0,
-    order: Order = "paper",
-    memory_limit: Limit = None,
-    time_limit: Seconds = None,
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.missing(ratios="0..0.5", draws=1)
+@opt.out
+@opt.masks
+@opt.seed
+@opt.order
+@opt.limits()
+@opt.retry
+@opt.profile
+def time(**asked: Any) -> None:
     """Measure CPU and wall time and memory, from the first view to labels.
 
     One method at a time runs, on one thread, in a process of its own; the time includes one run of
@@ -137,91 +85,86 @@ def time(
 
     Example: viewfold bench time --data sets --datasets uci-digit --draws 3
     """
-    _run("time", **locals())
+    _run("time", **asked)
 
 
 @app.command()
-def order(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    ratios: Ratios = "0",
-    draws: Draws = 1,
-    orders: Annotated[int, typer.Option("--orders", min=1, help="Orders to try, at most.")] = 10,
-    kmeans_runs: Runs = 50,
-    jobs: Jobs = 0,
-    out: Out = Path("bench-results"),
-    seed: Seed = 0,
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.missing(ratios="0", draws=1)
+@click.option(
+    "--orders", metavar="N", type=Whole(min=1), default=10, help="Orders to try, at most."
+)
+@opt.kmeans_runs
+@opt.jobs
+@opt.out
+@opt.seed
+@opt.retry
+@opt.profile
+def order(**asked: Any) -> None:
     """Let views arrive in every order, or in ten that are drawn at random.
 
     Example: viewfold bench order --data sets --datasets uci-digit --methods FCMVC-IV,ViewFold
     """
-    _run("order", **locals())
+    _run("order", **asked)
 
 
 @app.command()
-def convergence(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    ratios: Ratios = "0,0.1,0.3,0.5",
-    draws: Draws = 1,
-    jobs: Jobs = 0,
-    out: Out = Path("bench-results"),
-    masks: Masks = None,
-    seed: Seed = 0,
-    order: Order = "paper",
-    retry: Retry = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.missing(ratios="0,0.1,0.3,0.5", draws=1)
+@opt.jobs
+@opt.out
+@opt.masks
+@opt.seed
+@opt.order
+@opt.retry
+def convergence(**asked: Any) -> None:
     """Follow the objective from iteration to iteration.
 
     Example: viewfold bench convergence --data sets --datasets wiki --ratios 0,0.5
     """
-    _run("convergence", **locals())
+    _run("convergence", **asked)
 
 
 @app.command()
-def scale(
-    methods: Methods = "",
-    sizes: Annotated[
-        str, typer.Option("--sizes", metavar="N,N", help="Numbers of samples.")
-    ] = "1e4,31623,1e5,316228,1e6",
-    ratios: Ratios = "0.3",
-    draws: Draws = 1,
-    out: Out = Path("bench-results"),
-    seed: Seed = 0,
-    memory_limit: Limit = None,
-    time_limit: Seconds = None,
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.methods
+@click.option(
+    "--sizes",
+    metavar="N,N",
+    default="1e4,31623,1e5,316228,1e6",
+    help="Numbers of samples.",
+)
+@opt.missing(ratios="0.3", draws=1)
+@opt.out
+@opt.seed
+@opt.limits()
+@opt.retry
+@opt.profile
+def scale(**asked: Any) -> None:
     """Measure time and memory on synthetic views of ten thousand to a million samples.
 
     Example: viewfold bench scale --sizes 1e4,1e5 --memory-limit 4
     """
-    _run("scale", **locals())
+    _run("scale", **asked)
 
 
 @app.command()
-def leaderboard(
-    data: Data = None,
-    datasets: Names = "",
-    methods: Methods = "",
-    ratios: Ratios = "0,0.3,0.5",
-    draws: Draws = 1,
-    jobs: Jobs = 0,
-    out: Out = Path("bench-results"),
-    masks: Masks = None,
-    seed: Seed = 0,
-    order: Order = "paper",
-    memory_limit: Limit = 6.0,
-    time_limit: Seconds = 60,
-    retry: Retry = False,
-    profile: Profile = False,
-) -> None:
+@opt.data
+@opt.datasets
+@opt.methods
+@opt.missing(ratios="0,0.3,0.5", draws=1)
+@opt.jobs
+@opt.out
+@opt.masks
+@opt.seed
+@opt.order
+@opt.limits(memory=6.0, seconds=60)
+@opt.retry
+@opt.profile
+def leaderboard(out: Path, **asked: Any) -> None:
     """Rank all methods on all data sets, and write a page and tables of it.
 
     One draw of all sets comes before the next, small sets before large ones; what is interrupted
@@ -229,10 +172,10 @@ def leaderboard(
 
     Example: viewfold bench leaderboard --data sets --draws 3 --out results
     """
-    _run("leaderboard", **locals())
+    _run("leaderboard", out=out, **asked)
     from viewfold.bench import show as renderer
 
-    typer.echo("\n".join(map(str, renderer.write(out, ["html", "csv"]))))
+    click.echo("\n".join(map(str, renderer.write(out, ["html", "csv"]))))
 
 
 @app.command("methods")
@@ -243,16 +186,13 @@ def list_methods() -> None:
     """
     from viewfold.bench.methods import names
 
-    typer.echo("\n".join(names()))
+    click.echo("\n".join(names()))
 
 
 @app.command()
-def show(
-    out: Out = Path("bench-results"),
-    formats: Annotated[
-        str, typer.Option("--formats", metavar="A,B", help="Which files to write; all if empty.")
-    ] = "",
-) -> None:
+@opt.out
+@click.option("--formats", metavar="A,B", help="Which files to write; all if empty.")
+def show(out: Path, formats: str | None) -> None:
     """Write tables and figures of all results in a folder.
 
     Example: viewfold bench show --out bench-results
@@ -264,7 +204,7 @@ def show(
         pass
     chosen = _list(formats)
     written = renderer.write(out, chosen) if chosen else renderer.write(out)
-    typer.echo("\n".join(map(str, written or [])))
+    click.echo("\n".join(map(str, written or [])))
 
 
 def _run(
@@ -296,14 +236,13 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
         options["sizes"] = tuple(int(n) for n in _numbers("--sizes", options["sizes"]))
     if options.get("order", "paper") not in ("paper", "file"):
         options["order"] = tuple(int(i) for i in _numbers("--order", options["order"]))
-    options["masks"] = tuple(options.get("masks") or ())
     limit = options.pop("memory_limit", None)
     options["memory_limit"] = None if limit is None else int(limit * 1e9)
     return options
 
 
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _list(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _numbers(option: str, text: str) -> list[float]:
@@ -335,7 +274,7 @@ def _print_table(experiment: str, out: Path) -> None:
     made = renderer.tables(out).get("ranks" if experiment == "leaderboard" else experiment)
     if made is not None:
         told = [name for name in made if name != "source" and not made[name].isin(["", None]).all()]
-        typer.echo(made[told].to_string(index=False, float_format="{:.4g}".format, na_rep=""))
+        click.echo(made[told].to_string(index=False, float_format="{:.4g}".format, na_rep=""))
 
 
 def _print_profile(report: Report) -> None:

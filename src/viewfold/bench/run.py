@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -28,7 +27,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from viewfold._console import voice
+from viewfold._console import showing
 from viewfold.bench.plan import EXPERIMENTS, Options, plan
 from viewfold.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
 from viewfold.bench.results import (
@@ -371,14 +370,13 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _progress(experiment: str, total: int, known: int) -> Iterator[Callable[[], None]]:
-    """Show a bar with the time left, if somebody is looking."""
-    if voice.quiet or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    """Show how many cells are done and the time left, if somebody is looking."""
+    with showing(experiment, total, known) as line:
 
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        job = bar.add_task(experiment, total=total, completed=known)
-        yield lambda: bar.advance(job)
+        def advance(cells: int = 1) -> None:
+            if line is not None:
+                line.done(line.n + cells)
+                line.desc = f"{experiment}, {line.n} of {total} cells"
+
+        advance(0)
+        yield advance

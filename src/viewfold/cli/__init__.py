@@ -1,18 +1,18 @@
 """The command line: files in, one line about what happened, data on standard output.
 
-Every command is a few lines around the library. Only typer is imported before a command runs, so
+Every command is a few lines around the library. Only click is imported before a command runs, so
 that ``viewfold --help`` answers at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from pathlib import Path
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from viewfold import __version__
+from viewfold._command import VOICE, Group, listen
 from viewfold.bench.cli import app as bench
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, rename, suggest
@@ -33,34 +33,22 @@ from viewfold.cli._show import (
     verify,
 )
 from viewfold.cli._ui import ui
-from viewfold.cli._voice import Log, Quiet, listen, voiced
 
-__all__ = ["add", "app", "labels", "main", "report"]
-
-
-class _Commands(TyperGroup):
-    """Commands whose first sentences are told in full, over several lines if they need them."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, one.get_short_help_str(1000)) for name, one in found if one is not None]
-            )
+__all__ = ["EXAMPLES", "app", "main"]
 
 
-app = typer.Typer(
-    name="viewfold",
-    cls=_Commands,
-    help="Cluster samples whose views arrive one after the other, with gaps, and are then gone.",
+@click.group(
+    "viewfold",
+    cls=Group,
     epilog="Begin with: viewfold add patients.vf labs.csv --id patient --clusters 10",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # half of the time of --help would be spent on drawing boxes
-    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[*VOICE],
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
-app.add_typer(bench, name="bench", cls=_Commands, help="The paper's experiments, on your data.")
+@click.version_option(__version__, message="viewfold %(version)s", help="Print the version.")
+def app(quiet: bool, log: Path | None) -> None:
+    """Cluster samples whose views arrive one after the other, with gaps, and are then gone."""
+    listen(quiet, log)
+
 
 EXAMPLES: dict[Callable[..., None], str] = {
     inspect: "labs.csv --state patients.vf",
@@ -91,23 +79,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
 
 for command, line in EXAMPLES.items():
     name = command.__name__
-    app.command(name, epilog=f"Example: viewfold {name} {line}")(voiced(command, name))
-for info in bench.registered_commands:
-    if info.callback is not None:
-        info.name = info.name or info.callback.__name__.replace("_", "-")
-        info.callback = voiced(info.callback, f"bench {info.name}")
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    quiet: Quiet = None,
-    log: Log = None,
-) -> None:
-    listen(quiet, log)
-    if version:
-        typer.echo(f"viewfold {__version__}")
-        raise typer.Exit
+    app.command(name, epilog=f"Example: viewfold {name} {line}")(command)
+app.add_command(bench)
 
 
 def main() -> None:

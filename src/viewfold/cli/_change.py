@@ -4,61 +4,45 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from viewfold._command import PATH, Whole, argument
 from viewfold._console import note, progress, say, tell
 from viewfold._file import File
 from viewfold.actions.folding import Added, Wanted, fold_line
 from viewfold.actions.folding import add as fold
 from viewfold.actions.numbers import evidence
 from viewfold.actions.states import is_there, new_model, returned
+from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli._files import ids_option, known_view, reading_options
 from viewfold.cli._moved import Limit, share
-from viewfold.cli._options import (
-    Categories,
-    Clusters,
-    Columns,
-    Drop,
-    DryRun,
-    Empty,
-    EmptyMarkers,
-    EmptyRows,
-    Gaps,
-    Id,
-    Json,
-    Keep,
-    MaxMoved,
-    Method,
-    MinShared,
-    MissingCells,
-    NoId,
-    Private,
-    Seed,
-    Similar,
-    SimilarIds,
-    State,
-    Strict,
-    Unconnected,
-    ViewName,
-    Wait,
-)
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
+    from viewfold.ids import Similar
 
 
+@opt.state
+@click.option(
+    "--clusters", "-k", metavar="N", type=Whole(min=1), required=True, help="How many clusters."
+)
+@opt.method
+@opt.seed
+@opt.private
+@opt.keep
+@opt.as_json
 def init(
-    state: State,
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="How many clusters.", min=1)],
-    method: Method = "viewfold",
-    seed: Seed = 0,
-    private: Private = False,
-    keep: Keep = None,
-    as_json: Json = False,
+    state: Path,
+    clusters: int,
+    method: str,
+    seed: int,
+    private: bool,
+    keep: int | None,
+    as_json: bool,
 ) -> None:
     """Make an empty state file."""
     from viewfold.store.models import save
@@ -73,33 +57,49 @@ def init(
     )
 
 
-@works
+@opt.state
+@file_argument("The view: a file, folder or glob.")
+@opt.id_column
+@opt.no_id
+@opt.similar_ids
+@opt.min_shared
+@opt.max_moved
+@opt.rows_and_columns
+@opt.view
+@opt.clusters()
+@click.option(
+    "--unconnected",
+    type=click.Choice(["pair", "separate"]),
+    help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
+)
+@opt.method
+@opt.seed
+@opt.private
+@opt.keep
+@opt.wait
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@opt.as_json
 @reads
+@works
 def add(
-    state: State,
-    file: Annotated[File, file_argument("The view: a file, folder or glob.")],
-    id_column: Id = None,
-    no_id: NoId = False,
-    similar_ids: SimilarIds = Similar.refuse,
-    min_shared: MinShared = None,
-    max_moved: MaxMoved = None,
-    empty_rows: EmptyRows = Empty.absent,
-    missing_cells: MissingCells = Gaps.accept,
-    columns: Columns = None,
-    drop: Drop = None,
-    categories: Categories = None,
-    empty_markers: EmptyMarkers = None,
-    strict: Strict = False,
-    view: ViewName = None,
-    clusters: Clusters = None,
-    unconnected: Unconnected = None,
-    method: Method = "viewfold",
-    seed: Seed = 0,
-    private: Private = False,
-    keep: Keep = None,
-    wait: Wait = 60,
-    dry_run: DryRun = False,
-    as_json: Json = False,
+    state: Path,
+    file: File,
+    id_column: str | None,
+    no_id: bool,
+    similar_ids: Similar,
+    min_shared: str | None,
+    max_moved: str | None,
+    view: str | None,
+    clusters: int | None,
+    unconnected: str | None,
+    method: str,
+    seed: int,
+    private: bool,
+    keep: int | None,
+    wait: float,
+    dry_run: bool,
+    as_json: bool,
+    **rows_and_columns: Any,
 ) -> None:
     """Fold a view into a state file, which is made if it is not there, or more rows of a known one.
 
@@ -111,13 +111,11 @@ def add(
     wanted = Wanted(
         ids=ids_option(id_column, no_id),
         view=view,
-        reading=reading_options(
-            empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
-        ),
-        similar_ids=similar_ids.value,
+        reading=reading_options(**rows_and_columns),
+        similar_ids=similar_ids,
         min_shared=None if min_shared is None else share(min_shared, "--min-shared"),
         clusters=clusters,
-        unconnected=None if unconnected is None else unconnected.value,
+        unconnected=unconnected,
         method=method,
         seed=seed,
         private=private,
@@ -153,24 +151,32 @@ def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any])
     )
 
 
-@works
+@opt.state
+@file_argument("Rows with a known view's columns.")
+@opt.id_column
+@opt.similar_ids
+@opt.view
+@opt.keep
+@opt.wait
+@opt.as_json
 @reads
+@works
 def extend(
-    state: State,
-    file: Annotated[File, file_argument("Rows with a known view's columns.")],
-    id_column: Id = None,
-    similar_ids: SimilarIds = Similar.refuse,
-    view: ViewName = None,
-    keep: Keep = None,
-    wait: Wait = 60,
-    as_json: Json = False,
+    state: Path,
+    file: File,
+    id_column: str | None,
+    similar_ids: Similar,
+    view: str | None,
+    keep: int | None,
+    wait: float,
+    as_json: bool,
 ) -> None:
     """Add new samples of a known view. Nobody else moves."""
     from viewfold.store import edit
 
     with progress(f"reading {file}"), edit(state, keep=keep, wait=wait) as model:
         name, before = known_view(model, view, file), model.n_samples_
-        model.extend(file, ids=id_column, view=name, similar_ids=similar_ids.value)
+        model.extend(file, ids=id_column, view=name, similar_ids=similar_ids)
     samples = model.n_samples_
     new = samples - before
     tell(
@@ -180,20 +186,19 @@ def extend(
     )
 
 
+@opt.state
+@argument("ids", metavar="ID", nargs=-1, help="Samples.")
+@click.option("--from", "listed", type=PATH, help="A text file with one id per line.")
+@opt.wait
+@opt.as_json
 @works
 def forget(
-    state: State,
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Samples.")] = None,
-    listed: Annotated[
-        Path | None, typer.Option("--from", help="A text file with one id per line.")
-    ] = None,
-    wait: Wait = 60,
-    as_json: Json = False,
+    state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
 ) -> None:
     """Remove samples for good: from the state, its history, and all it can be returned to."""
     from viewfold.store import forget as remove
 
-    gone = list(ids or [])
+    gone = list(ids)
     if listed is not None:
         gone += [line.strip() for line in listed.read_text().splitlines() if line.strip()]
     if not gone:
@@ -207,19 +212,12 @@ def forget(
     )
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-
-
-def undo(
-    state: State,
-    entry: Annotated[
-        int | None,
-        typer.Option("--entry", help="The entry of the log to take back.", metavar="N"),
-    ] = None,
-    yes: Yes = False,
-    wait: Wait = 60,
-    as_json: Json = False,
-) -> None:
+@opt.state
+@click.option("--entry", metavar="N", type=int, help="The entry of the log to take back.")
+@opt.yes
+@opt.wait
+@opt.as_json
+def undo(state: Path, entry: int | None, yes: bool, wait: float, as_json: bool) -> None:
     """Take the last change back, if it is not a forget; again, the one before it.
 
     As many changes can be taken back as states were kept (--keep of add and init).
@@ -237,16 +235,18 @@ def undo(
     _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
 
 
-def restore(
-    state: State,
-    entry: Annotated[
-        int,
-        typer.Option("--entry", help="Return to the state after this entry.", metavar="N", min=0),
-    ],
-    yes: Yes = False,
-    wait: Wait = 60,
-    as_json: Json = False,
-) -> None:
+@opt.state
+@click.option(
+    "--entry",
+    metavar="N",
+    type=Whole(min=0),
+    required=True,
+    help="Return to the state after this entry.",
+)
+@opt.yes
+@opt.wait
+@opt.as_json
+def restore(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
     """Return to the state after an entry of the log; status lists those that were kept.
 
     The state of now is kept in turn: undo takes a restore back.
@@ -271,7 +271,7 @@ def _ask(yes: bool, what: str) -> None:
         raise ValueError(f"This would {what}. Say --yes if it should.")
     if not _agreed(f"{what[0].upper()}{what[1:]}?"):
         say("Nothing was changed.")
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _tell_returned(
@@ -288,6 +288,6 @@ def _tell_returned(
 
 def _agreed(question: str) -> bool:
     try:
-        return typer.confirm(question, err=True)
-    except typer.Abort:  # no answer is no
+        return click.confirm(question, err=True)
+    except click.Abort:  # no answer is no
         return False

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
+from viewfold._command import Whole, argument
 from viewfold._console import print_json, print_rows, progress, say, tell
 from viewfold.actions import numbers
 from viewfold.actions.numbers import evidence
 from viewfold.actions.states import check_folded, folded_model
+from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli._files import check_output, deliver
-from viewfold.cli._options import Clusters, Json, Keep, Output, State, Wait
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 
+@opt.state
+@click.option("--range", "between", metavar="A-B", help="The numbers to choose from.")
+@opt.output
+@opt.as_json
 @works
-def suggest(
-    state: State,
-    between: Annotated[
-        str | None,
-        typer.Option("--range", help="The numbers to choose from.", metavar="A-B"),
-    ] = None,
-    output: Output = None,
-    as_json: Json = False,
-) -> None:
+def suggest(state: Path, between: str | None, output: Path | None, as_json: bool) -> None:
     """Suggest a number of clusters: how much each stands out. The file stays as it is."""
     check_output(output, state)
     wanted = None if between is None else _between(between)
@@ -48,14 +46,13 @@ def suggest(
         say(f"{evidence(found)} {state} has {model.n_clusters}.")
 
 
+@opt.state
+@opt.clusters(required=True)
+@opt.keep
+@opt.wait
+@opt.as_json
 @works
-def recluster(
-    state: State,
-    clusters: Clusters,
-    keep: Keep = None,
-    wait: Wait = 60,
-    as_json: Json = False,
-) -> None:
+def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json: bool) -> None:
     """Find another number of clusters in a state; clusters that stay keep their numbers.
 
     The embedding stays as it is. undo takes it back.
@@ -74,13 +71,14 @@ def recluster(
     )
 
 
+@opt.state
+@argument("cluster", metavar="CLUSTER", type=Whole(min=0), help="Its number.")
+@argument("name", metavar="NAME", help="Its name; '' takes it away.")
+@opt.keep
+@opt.wait
+@opt.as_json
 def rename(
-    state: State,
-    cluster: Annotated[int, typer.Argument(metavar="CLUSTER", help="Its number.", min=0)],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name; '' takes it away.")],
-    keep: Keep = None,
-    wait: Wait = 60,
-    as_json: Json = False,
+    state: Path, cluster: int, name: str, keep: int | None, wait: float, as_json: bool
 ) -> None:
     """Give a cluster a name, which is shown wherever the cluster is, as long as it goes on.
 

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from viewfold._command import Whole, argument
 from viewfold._console import progress, tell
-from viewfold.cli._options import Json, State, Wait, state_path
+from viewfold.cli import _options as opt
 
 
-def convert(
-    state: State,
-    target: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TARGET", help="What to make: a .vf file or a .vfd folder.", parser=state_path
-        ),
-    ],
-    buckets: Annotated[
-        int | None,
-        typer.Option("--buckets", help="How many buckets a folder gets.", metavar="N", min=1),
-    ] = None,
-    wait: Wait = 60,
-    as_json: Json = False,
-) -> None:
+@opt.state
+@argument(
+    "target",
+    metavar="TARGET",
+    type=opt.StatePath(),
+    help="What to make: a .vf file or a .vfd folder.",
+)
+@click.option("--buckets", metavar="N", type=Whole(min=1), help="How many buckets a folder gets.")
+@opt.wait
+@opt.as_json
+def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json: bool) -> None:
     """Write a state as a .vfd folder of buckets, as one file, or with other buckets.
 
     Everything comes along, states to return to included. The state stays as it is.

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from viewfold._command import PATH, argument
 from viewfold._console import notes, print_json, print_rows, say
 from viewfold.actions.states import folded_table
+from viewfold.cli import _options as opt
 from viewfold.cli._files import ids_of
 from viewfold.cli._moved import Limit
-from viewfold.cli._options import Json, MaxMoved
 
 if TYPE_CHECKING:
     from viewfold.explain.difference import Difference
     from viewfold.explain.events import ClusterEvent
 
 
-def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD.vf", help="A state file.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW.vf", help="Another one.")],
-    max_moved: MaxMoved = None,
-    as_json: Json = False,
-) -> None:
+@argument("old", metavar="OLD.vf", type=PATH, help="A state file.")
+@argument("new", metavar="NEW.vf", type=PATH, help="Another one.")
+@opt.max_moved
+@opt.as_json
+def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
     """Tell what differs between two state files: samples, who moved, events, views.
 
     If one file is a later state of the other, clusters have the same numbers in both; otherwise

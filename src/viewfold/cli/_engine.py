@@ -2,62 +2,54 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from glob import glob
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from viewfold.cli._reading import Command, with_options
+from viewfold._command import Whole, stacked
 
 OPTIONS = {
-    "engine": Annotated[
-        str | None,
-        typer.Option(
-            "--engine",
-            help="Who works on a .vfd folder: this machine, a Dask or a Spark cluster.",
-            metavar="local|dask|spark",
-        ),
-    ],
-    "address": Annotated[
-        str | None,
-        typer.Option("--address", help="Dask's scheduler, or the Spark master.", metavar="URL"),
-    ],
-    "memory": Annotated[
-        str | None,
-        typer.Option(
-            "--memory", help="What workers may take together; 4GB if not said.", metavar="SIZE"
-        ),
-    ],
-    "buckets": Annotated[
-        int | None,
-        typer.Option("--buckets", help="How many buckets a new folder gets.", metavar="N", min=1),
-    ],
-    "scratch": Annotated[
-        str | None,
-        typer.Option(
-            "--scratch",
-            help="Where workers put rows for a while: a folder or address that all of them see.",
-            metavar="FOLDER",
-        ),
-    ],
+    "engine": click.option(
+        "--engine",
+        metavar="local|dask|spark",
+        help="Who works on a .vfd folder: this machine, a Dask or a Spark cluster.",
+    ),
+    "address": click.option(
+        "--address", metavar="URL", help="Dask's scheduler, or the Spark master."
+    ),
+    "memory": click.option(
+        "--memory", metavar="SIZE", help="What workers may take together; 4GB if not said."
+    ),
+    "buckets": click.option(
+        "--buckets",
+        metavar="N",
+        type=Whole(min=1),
+        help="How many buckets a new folder gets.",
+    ),
+    "scratch": click.option(
+        "--scratch",
+        metavar="FOLDER",
+        help="Where workers put rows for a while: a folder or address that all of them see.",
+    ),
 }
 
 
-def works(command: Command) -> Command:
+def works(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command that has an argument `state` take these options."""
-    own = inspect.signature(command)
 
-    def run(said: dict[str, Any], *args: Any, **given: Any) -> None:
-        call = own.bind(*args, **given)
-        file = call.arguments.get("file") or next(iter(call.arguments.get("files") or []), None)
-        with _working(call.arguments["state"], None if file is None else str(file), said):
-            command(*args, **given)
+    @wraps(command)
+    def run(**given: Any) -> None:
+        said = {name: given.pop(name) or None for name in OPTIONS}
+        file = given.get("file") or next(iter(given.get("files", ())), None)
+        with _working(given["state"], None if file is None else str(file), said):
+            command(**given)
 
-    return with_options(command, OPTIONS, run)
+    return stacked(*OPTIONS.values())(run)
 
 
 @contextmanager

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
+from viewfold._command import Whole
 from viewfold._console import notes, print_json, print_rows, progress, say
 from viewfold.actions.states import folded_model
 from viewfold.actions.telling import DIGITS, described, explained
-from viewfold.cli._options import Json, State
+from viewfold.cli import _options as opt
 
 
+@opt.state
+@click.option("--cluster", metavar="N", type=int, help="One cluster.")
+@click.option("--id", "sample", metavar="ID", help="Why one sample is in its cluster.")
+@click.option("--view", metavar="NAME", help="By this view alone.")
+@click.option(
+    "--top",
+    metavar="N",
+    type=Whole(min=1),
+    default=10,
+    help="How many features, for each cluster.",
+)
+@opt.as_json
 def explain(
-    state: State,
-    cluster: Annotated[
-        int | None, typer.Option("--cluster", help="One cluster.", metavar="N")
-    ] = None,
-    sample: Annotated[
-        str | None, typer.Option("--id", help="Why one sample is in its cluster.", metavar="ID")
-    ] = None,
-    view: Annotated[
-        str | None, typer.Option("--view", help="By this view alone.", metavar="NAME")
-    ] = None,
-    top: Annotated[
-        int, typer.Option("--top", help="How many features, for each cluster.", min=1)
-    ] = 10,
-    as_json: Json = False,
+    state: Path, cluster: int | None, sample: str | None, view: str | None, top: int, as_json: bool
 ) -> None:
     """Tell what makes a cluster, or why a sample is in it, by features of views that are gone.
 
@@ -47,7 +48,7 @@ def explain(
         return
     tables = [[_short(row) for row in rows] for rows in lists.values() if rows]
     for i, rows in enumerate(tables):
-        typer.echo("\n" * (i > 0), nl=False)
+        click.echo("\n" * (i > 0), nl=False)
         print_rows(rows)
 
 

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
     from viewfold._table import Table
     from viewfold._types import Ids
-    from viewfold.cli._options import Empty, Gaps
     from viewfold.estimators import FoldingEstimator
     from viewfold.io import File
-    from viewfold.view import Reading
+    from viewfold.view import EmptyRows, MissingCells, Reading
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -31,8 +30,8 @@ def ids_option(column: str | None, none: bool) -> str | bool | None:
 
 
 def reading_options(
-    empty_rows: Empty,
-    missing_cells: Gaps,
+    empty_rows: EmptyRows,
+    missing_cells: MissingCells,
     columns: str | None,
     drop: str | None,
     categories: str | None,
@@ -41,8 +40,8 @@ def reading_options(
 ) -> Reading:
     """Return what is said about rows and columns of a view, as `as_view` takes it."""
     return {
-        "empty_rows": empty_rows.value,
-        "missing_cells": missing_cells.value,
+        "empty_rows": empty_rows,
+        "missing_cells": missing_cells,
         "columns": listed(columns),
         "drop": listed(drop) or (),
         "categories": listed(categories) or (),

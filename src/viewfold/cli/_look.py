@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from viewfold._console import print_json, progress
 from viewfold._file import File
 from viewfold._option import option
 from viewfold.actions.states import is_there, load_model
 from viewfold.actions.telling import command, inspected
+from viewfold.cli import _options as opt
 from viewfold.cli._files import ids_option, reading_options
-from viewfold.cli._options import (
-    Categories,
-    Columns,
-    Drop,
-    Empty,
-    EmptyMarkers,
-    EmptyRows,
-    Gaps,
-    Id,
-    Json,
-    MissingCells,
-    NoId,
-    Similar,
-    SimilarIds,
-    Strict,
-    ViewName,
-    state_path,
-)
 from viewfold.cli._reading import file_argument, reads
 
 if TYPE_CHECKING:
+    from viewfold.ids import Similar
     from viewfold.inspection import ColumnFacts, Inspection, SampleFacts
 
 SCALES = {
@@ -46,27 +30,24 @@ SCALES = {
 SHOWN = 8
 
 
+@file_argument("A file, folder or glob.")
+@click.option("--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare with this state.")
+@opt.id_column
+@opt.no_id
+@opt.similar_ids
+@opt.rows_and_columns
+@opt.view
+@opt.as_json
 @reads
 def inspect(
-    file: Annotated[File, file_argument("A file, folder or glob.")],
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            "--state", help="Compare with this state.", metavar="STATE.vf", parser=state_path
-        ),
-    ] = None,
-    id_column: Id = None,
-    no_id: NoId = False,
-    similar_ids: SimilarIds = Similar.refuse,
-    empty_rows: EmptyRows = Empty.absent,
-    missing_cells: MissingCells = Gaps.accept,
-    columns: Columns = None,
-    drop: Drop = None,
-    categories: Categories = None,
-    empty_markers: EmptyMarkers = None,
-    strict: Strict = False,
-    view: ViewName = None,
-    as_json: Json = False,
+    file: File,
+    state: Path | None,
+    id_column: str | None,
+    no_id: bool,
+    similar_ids: Similar,
+    view: str | None,
+    as_json: bool,
+    **rows_and_columns: Any,
 ) -> None:
     """Tell what add would understand of a file, and the command to type next; nothing is changed.
 
@@ -74,9 +55,6 @@ def inspect(
     """
     from viewfold.inspection import inspect_views
 
-    reading = reading_options(
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict
-    )
     model = load_model(state) if state is not None and is_there(state) else None
     with progress(f"reading {file}"):
         found = inspect_views(
@@ -84,8 +62,8 @@ def inspect(
             ids=ids_option(id_column, no_id),
             view=view,
             model=model,
-            similar_ids=similar_ids.value,
-            **reading,
+            similar_ids=similar_ids,
+            **reading_options(**rows_and_columns),
         )
     target = state or Path(f"{_stem(found[0].name)}.vf")
     commands = [command(one, file, target, new=model is None) for one in found]
@@ -98,7 +76,7 @@ def inspect(
         )
         return
     for one, line in zip(found, commands, strict=True):
-        typer.echo("\n".join(described(one, line, str(file))))
+        click.echo("\n".join(described(one, line, str(file))))
 
 
 def _stem(name: str) -> str:

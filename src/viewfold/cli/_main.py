@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+
+import click
 
 from viewfold import errors
 from viewfold._console import complain, note, notes, print_json, voice
@@ -14,7 +15,7 @@ from viewfold._option import command_line
 from viewfold._replace import replaced
 
 
-def run(app: Callable[..., object]) -> None:
+def run(app: click.Command) -> None:
     """Run the command line and end the process with an exit code."""
     warnings.showwarning = lambda message, *_, **__: note(_one_line(message))
     notes.clear()
@@ -24,8 +25,6 @@ def run(app: Callable[..., object]) -> None:
     try:
         with command_line():
             code = app(standalone_mode=False)
-        if code == errors.INTERRUPTED[1]:  # typer keeps Ctrl-C to itself
-            code = _fail(KeyboardInterrupt())
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error)
     code = code if isinstance(code, int) else 0
@@ -38,11 +37,11 @@ def _fail(error: BaseException) -> int:
     code, exit_code = errors.code_of(error)
     message = _one_line(error) or type(error).__name__
     shown = f"viewfold: {message}"
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         code, exit_code = errors.INTERRUPTED
         message = "interrupted; nothing was changed." if not replaced else "interrupted."
         shown = f"viewfold: {message}"
-    elif hasattr(error, "format_message"):  # of typer: a wrong option or argument
+    elif isinstance(error, click.ClickException):  # a wrong option or argument
         code, exit_code = errors.USAGE
         message = error.format_message()
         shown = message if "Usage:" in message else f"viewfold: {_one_line(message)} See --help."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from viewfold import errors
 from viewfold._console import note
@@ -79,7 +79,7 @@ class Limit:
                 f"{self.moved:,} of {self.known:,} samples have another cluster, more than "
                 f"--max-moved {self.said}."
             )
-            raise typer.Exit(errors.MOVED[1])
+            raise click.exceptions.Exit(errors.MOVED[1])
 
     @staticmethod
     def _clusters(model: FoldingEstimator) -> pd.Series:

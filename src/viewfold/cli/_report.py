@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from viewfold import _output
+from viewfold._command import PATH
 from viewfold._console import progress, tell
 from viewfold._file import File
 from viewfold.actions.states import folded_model
+from viewfold.cli import _options as opt
 from viewfold.cli._files import listed
-from viewfold.cli._options import Json, State
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,51 +21,42 @@ if TYPE_CHECKING:
     from viewfold.core.log import Log
 
 
-Metadata = Annotated[
-    File | None,
-    typer.Option(
-        "--metadata",
-        help="A table about the samples, with columns to colour the map by.",
-        metavar="FILE",
-        parser=File,
-    ),
-]
-MetadataId = Annotated[
-    str | None,
-    typer.Option("--metadata-id", help="Its column that holds the sample ids.", metavar="COLUMN"),
-]
-MetadataColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--metadata-columns",
-        help="The columns to colour by; all of them if not given.",
-        metavar="A,B,…",
-    ),
-]
-Since = Annotated[
-    int | None,
-    typer.Option(
-        "--since",
-        help="Tell what changed since this entry of the log, instead of since the report that is "
-        "replaced.",
-        metavar="ENTRY",
-    ),
-]
-
-
+@opt.state
+@click.option("-o", "--output", type=PATH, default="report.html", help="The page.")
+@click.option("--title", help="Its title.")
+@click.option(
+    "--ids", is_flag=True, help="Let sample ids into the page, to search for and to be named."
+)
+@click.option(
+    "--metadata",
+    metavar="FILE",
+    type=opt.FILE,
+    help="A table about the samples, with columns to colour the map by.",
+)
+@click.option("--metadata-id", metavar="COLUMN", help="Its column that holds the sample ids.")
+@click.option(
+    "--metadata-columns",
+    metavar="A,B,…",
+    help="The columns to colour by; all of them if not given.",
+)
+@click.option(
+    "--since",
+    metavar="ENTRY",
+    type=int,
+    help="Tell what changed since this entry of the log, instead of since the report that is "
+    "replaced.",
+)
+@opt.as_json
 def report(
-    state: State,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The page.")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option("--title", help="Its title.")] = None,
-    ids: Annotated[
-        bool,
-        typer.Option("--ids", help="Let sample ids into the page, to search for and to be named."),
-    ] = False,
-    metadata: Metadata = None,
-    metadata_id: MetadataId = None,
-    metadata_columns: MetadataColumns = None,
-    since: Since = None,
-    as_json: Json = False,
+    state: Path,
+    output: Path,
+    title: str | None,
+    ids: bool,
+    metadata: File | None,
+    metadata_id: str | None,
+    metadata_columns: str | None,
+    since: int | None,
+    as_json: bool,
 ) -> None:
     """Write a page that shows the clusters, what makes them and what changed; it opens offline.
 

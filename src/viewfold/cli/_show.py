@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from viewfold import _output, errors
 from viewfold._choice import which_view
+from viewfold._command import PATH, Whole, argument
 from viewfold._console import complain, print_json, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.actions.states import folded_model, folded_table
 from viewfold.actions.telling import without_doubtful
+from viewfold.cli import _options as opt
 from viewfold.cli._annotate import export_copy
 from viewfold.cli._clusters import not_trusted, resampled
 from viewfold.cli._engine import works
@@ -24,27 +27,28 @@ from viewfold.cli._files import (
     files_of_views,
     ids_option,
 )
-from viewfold.cli._options import Id, Json, MinConfidence, NoId, Output, State, ViewNames
-from viewfold.cli._reading import file_argument, reads
+from viewfold.cli._reading import files_argument, reads
 
 if TYPE_CHECKING:
     from viewfold.core.log import Event
 
 
+@opt.state
+@opt.output
+@click.option(
+    "--least-certain",
+    metavar="N",
+    type=Whole(min=1),
+    help="Only so many samples, the least certain first, each with its next cluster.",
+)
+@opt.min_confidence
+@opt.as_json
 def labels(
-    state: State,
-    output: Output = None,
-    least_certain: Annotated[
-        int | None,
-        typer.Option(
-            "--least-certain",
-            help="Only so many samples, the least certain first, each with its next cluster.",
-            metavar="N",
-            min=1,
-        ),
-    ] = None,
-    min_confidence: MinConfidence = None,
-    as_json: Json = False,
+    state: Path,
+    output: Path | None,
+    least_certain: int | None,
+    min_confidence: float | None,
+    as_json: bool,
 ) -> None:
     """Print the cluster of every sample, with its confidence and number of views."""
     from viewfold.store import queries
@@ -57,17 +61,14 @@ def labels(
     deliver(without_doubtful(table, min_confidence), output, as_json, state)
 
 
-def status(
-    state: State,
-    stability: Annotated[
-        bool,
-        typer.Option(
-            "--stability",
-            help="Find the clusters again in resampled rows, and name those not to be trusted.",
-        ),
-    ] = False,
-    as_json: Json = False,
-) -> None:
+@opt.state
+@click.option(
+    "--stability",
+    is_flag=True,
+    help="Find the clusters again in resampled rows, and name those not to be trusted.",
+)
+@opt.as_json
+def status(state: Path, stability: bool, as_json: bool) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
     from viewfold.store._kinds import store_of
@@ -81,20 +82,20 @@ def status(
     if as_json:
         print_json(facts)
         return
-    typer.echo(
+    click.echo(
         f"{state}: {facts['method']}, {facts['samples']:,} samples in {facts['clusters']} "
         f"clusters, {facts['bytes'] / 1e6:.1f} MB"
     )
     if facts["views"]:
         sizes, names = enumerate(facts["cluster_sizes"]), facts["cluster_names"]
         said = (f"{i} ({names[i]}): {n:,}" if i in names else f"{i}: {n:,}" for i, n in sizes)
-        typer.echo(f"cluster sizes: {', '.join(said)}")
+        click.echo(f"cluster sizes: {', '.join(said)}")
         print_rows(_without(facts["views"], "empty", "missing"))
     else:
-        typer.echo("no view yet")
+        click.echo("no view yet")
     for one in facts["states"]:
         where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
-        typer.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+        click.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
         say(not_trusted(facts["untrusted"]))
@@ -106,46 +107,59 @@ def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
     return [{name: row[name] for name in row if name not in gone} for row in rows]
 
 
-@works
+@opt.state
+@files_argument("Rows with the columns of known views, in one file or several.")
+@opt.id_column
+@opt.no_id
+@click.option(
+    "--view",
+    metavar="NAME",
+    multiple=True,
+    help="The known view that a file belongs to (the one that is called like the file, or the "
+    "only one, if not given); once for each file, in the same order.",
+)
+@opt.min_confidence
+@opt.output
+@opt.as_json
 @reads
+@works
 def predict(
-    state: State,
-    files: Annotated[
-        list[File], file_argument("Rows with the columns of known views, in one file or several.")
-    ],
-    id_column: Id = None,
-    no_id: NoId = False,
-    view: ViewNames = None,
-    min_confidence: MinConfidence = None,
-    output: Output = None,
-    as_json: Json = False,
+    state: Path,
+    files: Sequence[File],
+    id_column: str | None,
+    no_id: bool,
+    view: tuple[str, ...],
+    min_confidence: float | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the cluster of samples that were never folded; the file stays as it is.
 
     Of several views, samples are matched by id, and get what their views tell together.
     """
     check_output(output, state, *files)
-    rows, which = files_of_views(files, view or [])
+    rows, which = files_of_views(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
     deliver(without_doubtful(as_table(frame), min_confidence), output, as_json, state, *files)
 
 
+@opt.state
+@click.option("--id", "sample", metavar="ID", help="One sample's way.")
+@click.option("--moved", metavar="VIEW", help="Who moved when this view came.")
+@click.option(
+    "--events", is_flag=True, help="Clusters that were born, merged, split, vanished, grew."
+)
+@opt.output
+@opt.as_json
 def history(
-    state: State,
-    sample: Annotated[
-        str | None, typer.Option("--id", help="One sample's way.", metavar="ID")
-    ] = None,
-    moved: Annotated[
-        str | None, typer.Option("--moved", help="Who moved when this view came.", metavar="VIEW")
-    ] = None,
-    events: Annotated[
-        bool,
-        typer.Option("--events", help="Clusters that were born, merged, split, vanished, grew."),
-    ] = False,
-    output: Output = None,
-    as_json: Json = False,
+    state: Path,
+    sample: str | None,
+    moved: str | None,
+    events: bool,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the log: what every change did, where one sample went, or who moved when.
 
@@ -201,10 +215,9 @@ def _line(event: Event) -> dict[str, Any]:
     }
 
 
-def verify(
-    state: State,
-    as_json: Json = False,
-) -> None:
+@opt.state
+@opt.as_json
+def verify(state: Path, as_json: bool) -> None:
     """Read everything in a state file and tell what is wrong, and what can be saved."""
     from viewfold.store import verify as look_over
 
@@ -219,38 +232,42 @@ def verify(
         for line in (*found.problems, *found.rescue):
             complain(line)
     if not found.whole:
-        raise typer.Exit(errors.DamagedFileError.exit_code)
+        raise click.exceptions.Exit(errors.DamagedFileError.exit_code)
 
 
+@opt.state
+@argument(
+    "file",
+    metavar="FILE",
+    type=PATH,
+    required=False,
+    help="An AnnData or MuData file, of which a copy gets the clusters.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Where to write: a .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file; with FILE the "
+    "copy (FILE-viewfold.h5ad if not given).",
+)
+@click.option(
+    "--id", "id_column", metavar="COLUMN", help="The column of obs that holds the sample ids."
+)
+@click.option(
+    "--key", metavar="NAME", default="viewfold", help="What the new columns of obs are called."
+)
+@click.option("--overwrite", is_flag=True, help="Replace columns of obs that are called so.")
+@opt.min_confidence
+@opt.as_json
 def export(
-    state: State,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="An AnnData or MuData file, of which a copy gets the clusters."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Where to write: a .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file; with FILE "
-            "the copy (FILE-viewfold.h5ad if not given).",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of obs that holds the sample ids.", metavar="COLUMN"),
-    ] = None,
-    key: Annotated[
-        str, typer.Option("--key", help="What the new columns of obs are called.", metavar="NAME")
-    ] = "viewfold",
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace columns of obs that are called so.")
-    ] = False,
-    min_confidence: MinConfidence = None,
-    as_json: Json = False,
+    state: Path,
+    file: Path | None,
+    output: Path | None,
+    id_column: str | None,
+    key: str,
+    overwrite: bool,
+    min_confidence: float | None,
+    as_json: bool,
 ) -> None:
     """Write everything known of every sample, or clusters into a copy of an AnnData or MuData.
 
@@ -280,17 +297,10 @@ def export(
     )
 
 
-def datasets(
-    fetch: Annotated[
-        str | None,
-        typer.Option("--fetch", help="Download this set, unless it is there.", metavar="NAME"),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option("--folder", help="Where sets are kept, instead of VIEWFOLD_DATA."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+@click.option("--fetch", metavar="NAME", help="Download this set, unless it is there.")
+@click.option("--folder", type=PATH, help="Where sets are kept, instead of VIEWFOLD_DATA.")
+@opt.as_json
+def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
     """List public data sets: what is known of each, and where to get it; or fetch one."""
     from viewfold.datasets import listed
 
@@ -304,7 +314,7 @@ def datasets(
     sizes = ("name", "samples", "views", "classes", "features", "fetch")
     print_rows([{name: row[name] for name in sizes} for row in rows])
     for row in rows:
-        typer.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
+        click.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
 
 
 def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
@@ -321,10 +331,14 @@ def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
     )
 
 
-def demo(
-    folder: Annotated[Path, typer.Argument(help="Where to leave the results.")] = Path("."),
-    as_json: Json = False,
-) -> None:
+@argument(
+    "folder",
+    type=PATH,
+    default=".",
+    help="Where to leave the results.",
+)
+@opt.as_json
+def demo(folder: Path, as_json: bool) -> None:
     """Fold six views of handwritten digits, with samples missing; leave labels and a report."""
     from contextlib import redirect_stdout
 

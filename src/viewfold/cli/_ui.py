@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
+from viewfold._command import Whole
 from viewfold._console import complain, say
 from viewfold._option import size_in_bytes
+from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
-from viewfold.cli._options import Keep, State, Wait
 
 
+@opt.state
+@click.option(
+    "--port",
+    metavar="N",
+    type=Whole(0, 65535),
+    default=0,
+    help="Where to listen; any free port if 0.",
+)
+@click.option("--no-browser", is_flag=True, help="Open no browser; the address is printed.")
+@click.option(
+    "--max-upload", metavar="SIZE", default="2G", help="The largest file that can be dropped."
+)
+@opt.keep
+@opt.wait
 @works
 def ui(
-    state: State,
-    port: Annotated[
-        int, typer.Option("--port", help="Where to listen; any free port if 0.", min=0, max=65535)
-    ] = 0,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Open no browser; the address is printed.")
-    ] = False,
-    max_upload: Annotated[
-        str,
-        typer.Option("--max-upload", help="The largest file that can be dropped.", metavar="SIZE"),
-    ] = "2G",
-    keep: Keep = None,
-    wait: Wait = 60,
+    state: Path, port: int, no_browser: bool, max_upload: str, keep: int | None, wait: float
 ) -> None:
     """Show a state in the browser: drop a file on the page, fold it, see what moved, take it back.
 
