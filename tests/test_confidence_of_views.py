@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,9 @@ import viewfold
 from viewfold import ViewFold
 from viewfold.clustering import confidence
 from viewfold.engine import LocalEngine
+from viewfold.errors import UnreadableError
 from viewfold.explain import distinguished
+from viewfold.store._check import check_state
 
 N, K = 600, 4
 RNG = np.random.default_rng(0)
@@ -67,19 +70,20 @@ def test_the_same_holds_for_new_rows_and_in_files(model: ViewFold, tmp_path) -> 
 
 def test_without_moments_it_is_as_if_views_could_tell_everything(model: ViewFold) -> None:
     state, engine = model._fitted, LocalEngine()
-    clusters = distinguished(engine, state)
-    private = distinguished(engine, state.without_encoders(engine))
-    assert np.isinf(private.apart).all()
-    plain, rows = replace(clusters, apart=None), (state.embedding, state.seen)
-    free = confidence(engine, plain, *rows)
-    assert np.array_equal(confidence(engine, private, *rows), free)
-    assert (confidence(engine, clusters, *rows) <= free + 1e-12).all()
+    private = distinguished(state.without_encoders(engine))
+    assert private.clusters.apart is None
+    rows = state.embedding, state.seen
+    free = confidence(engine, private.clusters, *rows)
+    nothing_known = np.full_like(state.clusters.apart, np.inf)
+    unknown = confidence(engine, replace(state.clusters, apart=nothing_known), *rows)
+    assert np.array_equal(unknown, free)
+    assert (confidence(engine, state.clusters, *rows) <= free + 1e-12).all()
 
 
 def test_who_is_in_all_views_is_judged_by_the_consensus_alone(model: ViewFold) -> None:
     """Means do not tell rings apart; what is not told by any view limits nothing."""
     state, engine = model._fitted, LocalEngine()
-    clusters = distinguished(engine, state)
+    clusters = state.clusters
     everywhere = state.seen.all(axis=1)
     rows = (state.embedding[everywhere], state.seen[everywhere])
     free = confidence(engine, replace(clusters, apart=None), *rows)
@@ -89,3 +93,26 @@ def test_who_is_in_all_views_is_judged_by_the_consensus_alone(model: ViewFold) -
     assert told == pytest.approx(
         confidence(engine, replace(clusters, apart=None), state.embedding, state.seen)
     )
+
+
+def test_it_follows_every_change_of_the_clusters(model: ViewFold) -> None:
+    """Other clusters, views and samples are told apart by others; what came is only placed."""
+    changed = deepcopy(model).recluster(3)
+    assert changed._fitted.clusters.apart.shape == (2, 3, 3)
+    changed = deepcopy(model).forget(IDS[:50].tolist())
+    assert not np.array_equal(changed._fitted.clusters.apart, model._fitted.clusters.apart)
+    third = frame(SCAN[:, :3], IDS, "t")
+    changed = deepcopy(model).partial_fit(third, view="third")
+    assert changed._fitted.clusters.apart.shape == (3, K, K)
+    changed = deepcopy(model).rename(0, "well")
+    assert np.array_equal(changed._fitted.clusters.apart, model._fitted.clusters.apart)
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((2, K, K + 1)), -np.ones((2, K, K)), np.full((2, K, K), np.nan)]
+)
+def test_files_with_impossible_distances_are_refused(model: ViewFold, wrong: np.ndarray) -> None:
+    state = model._fitted
+    check_state(state)
+    with pytest.raises(UnreadableError, match="tell its clusters apart"):
+        check_state(replace(state, clusters=replace(state.clusters, apart=wrong)))

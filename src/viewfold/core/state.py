@@ -110,8 +110,8 @@ class Clusters:
         None in files of earlier versions.
     apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
         Squared distances between the means of clusters in the features of each view, in standard
-        deviations within clusters; inf where it is not known. Not a part of a state or a file:
-        made from moments where confidence is asked for (see `explain.distinguished`).
+        deviations within clusters, as it was when the clusters were found; inf where it is not
+        known. None if no view has moments, and in files of earlier versions.
     """
 
     projection: Array
@@ -273,8 +273,10 @@ class State:
         if not any(getattr(record, name) for record in self.views for name in gone):
             return self
         views = tuple(replace(record, **gone) for record in self.views)
+        clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
-        return replace(self, views=views, maps=(None,) * len(views), fingerprints=blank)
+        maps = (None,) * len(views)
+        return replace(self, views=views, maps=maps, clusters=clusters, fingerprints=blank)
 
 
 def unconnected_groups(

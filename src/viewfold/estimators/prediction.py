@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._normal import kind_of
 from viewfold._option import option
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence, silhouette, sure_enough
+from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
 from viewfold.core.admission import admit, placed
 from viewfold.core.committee import takes_gaps
 from viewfold.core.state import Clusters, ViewRecord
@@ -24,7 +24,6 @@ from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
-from viewfold.explain import distinguished
 from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
@@ -228,7 +227,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         engine, found = self._engine, self._placed(X, ids, view)
         with engine.session():
-            clusters = distinguished(engine, self._fitted)
+            clusters = scattered(engine, self._clusters, self._fitted.embedding)
             labels = found.collect(assign(engine, clusters, found.rows))
             sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
         labels = sure_enough(labels, sure, min_confidence)

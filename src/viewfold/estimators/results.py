@@ -307,7 +307,7 @@ class Results:
         return int(self._fitted.embedding.shape[1])
 
     def _keep(self, state: State) -> Self:
-        self._state = state
+        self._state = distinguished(state)
         return self
 
     @property
@@ -336,8 +336,8 @@ class Results:
 
     def _confidence(self) -> Array:
         engine, state = self._engine, self._fitted
-        clusters = distinguished(engine, state)
-        return self._collected(confidence(engine, clusters, state.embedding, state.seen))
+        assert state.clusters is not None
+        return self._collected(confidence(engine, state.clusters, state.embedding, state.seen))
 
     def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from viewfold._option import option
 from viewfold._types import Array
-from viewfold.clustering import scattered
 from viewfold.constants import FEWEST
 from viewfold.core.moments import Moments
-from viewfold.core.state import Clusters, State, ViewRecord
-from viewfold.engine import Engine
+from viewfold.core.state import State, ViewRecord
+from viewfold.engine import Engine, engine_of
 from viewfold.linalg import membership
 
 
@@ -107,18 +106,20 @@ LEAST_WITHIN = 0.05
 """Of the variance of a feature, so much at least is within clusters: means are not exact."""
 
 
-def distinguished(engine: Engine, state: State) -> Clusters:
-    """Return the clusters of a state with how far each view tells them apart (`Clusters.apart`).
+def distinguished(state: State) -> State:
+    """Return a state that knows how far each view tells its clusters apart (`Clusters.apart`).
 
-    Distances are as if features were independent: rather too large than too small.
+    Distances are as if features were independent: rather too large than too small. Clusters that
+    were not found anew keep those that they have.
     """
-    assert state.clusters is not None
-    clusters = scattered(engine, state.clusters, state.embedding)
-    apart = np.full((len(state.views), clusters.n_clusters, clusters.n_clusters), np.inf)
-    tellers = [view for view in state.views if view.moments is not None]
-    for one in told(engine, state, tellers) if tellers else ():
+    clusters, views = state.clusters, [view for view in state.views if view.moments is not None]
+    if clusters is None or clusters.apart is not None or not views:
+        return state
+    shape = (len(state.views), clusters.n_clusters, clusters.n_clusters)
+    apart = np.full(shape, np.inf, np.float32)
+    for one in told(engine_of(state.embedding), state, views):
         apart[state.names.index(one.view.name)] = _apart(one)
-    return replace(clusters, apart=apart)
+    return replace(state, clusters=replace(clusters, apart=apart))
 
 
 def _apart(one: Told) -> Array:

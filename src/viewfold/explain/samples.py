@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from viewfold._types import Array
-from viewfold.clustering import confidence, squared_distances
+from viewfold.clustering import confidence, scattered, squared_distances
 from viewfold.core.admission import meant
 from viewfold.core.state import State
 from viewfold.engine import Engine
-from viewfold.explain.effects import Told, distinguished
+from viewfold.explain.effects import Told
 from viewfold.explain.shares import weights
 
 
@@ -97,7 +97,8 @@ def explain_sample(
         If the sample is not known.
     """
     row, seen, cluster = _found(engine, state, sample)
-    clusters = distinguished(engine, state)
+    assert state.clusters is not None
+    clusters = scattered(engine, state.clusters, state.embedding)
     leading = row[None, : len(clusters.projection)]
     other = None
     if clusters.n_clusters > 1:

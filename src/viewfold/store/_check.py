@@ -207,6 +207,8 @@ def problems(state: State) -> Iterator[str]:
         yield "the centres of its clusters do not fit their directions"
     elif not _is_scatter(clusters.scatter, len(clusters.centers)):
         yield "the scatter of its clusters does not fit their groups"
+    elif not _is_apart(clusters.apart, len(state.views), clusters.n_clusters):
+        yield "how far views tell its clusters apart does not fit them"
     yield from names.problems(state.cluster_names, clusters.n_clusters)
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
@@ -330,6 +332,16 @@ def _fits(arrays: Mapping[str, Any]) -> bool:
         and centers.shape[2] == projection.shape[1]
         and _finite(centers)
         and _finite(projection)
+    )
+
+
+def _is_apart(apart: Any, n_views: int, n_clusters: int) -> bool:
+    """Tell whether these can be distances of clusters in each view; inf is not known."""
+    return apart is None or (
+        isinstance(apart, np.ndarray)
+        and apart.dtype.kind == "f"
+        and apart.shape == (n_views, n_clusters, n_clusters)
+        and bool((apart >= 0).all())  # what is no number is not
     )
 
 

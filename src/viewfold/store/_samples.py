@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def samples_table(
-    clusters: Clusters,
+    clusters: Clusters | None,
     ids: Array,
     embedding: Array,
     seen: Array,
@@ -27,6 +27,7 @@ def samples_table(
     from viewfold.clustering import confidence
     from viewfold.engine import LocalEngine
 
+    assert clusters is not None
     kind = kind_of_ids(ids)
     sure = confidence(LocalEngine(), clusters, embedding, seen)
     columns = {

@@ -168,7 +168,6 @@ def _put(
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
     from viewfold.engine.buckets import check_rows
-    from viewfold.explain import distinguished
     from viewfold.store._bucket import WriteBucket, as_rows
 
     name = _manifest.new_folder(number)
@@ -178,8 +177,9 @@ def _put(
     state = state.placed(engine)
     buckets: list[Bucket] = []
     if state.views:
+        assert state.clusters is not None
         rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
-        task = WriteBucket(folder, name, distinguished(engine, state))
+        task = WriteBucket(folder, name, state.clusters)
         items = [item for item in engine._items(rows) if item[1][0].n]
         buckets = engine.each(task, items)
         check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])

@@ -60,14 +60,9 @@ MAP = "turn"
 
 def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    from viewfold.engine import LocalEngine
-    from viewfold.explain import distinguished
-
     state = state.gathered()
-    samples = no_samples()
-    if state.views:
-        rows = [getattr(state, name) for name in COLUMNS.values()]
-        samples = samples_table(distinguished(LocalEngine(), state), *rows)
+    rows = [getattr(state, name) for name in COLUMNS.values()]
+    samples = samples_table(state.clusters, *rows) if state.views else no_samples()
     small = small_tables(state, digests.of_columns(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
@@ -160,6 +155,7 @@ def _arrays(state: State) -> Table:
     if state.clusters is not None:
         parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
         parts |= take_apart(state.clusters.scatter, "scatter")
+        parts |= take_apart(state.clusters.apart, "apart")
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         parts |= take_apart(record.moments, f"moments/{i + 1}")
@@ -434,6 +430,7 @@ def _state(
             cast("Array", parts["projection"]),
             centers.reshape(-1, *centers.shape[-2:]),
             cast("Array | None", parts.get("scatter")),  # earlier files have none
+            cast("Array | None", parts.get("apart")),  # nor this
         ),
         length=meta["length"],
         key=new_key() if old else meta["key"],

@@ -13,7 +13,6 @@ from viewfold._types import Array, Ids
 from viewfold.clustering import confidence
 from viewfold.core.state import State
 from viewfold.engine import Engine, RowSet
-from viewfold.explain import distinguished
 from viewfold.viz._metadata import Coloured, coloured
 from viewfold.viz.layout import drawn_samples, places
 from viewfold.viz.words import as_line
@@ -44,8 +43,9 @@ class Rows:
     @cached_property
     def sure(self) -> RowSet:
         """The confidence of each sample."""
-        engine, state = self.engine, self.state
-        return confidence(engine, distinguished(engine, state), state.embedding, state.seen)
+        state = self.state
+        assert state.clusters is not None
+        return confidence(self.engine, state.clusters, state.embedding, state.seen)
 
     def taken(self, rows: RowSet, numbers: NDArray[np.intp]) -> Array:
         """Return rows of some samples."""

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from viewfold._types import Array
 from viewfold.clustering import confidence
-from viewfold.explain import distinguished
 from viewfold.viz.palette import colour_of
 from viewfold.viz.words import counted, printable, shorten
 
@@ -110,7 +109,7 @@ def _look(model: FoldingEstimator) -> _Seen:
     exact = n <= MOST_COUNTED
     counts = engine.reduce(work, state.history, state.seen) if exact else work(history, seen)
     shares = counts[:-1] / max(float(counts[-1]), 1)
-    certain = engine.collect(confidence(engine, distinguished(engine, state), rows, seen))
+    certain = engine.collect(confidence(engine, state.clusters, rows, seen))
     own = history[:, -1]
     many = np.bincount(own, minlength=k)
     total = np.bincount(own, certain, minlength=k)
