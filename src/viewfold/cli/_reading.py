@@ -45,8 +45,9 @@ def file_argument(says: str) -> Decorator:
 
 def files_argument(says: str) -> Decorator:
     """Return the argument that names files to read."""
-    more: dict[str, Any] = {"nargs": -1, "required": True}
-    return argument("files", metavar="FILE", type=FILE, help=_also_elsewhere(says), **more)
+    return argument(
+        "files", nargs=-1, required=True, metavar="FILE", type=FILE, help=_also_elsewhere(says)
+    )
 
 
 def _also_elsewhere(says: str) -> str:
