@@ -69,7 +69,7 @@ def test_the_same_holds_for_new_rows_and_in_files(model: ViewFold, tmp_path) -> 
 
 
 def test_without_moments_it_is_as_if_views_could_tell_everything(model: ViewFold) -> None:
-    state, engine = model._fitted, LocalEngine()
+    state, engine = model._judged, LocalEngine()
     private = distinguished(state.without_encoders(engine))
     assert private.clusters.apart is None
     rows = state.embedding, state.seen
@@ -82,7 +82,7 @@ def test_without_moments_it_is_as_if_views_could_tell_everything(model: ViewFold
 
 def test_who_is_in_all_views_is_judged_by_the_consensus_alone(model: ViewFold) -> None:
     """Means do not tell rings apart; what is not told by any view limits nothing."""
-    state, engine = model._fitted, LocalEngine()
+    state, engine = model._judged, LocalEngine()
     clusters = state.clusters
     everywhere = state.seen.all(axis=1)
     rows = (state.embedding[everywhere], state.seen[everywhere])
@@ -96,23 +96,29 @@ def test_who_is_in_all_views_is_judged_by_the_consensus_alone(model: ViewFold) -
 
 
 def test_it_follows_every_change_of_the_clusters(model: ViewFold) -> None:
-    """Other clusters, views and samples are told apart by others; what came is only placed."""
+    """Other clusters, views and samples are told apart otherwise, whoever asked before."""
     changed = deepcopy(model).recluster(3)
-    assert changed._fitted.clusters.apart.shape == (2, 3, 3)
+    assert changed._judged.clusters.apart.shape == (2, 3, 3)
     changed = deepcopy(model).forget(IDS[:50].tolist())
-    assert not np.array_equal(changed._fitted.clusters.apart, model._fitted.clusters.apart)
+    assert not np.array_equal(changed._judged.clusters.apart, model._judged.clusters.apart)
     third = frame(SCAN[:, :3], IDS, "t")
     changed = deepcopy(model).partial_fit(third, view="third")
-    assert changed._fitted.clusters.apart.shape == (3, K, K)
+    assert changed._judged.clusters.apart.shape == (3, K, K)
+    late = frame(SCAN, IDS[-100:], "s")
+    asked, never = deepcopy(model), deepcopy(model)
+    asked.to_frame()
+    for one in (asked, never):
+        one.partial_fit(late, view="scan")
+    pd.testing.assert_frame_equal(asked.to_frame(), never.to_frame())
     changed = deepcopy(model).rename(0, "well")
-    assert np.array_equal(changed._fitted.clusters.apart, model._fitted.clusters.apart)
+    assert np.array_equal(changed._judged.clusters.apart, model._judged.clusters.apart)
 
 
 @pytest.mark.parametrize(
     "wrong", [np.zeros((2, K, K + 1)), -np.ones((2, K, K)), np.full((2, K, K), np.nan)]
 )
 def test_files_with_impossible_distances_are_refused(model: ViewFold, wrong: np.ndarray) -> None:
-    state = model._fitted
+    state = model._judged
     check_state(state)
     with pytest.raises(UnreadableError, match="tell its clusters apart"):
         check_state(replace(state, clusters=replace(state.clusters, apart=wrong)))

@@ -110,8 +110,8 @@ class Clusters:
         None in files of earlier versions.
     apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
         Squared distances between the means of clusters in the features of each view, in standard
-        deviations within clusters, as it was when the clusters were found; inf where it is not
-        known. None if no view has moments, and in files of earlier versions.
+        deviations within clusters; inf where it is not known. None until confidence is asked for,
+        if no view has moments, and in files of earlier versions.
     """
 
     projection: Array

@@ -124,7 +124,7 @@ class Explanations(Results):
         """
         tellers = self._tellers(view)
         _check_top(top)
-        return explain_sample(self._engine, self._fitted, id, tellers, top)
+        return explain_sample(self._engine, self._judged, id, tellers, top)
 
     def loadings(self, view: str | int | None = None) -> pd.DataFrame:
         """Return the weights of the components of the consensus for the features of a view.

@@ -227,7 +227,9 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         engine, found = self._engine, self._placed(X, ids, view)
         with engine.session():
-            clusters = scattered(engine, self._clusters, self._fitted.embedding)
+            state = self._judged
+            assert state.clusters is not None
+            clusters = scattered(engine, state.clusters, state.embedding)
             labels = found.collect(assign(engine, clusters, found.rows))
             sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
         labels = sure_enough(labels, sure, min_confidence)

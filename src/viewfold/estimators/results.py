@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -307,8 +307,16 @@ class Results:
         return int(self._fitted.embedding.shape[1])
 
     def _keep(self, state: State) -> Self:
-        self._state = distinguished(state)
+        # What views tell apart is found again when it is asked for, from the state of then.
+        clusters = state.clusters and replace(state.clusters, apart=None)
+        self._state = replace(state, clusters=clusters)
         return self
+
+    @property
+    def _judged(self) -> State:
+        """The state with what confidence needs, which is found once."""
+        self._state = distinguished(self._fitted)
+        return self._state
 
     @property
     def _fitted(self) -> State:
@@ -335,7 +343,7 @@ class Results:
         return ordered
 
     def _confidence(self) -> Array:
-        engine, state = self._engine, self._fitted
+        engine, state = self._engine, self._judged
         assert state.clusters is not None
         return self._collected(confidence(engine, state.clusters, state.embedding, state.seen))
 

@@ -109,8 +109,7 @@ LEAST_WITHIN = 0.05
 def distinguished(state: State) -> State:
     """Return a state that knows how far each view tells its clusters apart (`Clusters.apart`).
 
-    Distances are as if features were independent: rather too large than too small. Clusters that
-    were not found anew keep those that they have.
+    Distances are as if features were independent: rather too large than too small.
     """
     clusters, views = state.clusters, [view for view in state.views if view.moments is not None]
     if clusters is None or clusters.apart is not None or not views:

@@ -168,13 +168,14 @@ def _put(
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
     from viewfold.engine.buckets import check_rows
+    from viewfold.explain import distinguished
     from viewfold.store._bucket import WriteBucket, as_rows
 
     name = _manifest.new_folder(number)
     made.append(name)
     folder.make(name)
     engine = engine_for(state, None, None if now is None else now.states[0].n_buckets)
-    state = state.placed(engine)
+    state = distinguished(state.placed(engine))
     buckets: list[Bucket] = []
     if state.views:
         assert state.clusters is not None

@@ -26,7 +26,7 @@ from viewfold.store._samples import kind_of_ids, no_samples, samples_table
 if TYPE_CHECKING:
     from viewfold._types import Array
     from viewfold.core.parts import Part
-    from viewfold.core.state import State
+    from viewfold.core.state import State, ViewRecord
     from viewfold.engine import RowSet
 
 FORMAT = 3
@@ -60,7 +60,9 @@ MAP = "turn"
 
 def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    state = state.gathered()
+    from viewfold.explain import distinguished
+
+    state = distinguished(state.gathered())
     rows = [getattr(state, name) for name in COLUMNS.values()]
     samples = samples_table(state.clusters, *rows) if state.views else no_samples()
     small = small_tables(state, digests.of_columns(samples.columns), **facts)
@@ -152,10 +154,9 @@ def _arrays(state: State) -> Table:
     from viewfold.core.parts import take_apart
 
     parts: dict[str, Part] = {}
-    if state.clusters is not None:
-        parts |= {"centers": state.clusters.centers, "projection": state.clusters.projection}
-        parts |= take_apart(state.clusters.scatter, "scatter")
-        parts |= take_apart(state.clusters.apart, "apart")
+    if (found := state.clusters) is not None:
+        parts |= {"centers": found.centers, "projection": found.projection}
+        parts |= [*take_apart(found.scatter, "scatter"), *take_apart(found.apart, "apart")]
     for i, record in enumerate(state.views):
         parts |= take_apart(record.encoder, f"encoder/{i + 1}")
         parts |= take_apart(record.moments, f"moments/{i + 1}")
@@ -386,8 +387,7 @@ def _state(
     log: Log,
 ) -> State:
     from viewfold.core.fingerprints import new_key
-    from viewfold.core.parts import put_together
-    from viewfold.core.state import Clusters, State, ViewRecord
+    from viewfold.core.state import Clusters, State
 
     params = {name: _from_plain(value) for name, value in meta["params"].items()}
     if "n_samples" not in meta:
@@ -400,21 +400,7 @@ def _state(
     if old:
         samples["fingerprints"] = np.zeros(samples["views_seen"].shape, np.int32)
     parts = {row["name"]: _part(row) for row in arrays}
-    records = []
-    for row in views:
-        fold = row.pop("fold")
-        row["objective"] = tuple(row["objective"])
-        row["features"] = None if row["features"] is None else tuple(row["features"])
-        stored, said = (put_together(parts, f"{what}/{fold}") for what in ("columns", "source"))
-        records.append(
-            ViewRecord(
-                **row,
-                columns=None if stored is None else stored.columns(),
-                source=None if said is None else said.source(),
-                encoder=put_together(parts, f"encoder/{fold}"),
-                moments=put_together(parts, f"moments/{fold}"),
-            )
-        )
+    records = tuple(_record(row, parts) for row in views)
     centers = cast("Array", parts["centers"])  # earlier files know no groups
     return State(
         ids=ids,
@@ -423,14 +409,14 @@ def _state(
         history=samples["history"],
         added=samples["added"],
         fingerprints=samples["fingerprints"],
-        views=tuple(records),
+        views=records,
         # Earlier files know no maps: their encoders are of the present consensus.
         maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
         clusters=Clusters(
             cast("Array", parts["projection"]),
             centers.reshape(-1, *centers.shape[-2:]),
-            cast("Array | None", parts.get("scatter")),  # earlier files have none
-            cast("Array | None", parts.get("apart")),  # nor this
+            # Earlier files have none of these.
+            *(cast("Array | None", parts.get(name)) for name in ("scatter", "apart")),
         ),
         length=meta["length"],
         key=new_key() if old else meta["key"],
@@ -438,6 +424,23 @@ def _state(
         log=log,
         method=meta["method"],
         params=params,
+    )
+
+
+def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
+    from viewfold.core.parts import put_together
+    from viewfold.core.state import ViewRecord
+
+    fold = row.pop("fold")
+    row["objective"] = tuple(row["objective"])
+    row["features"] = None if row["features"] is None else tuple(row["features"])
+    stored, said = (put_together(parts, f"{what}/{fold}") for what in ("columns", "source"))
+    return ViewRecord(
+        **row,
+        columns=None if stored is None else stored.columns(),
+        source=None if said is None else said.source(),
+        encoder=put_together(parts, f"encoder/{fold}"),
+        moments=put_together(parts, f"moments/{fold}"),
     )
 
 

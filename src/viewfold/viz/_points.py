@@ -33,7 +33,7 @@ class Rows:
 
     def __init__(self, model: FoldingEstimator) -> None:
         self.engine: Engine = model._engine
-        self.state: State = model._fitted
+        self.state: State = model._judged
 
     @cached_property
     def labels(self) -> RowSet:

@@ -93,6 +93,7 @@ def card(model: FoldingEstimator, diagram: str) -> str:
 def _look(model: FoldingEstimator) -> _Seen:
     """Count, in one pass over labels and views, or over some samples."""
     engine, state = model._engine, model._fitted
+    state = model._judged if state.n_samples <= MOST_COUNTED else state
     assert state.clusters is not None
     n, k = state.n_samples, state.clusters.n_clusters
 
