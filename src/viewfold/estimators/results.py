@@ -307,9 +307,11 @@ class Results:
         return int(self._fitted.embedding.shape[1])
 
     def _keep(self, state: State) -> Self:
-        # What views tell apart is found again when it is asked for, from the state of then.
-        clusters = state.clusters and replace(state.clusters, apart=None)
-        self._state = replace(state, clusters=clusters)
+        clusters, before = state.clusters, getattr(self, "_state", None)
+        if clusters is not None and clusters.apart is not None and state is not before:
+            # What views tell apart is found again when it is asked for, from the state of then.
+            state = replace(state, clusters=replace(clusters, apart=None))
+        self._state = state
         return self
 
     @property
