@@ -187,7 +187,8 @@ def test_moments_that_do_not_fit_are_refused(model, tmp_path, name: str, change)
     state = model._state
     wrong = replace(moments(model), **{name: change(getattr(moments(model), name))})
     first = replace(state.views[0], moments=wrong)
-    model._state = replace(state, views=(first, *state.views[1:]))
+    clusters = model._judged.clusters  # or they would be made of these moments
+    model._state = replace(state, views=(first, *state.views[1:]), clusters=clusters)
     model.save(path)
     with pytest.raises(StateFileError, match=f"moments.{name} .*in the moments of view 'labs'"):
         viewfold.load(path)

@@ -317,8 +317,11 @@ class Results:
     @property
     def _judged(self) -> State:
         """The state with what confidence needs, which is found once."""
-        self._state = distinguished(self._fitted)
-        return self._state
+        state, held = self._fitted, self.__dict__.get("_held")
+        if held is None or held[0] is not state:
+            held = self._held = (state, distinguished(state))
+        judged: State = held[1]
+        return judged
 
     @property
     def _fitted(self) -> State:
