@@ -86,7 +86,7 @@ class Added:
         for fold in self.folds:
             found += [
                 _replaced(state, fold, self.model.n_samples_, self.dry_run),
-                _known_columns(state, fold, self.model, self.dry_run),
+                _known_columns(state, fold, self.model),
             ]
         return [note for note in found if note]
 
@@ -253,9 +253,7 @@ def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
     )
 
 
-def _known_columns(
-    state: Path, fold: dict[str, Any], model: FoldingEstimator, dry_run: bool
-) -> str:
+def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
     """Ask whether a new view is more rows of a known one: its features are called the same."""
     records = {record.name: record for record in model.views_}
     features = records[fold["view"]].features
@@ -265,10 +263,10 @@ def _known_columns(
     same = [name for name in before if set(records[name].features or ()) == set(features)]
     if not same:
         return ""
-    back = "" if dry_run else f"viewfold undo {state}, and "
     return (
         f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}: {back}add it with {option('view', same[0])}."
+        f" rows or corrections of {same[0]}, add it with {option('view', same[0])}, once it is"
+        f" taken back (viewfold undo {state}) if it was folded."
     )
 
 
