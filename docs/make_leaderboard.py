@@ -18,13 +18,13 @@ import duckdb
 import pandas as pd
 
 from viewfold.bench import show
+from viewfold.bench._ranks import EVEN, OURS
 from viewfold.bench._sheets import seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "benchmarks" / "leaderboard"
 PAGE = ROOT / "docs" / "baselines.md"
 MARK = re.compile(r"(<!-- board: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-OURS, EVEN = "ViewFold", 1.0
 TABLES = ("cells", "scores", "curves")
 FIGURES = {
     "time": "time-baselines.svg",

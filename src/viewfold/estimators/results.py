@@ -43,7 +43,7 @@ class Results:
         """Return a row for every sample ever seen: cluster, confidence, number of views seen.
 
         Confidence is the probability that a sample is in the right cluster, as far as distances
-        to the centres of clusters and the number of its views tell; docs/method.md says how far.
+        to the centres of clusters and its views tell; docs/method.md says how far.
 
         Parameters
         ----------
