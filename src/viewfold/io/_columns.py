@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from viewfold._option import helped_by, option
 from viewfold._types import Array, Kind
 from viewfold.io._asked import asked_now
-from viewfold.io._source import FileError
+from viewfold.io._source import FileError, too_large
 
 MOST_LEVELS = 1000
 """What is asked to be a category may have so many levels."""
@@ -167,7 +168,11 @@ class Codes:
         if self.kind == "date":
             return self._days(cells.spread(self._parsed(_times, cells.texts, "date")))
         if self.kind == "number":
-            return cells.spread(self._parsed(_numbers, cells.texts, "number"))
+            found = self._parsed(_numbers, cells.texts, "number")
+            for text, value in zip(cells.texts, found, strict=True):
+                if isinf(value) and "n" not in text.lower():  # neither inf nor infinity
+                    raise too_large(f"{self.label}, column {self.name!r}", text)
+            return cells.spread(found)
         return self._numbers_of(cells, held)
 
     def joined(self, other: Codes) -> Codes:

@@ -22,7 +22,7 @@ from viewfold.io._columns import Cells, Codes
 from viewfold.io._encoding import not_text
 from viewfold.io._layout import LONGEST_LINE, Layout, not_a_number, unclosed, without_mark
 from viewfold.io._numerals import NotANumberError
-from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._source import Batch, FileError, reading, too_large
 from viewfold.io._tables import check_present, ids_of_text
 
 Block: TypeAlias = tuple[list[str | None], Array]  # ids as they are written, and rows
@@ -42,6 +42,7 @@ def rows_of(
 ) -> Iterator[Batch]:
     """Yield ids and rows, block by block."""
     row, arrow = 0, _arrow() if layout.numerals.usual else None
+    looked = False
     with reading(file, "text with one row per sample"), Unpacked(file) as stream:
         try:
             for texts, rows in (
@@ -49,6 +50,10 @@ def rows_of(
                 if arrow is None
                 else _arrow_blocks(arrow, stream, file, layout, features, ids, codes)
             ):
+                # Both readers turn 1e999 to infinity, which only the text tells from "inf".
+                if not looked and np.isinf(rows).any():
+                    _check_not_too_large(file, layout, features)
+                    looked = True
                 known = None
                 if ids is not None:
                     check_present(file, texts, row, partial(_line_of, file, layout))
@@ -59,6 +64,19 @@ def rows_of(
             raise not_text(file, layout.encoding, error) from error
         except csv.Error as error:
             raise unclosed(file) from error
+
+
+def _check_not_too_large(file: str, layout: Layout, features: tuple[str, ...]) -> None:
+    """Refuse the first number of a file that float64 cannot hold."""
+    taken = {name for name in features if layout.kinds[name] == "number"}
+    at = [j for j, name in enumerate(layout.names) if name in taken]
+    with Unpacked(file) as stream:
+        for lines, rows in _cells(stream, file, layout):
+            for line, cells in zip(lines, rows, strict=True):
+                for j in at:
+                    if layout.numerals.is_too_large(cells[j], layout.empty):
+                        place = f"{file}, line {line}, column {layout.names[j]!r}"
+                        raise too_large(place, cells[j].strip())
 
 
 def _line_of(file: str, layout: Layout, row: int) -> str:

@@ -7,13 +7,14 @@ only after the archive was looked at: sizes, macros, and definitions that would 
 from __future__ import annotations
 
 import re
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -26,7 +27,7 @@ from viewfold.ids import MISSING
 from viewfold.io._asked import asked_now, asking
 from viewfold.io._budget import Budget
 from viewfold.io._columns import Cells, Codes, codes_of
-from viewfold.io._source import Batch, FileError, FileView, optional, reading, some
+from viewfold.io._source import Batch, FileError, FileView, optional, reading, some, too_large
 from viewfold.io._spool import Batches
 from viewfold.io._tables import (
     batch_rows,
@@ -36,6 +37,7 @@ from viewfold.io._tables import (
 )
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
+LARGEST = sys.float_info.max
 _SAMPLE_ROWS = 100
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
@@ -58,7 +60,18 @@ class _Sheet:
     def rows(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the rows that hold anything, with their numbers, without empty cells at the end."""
         with reading(self.file, _WHAT), _opened(self.file) as book:
-            for number, cells in enumerate(self._written(book), 1):
+            written = self._written(book)
+            for number in count(1):
+                try:
+                    cells = next(written, None)
+                except ValueError as error:  # a number of thousands of digits, for instance
+                    if isinstance(error, FileError):
+                        raise
+                    raise FileError(
+                        f"{self.place}, row {number}: a cell cannot be read ({error}). Correct it."
+                    ) from error
+                if cells is None:
+                    return
                 if number > MOST_ROWS or len(cells) > MOST_COLUMNS:
                     raise FileError(f"{self.place}: more rows or columns than Excel has.")
                 while cells and cells[-1] is None:
@@ -189,6 +202,8 @@ class _Table:
         for (number, _), value in zip(held, values, strict=True):
             if value is not None and not _is_number(value):
                 raise _not_a_number(self.sheet.place, number, name, value)
+            if value is not None and not abs(value) <= LARGEST and value == value:
+                raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
         return np.array(values, dtype=np.float64)
 
 

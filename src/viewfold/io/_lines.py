@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from viewfold.ids import MISSING
 from viewfold.io._asked import asked_now
 from viewfold.io._budget import LONGEST_LINE, Budget, Unpacked
 from viewfold.io._columns import Cells, Codes, codes_of
-from viewfold.io._source import Batch, FileError, reading
+from viewfold.io._source import Batch, FileError, reading, too_large
 from viewfold.io._tables import (
     Table,
     batch_rows,
@@ -61,7 +62,11 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line, object_pairs_hook=_once)
+                record = json.loads(
+                    line, object_pairs_hook=_once, parse_float=_float, parse_int=_int
+                )
+            except _TooLargeError as error:
+                raise too_large(f"{file}, line {number}", str(error)) from None
             except _TwiceError as error:
                 raise FileError(
                     f"{file}, line {number}: the key {str(error)!r} stands there twice. Keep one."
@@ -77,6 +82,23 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
                     '{"column": value, …} on each line.'
                 )
             yield number, record
+
+
+class _TooLargeError(Exception):
+    """A number that float64 cannot hold, as it is written."""
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise _TooLargeError(text)
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > 308:  # Python refuses thousands of digits, and float64 more than 308
+        _float(text)
+    return int(text)
 
 
 class _TwiceError(Exception):

@@ -22,7 +22,7 @@ from viewfold._option import option
 from viewfold._types import Array
 from viewfold.io._budget import LONGEST_LINE, PACKED, Budget, Unpacked
 from viewfold.io._fetch import beside
-from viewfold.io._source import FileError, FileView, as_object, reading
+from viewfold.io._source import FileError, FileView, as_object, reading, too_large
 from viewfold.io._sparse import as_csr
 
 _NAMED = re.compile(r"(.*?)matrix\.mtx(\.gz|\.zst|\.bz2)?", re.I)
@@ -138,22 +138,48 @@ def _sparse(file: str, text: Any, size: list[int], field: str, symmetry: str) ->
     return sparse.coo_array(half + sign * sparse.tril(half, -1).T)
 
 
+def _check_numbers(file: str) -> None:
+    """Refuse the first entry that is no number, or that float64 cannot hold."""
+    with Unpacked(file, LONGEST_LINE) as raw:
+        for number, line in enumerate(io.BufferedReader(raw, 2**20), 1):
+            for cell in line.partition(b"%")[0].decode("ascii", "replace").split():
+                place = f"{file}, line {number}"
+                try:
+                    value = float(cell)
+                except ValueError:
+                    raise FileError(
+                        f"{place}: {cell[:40]!r} is not a number. Correct it."
+                    ) from None
+                if np.isinf(value) and "n" not in cell.lower():  # neither inf nor infinity
+                    raise too_large(place, cell)
+
+
 def _columns(file: str, text: Any, kinds: list[Any], rows: int) -> list[Array]:
     """Read the numbers of the body; one more column shows that no line has more of them."""
     Budget(file).hold(8 * len(kinds) * rows, f"{rows:,} entries")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.ParserWarning)  # that is what the column is for
-        frame = pd.read_csv(
-            text,
-            sep=r"\s+",
-            header=None,
-            comment="%",
-            quoting=csv.QUOTE_NONE,
-            names=range(len(kinds) + 1),
-            index_col=False,
-            dtype=dict(enumerate([*kinds, np.float64])),
-            nrows=rows + 1,
-        )
+    try:
+        with warnings.catch_warnings():
+            # Too many numbers in a line are seen by the extra column.
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                text,
+                sep=r"\s+",
+                header=None,
+                comment="%",
+                quoting=csv.QUOTE_NONE,
+                names=range(len(kinds) + 1),
+                index_col=False,
+                dtype=dict(enumerate([*kinds, np.float64])),
+                nrows=rows + 1,
+                # As Python reads them. The other parsers of pandas get the last bit of every third
+                # number wrong, and crash on large exponents.
+                float_precision="round_trip",
+            )
+    except ValueError:
+        _check_numbers(file)
+        raise
+    if len(frame) and np.isinf(frame.to_numpy()).any():
+        _check_numbers(file)
     extra = frame.pop(len(kinds)).notna().any()
     if extra or len(frame) != rows:
         raise FileError(

@@ -87,6 +87,15 @@ class Numerals:
             found[row] = float(bare.replace(",", ".") if self.decimal == "," else bare)
         return found
 
+    def is_too_large(self, cell: str, empty: Collection[str]) -> bool:
+        """Whether a cell holds a number that float64 turns to infinity; ``inf`` itself is fine."""
+        if cell in empty or cell.strip().lower() in _WORDS:
+            return False
+        try:
+            return bool(np.isinf(self.numbers([cell], empty)[0]))
+        except NotANumberError:
+            return False
+
     def _signs(self) -> str:
         """Return what separates thousands, as a class of characters: a space may be any."""
         assert self.thousands is not None
