@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +28,8 @@ MISSING = frozenset(
 
 _TOTALS = frozenset(["total", "totals", "grand total", "sum", "mean", "average", "median"])
 _LONGEST_MISSING = 12
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_AT_ONCE = 10_000  # texts that are checked together, which is ten times as fast as one by one
 _SUFFIX = r"(?:id|no|nr|num|number|code|key)"
 _WHO = r"(?:patient|sample|subject|person|participant|donor|case|record|customer|client|user|cell)"
 _ID_NAMES = re.compile(
@@ -50,6 +53,8 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
         )
     _check_each(index, label)
     whole = index.inferred_type == "integer"
+    if not whole:
+        check_characters(index.tolist(), f"{label}: the id")
     known: Ids = index.to_numpy(dtype=np.int64 if whole else object)
     if not index.is_unique:
         twice = index[index.duplicated()].tolist()[0]
@@ -59,6 +64,26 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
             f"{label} has duplicate ids: {twice!r} stands in rows {shown}. Keep one row per sample."
         )
     return known
+
+
+def check_characters(texts: Sequence[Any], label: str) -> None:
+    """Refuse texts with half a character (a lone surrogate), which no file can hold.
+
+    Examples
+    --------
+    >>> from viewfold.ids import check_characters
+    >>> check_characters(["p1", 7, "Ω"], "labs: the id")
+    """
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        try:
+            "".join(map(str, some)).encode()
+        except UnicodeEncodeError:
+            wrong = next(text for text in map(str, some) if _SURROGATE.search(text))
+            raise ValueError(
+                f"{label} {wrong!r} holds half a character (a lone surrogate), which cannot be "
+                "written to a file. Correct it: it was probably read in the wrong encoding."
+            ) from None
 
 
 def tell_of_totals(ids: Ids, label: str) -> None:

@@ -266,10 +266,11 @@ class _Look:
     def _take_apart(self, source: Any, ids: Any) -> tuple[Parts, str, str | None, Any]:
         """Return ids, rows and columns of the view, its name, file and how it is written."""
         held = opened(source, ids)
-        several = named_views(held)
+        several, key = named_views(held), None
         if several is not None:
-            held = several[list(several)[which_view(list(several), self.view, "there are")]]
-        name = self.view or own_name(held) or "view0"
+            key = list(several)[which_view(list(several), self.view, "there are")]
+            held = several[key]
+        name = self.view or key or own_name(held) or "view0"
         named = None if ids is False else ids
         if isinstance(held, io.FileView):
             label = called(name, held.file)
@@ -301,8 +302,9 @@ class _Look:
                 )
             )
         dropped = set(_listed(self.options.get("drop"))) - set(_listed(self.given.get("drop")))
+        read = set(names)
         for one in by_name.values():
-            if one.name not in names:
+            if one.name not in read:
                 nobody = one.kind == "out" and not one.why and one.name in dropped
                 found.append(replace(one, why="proposed") if nobody else one)
         self.facts |= {

@@ -15,7 +15,7 @@ from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.engine import BucketEngine, Rows, current_engine
-from viewfold.ids import as_ids, tell_of_totals
+from viewfold.ids import as_ids, check_characters, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
 from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
@@ -130,6 +130,7 @@ def _open(
     if name is not None and not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
+    check_characters([name or ""], "The name of a view")
     if isinstance(X, View):
         if ids is not None and ids is not False:
             raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
@@ -175,14 +176,15 @@ def assembled(
 ) -> View:
     """Make a view of its parts and its ids; its cells are not checked yet."""
     label = called(name, file)
-    matrix, features, columns = as_features(parts, asked, known, label)
-    n, d = matrix.shape
+    n, d = parts.rows.shape
     if n == 0 or d == 0:
         raise ValueError(
             f"{label} is empty: found array with {n} sample(s) and {d} feature(s)"
-            f"{worded(f' (shape={matrix.shape})', '')} while a minimum of 1 is required. Leave the "
-            "view out."
+            f"{worded(f' (shape={parts.rows.shape})', '')} while a minimum of 1 is required. Leave "
+            "the view out."
         )
+    matrix, features, columns = as_features(parts, asked, known, label)
+    check_characters(features or (), f"{label}: the column")
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
     if known is None and length is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from narwhals.exceptions import DuplicateError
 
 from viewfold import io
 from viewfold._option import helped_by, option, worded
@@ -116,7 +118,7 @@ def columns_of(
                 + worded("Pass one id per row instead.", "Its rows are known by their number.")
             )
         return Parts(ids, as_matrix(X, label), None)
-    frame = nw.from_native(X, eager_only=True)
+    frame, named = _frame(X, label)
     if isinstance(ids, str):
         ids, frame = _id_column(frame, ids, label), frame.drop(ids)
     elif ids is None:
@@ -124,6 +126,8 @@ def columns_of(
         if index is not None and not _is_default(index):
             ids = index
     asked, whole = asked_now(), frame.columns
+    if not whole:  # which libraries give no array of no columns
+        return Parts(ids, np.empty((len(frame), 0)), None)
     if asked != NOTHING:
         frame = frame.select(nw.col(name) for name in asked.wanted(whole, label, ValueError))
     schema = frame.schema
@@ -132,23 +136,42 @@ def columns_of(
         for column, kind in schema.items()
         if not (kind.is_numeric() or kind == nw.Boolean)
         or asked.is_coded(column)
-        or str(column) in codes
+        or column in codes
     ]
     dropped = tuple(name for name in whole if name not in schema)
     if coded:
-        return Parts(
-            ids, _coded(frame, coded, codes, label, later), tuple(map(str, schema)), codes, dropped
-        )
+        numbers = _coded(frame, coded, codes, label, later)
+        return Parts(ids, numbers, tuple(schema), codes, dropped)
     single = all(kind == nw.Float32 for kind in schema.values())
     as_float = frame.select(nw.all().cast(nw.Float32 if single else nw.Float64))
-    return Parts(ids, as_matrix(as_float.to_numpy(), label), _names(frame.columns), {}, dropped)
+    features = tuple(frame.columns) if named or dropped or asked.kinds else None
+    return Parts(ids, as_matrix(as_float.to_numpy(), label), features, {}, dropped)
+
+
+def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
+    """Return a table whose columns are called by texts, and whether they were before.
+
+    Columns of pandas may be called 0, 1, 2: narwhals takes such a name for a row.
+    """
+    columns = getattr(X, "column_names", None) or getattr(X, "columns", ())
+    names = columns if all(isinstance(name, str) for name in columns) else [*map(str, columns)]
+    named = names is columns
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"{label}: two columns are called {twice[0]!r}. Give each column its own name."
+        )
+    if not named:
+        X = X.copy(deep=False)
+        X.columns = names
+    return nw.from_native(X, eager_only=True), named
 
 
 def _coded(
     frame: nw.DataFrame[Any], coded: list[str], codes: dict[str, Codes], label: str, later: bool
 ) -> Array:
     """Return numbers for all cells of a table."""
-    new = [column for column in coded if str(column) not in codes]
+    new = [column for column in coded if column not in codes]
     if later and new:
         raise ValueError(
             f"{label}: column {new[0]!r} holds numbers in the first batch, and "
@@ -156,12 +179,12 @@ def _coded(
         )
     from viewfold.io._columns import codes_of
 
-    codes.update(codes_of(map(str, new), label))
-    numbers = []
+    codes.update(codes_of(new, label))
+    numbers, as_texts = [], set(coded)
     for name in frame.columns:
         column = frame[name]
-        if name in coded:
-            codes_here = codes[str(name)]
+        if name in as_texts:
+            codes_here = codes[name]
             if column.null_count() == len(column):
                 numbers.append(np.full(len(column), np.nan))
                 continue
@@ -271,4 +294,7 @@ def is_lazy(X: Any) -> bool:
 
 def is_frame(X: Any) -> bool:
     """Whether this is a DataFrame in memory, of any library that narwhals knows."""
-    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    try:
+        return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    except DuplicateError:
+        return True  # `_frame` says which column it is, and of which view
