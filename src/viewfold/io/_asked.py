@@ -93,22 +93,20 @@ class Asked:
         """Return the names of the columns to read, in the order of the table."""
         if self.kinds:
             return tuple(name for name in names if self.kinds.get(name) != "out")
+        there = set(names)
         for name, asked in (
             ("columns", self.columns or ()),
             ("drop", self.drop),
             ("categories", self.categories),
         ):
-            unknown = [column for column in asked if column not in names]
+            unknown = [column for column in asked if column not in there]
             if unknown:
                 raise error(
                     f"{label}: there is no column {unknown[0]!r}, which {option(name)} names. Its "
                     f"columns: {some(names)}."
                 )
-        wanted = tuple(
-            name
-            for name in names
-            if (self.columns is None or name in self.columns) and name not in self.drop
-        )
+        taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
+        wanted = tuple(name for name in names if name in taken)
         if not wanted:
             raise error(f"{label}: no column is left. Take another one, or leave the view out.")
         return wanted

@@ -30,7 +30,7 @@ from viewfold.io._budget import Budget
 from viewfold.io._columns import Codes
 from viewfold.io._source import Batch, FileError, reading
 from viewfold.io._spool import Spool
-from viewfold.io._tables import Table, batch_rows
+from viewfold.io._tables import Table, batch_rows, without
 
 _SECTION_BYTES = 64 * 2**20
 _PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
@@ -76,7 +76,7 @@ def open_table(
             else:
                 yield from columns.batches(_arrow(file, columns.width))
 
-    dropped = tuple(name for name in schema.names if name not in (*taken, ids))
+    dropped = without(schema.names, (*taken, ids))
     return Table(
         features,
         dtype,
@@ -102,7 +102,8 @@ class _Columns:
 
     def read(self, there: Sequence[str]) -> list[str]:
         """Return those of some columns that are read."""
-        return [name for name in there if name in self.names or name == self.ids]
+        taken = {*self.names, self.ids}
+        return [name for name in there if name in taken]
 
     @property
     def width(self) -> int:

@@ -116,7 +116,7 @@ def _numerals(
     line: int,
 ) -> Numerals:
     said = asked_now()
-    wanted = said.wanted([name for name in names if name != ids], file)
+    wanted = set(said.wanted([name for name in names if name != ids], file))
     skip = {j for j, n in enumerate(names) if n not in wanted or said.is_coded(n)}
     try:
         return numerals_of(sample, delimiter, skip, asked)
@@ -163,19 +163,16 @@ def _is_header(cells: list[str], ids: str | None, asked: File) -> bool:
     ways = [Numerals("."), Numerals(",")]
     if asked.thousands is not None:
         ways.append(numerals_of([], "", (), asked))
-    return not any(all(_kind(cell, way) in ("number", "empty") for cell in cells) for way in ways)
+    empty, fine = asked_now().empty_markers, ("number", "empty")
+    return not any(all(_kind(cell, way, empty) in fine for cell in cells) for way in ways)
 
 
-def _kind(cell: str, numerals: Numerals) -> str:
-    if cell in asked_now().empty_markers:
+def _kind(cell: str, numerals: Numerals, empty: frozenset[str]) -> str:
+    if cell in empty:
         return "empty"
     if cell in _BOOLEAN:
         return "boolean"
-    try:
-        numerals.value(cell)
-    except ValueError:
-        return "text"
-    return "number"
+    return "number" if numerals.can_read(cell) else "text"
 
 
 def _kinds(
@@ -194,7 +191,7 @@ def _kinds(
         if name not in wanted and name != ids:
             continue
         cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
-        found = [_kind(cell, numerals) for _, cell in cells]
+        found = [_kind(cell, numerals, asked.empty_markers) for _, cell in cells]
         if name == ids or asked.is_coded(name):
             kinds[name] = "text"
         elif "text" not in found:

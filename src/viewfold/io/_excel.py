@@ -34,6 +34,7 @@ from viewfold.io._tables import (
     check_names,
     ids_of_text,
     no_id,
+    without,
 )
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
@@ -130,7 +131,7 @@ def _view(sheet: _Sheet, ids: str | None, many: bool) -> FileView:
         if not many:
             raise
         raise FileError(f"{error} Or choose other sheets with {option('sheet')}.") from None
-    dropped = tuple(name for name in table.names if name not in (*table.features, ids))
+    dropped = without(table.names, (*table.features, ids))
     batches = Batches(lambda _: table.batches())
     return FileView(batches, features=table.features, codes=table.codes, dropped=dropped)
 
@@ -182,7 +183,10 @@ class _Table:
                         f"{place}, row {number}: {len(cells)} cells where the first row has "
                         f"{len(self.names)}. Name every column, or empty the cells."
                     )
-            matrix = np.column_stack([self._column(block, name) for name in self.features])
+            place_of = {name: j for j, name in enumerate(self.names)}
+            matrix = np.column_stack(
+                [self._column(block, name, place_of[name]) for name in self.features]
+            )
             known = None
             if self.ids is not None:
                 at = self.names.index(self.ids)
@@ -192,9 +196,8 @@ class _Table:
         if not found:
             raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
 
-    def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str) -> Array:
-        """Return numbers for the cells of a column."""
-        j = self.names.index(name)
+    def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str, j: int) -> Array:
+        """Return numbers for the cells of the column of this name, which is number j."""
         held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
         values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
         if name in self.codes:

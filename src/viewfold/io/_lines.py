@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from math import isinf
 from typing import Any
@@ -26,6 +27,7 @@ from viewfold.io._tables import (
     check_numbers,
     ids_of_text,
     no_id,
+    without,
 )
 
 
@@ -47,12 +49,13 @@ def open_table(file: str, ids: str | None) -> Table:
         raise FileError(f"{file}: the file is empty. Leave the view out.")
     check_names(file, list(keys), ids)
     features = asked.wanted([key for key in keys if key != ids], file)
-    check_numbers(file, {key: what for key, what in others.items() if key in features}, ids)
+    taken = set(features)
+    check_numbers(file, {key: what for key, what in others.items() if key in taken}, ids)
     coded = [key for key in features if key in texts or asked.is_coded(key)]
     codes = codes_of(coded, file)
     Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
     dtype = np.dtype(np.float64)
-    dropped = tuple(key for key in keys if key not in (*features, ids))
+    dropped = without(keys, (*features, ids))
     return Table(features, dtype, lambda _: _batches(file, features, ids, codes), codes, dropped)
 
 
@@ -109,8 +112,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object whose keys are all different: Python would keep the last of two."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _TwiceError(next(key for key in keys if keys.count(key) > 1))
+        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return found
 
 

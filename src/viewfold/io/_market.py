@@ -55,11 +55,12 @@ def _named(
             "barcodes beside it. Is the folder whole?"
         )
     known, names = as_object(barcodes), _names(features)
-    types = [row[2] if len(row) > 2 else "" for row in features]
+    types: dict[str, list[int]] = {}
+    for j, row in enumerate(features):
+        types.setdefault(row[2] if len(row) > 2 else "", []).append(j)
     views = {}
-    for kind in dict.fromkeys(types):
-        at = [j for j, one in enumerate(types) if one == kind]
-        chosen = matrix if len(at) == len(types) else matrix[:, at]
+    for kind, at in types.items():
+        chosen = matrix if len(types) == 1 else matrix[:, at]
         views[kind or "matrix"] = FileView(chosen, known, tuple(names[j] for j in at))
     return views
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -50,16 +51,10 @@ class Numerals:
         """Whether other programs would read such numbers alike."""
         return self.thousands is None and not self.unsure
 
-    def value(self, cell: str) -> float:
-        """Return the number that a cell holds; ValueError if it is none."""
+    def can_read(self, cell: str) -> bool:
+        """Whether a cell holds a number that is written so."""
         bare = cell.strip()
-        if bare.lower() in _WORDS:
-            return float(bare)
-        if not re.match(self._pattern(), bare):
-            raise ValueError(bare)
-        if self.thousands is not None:
-            bare = re.sub(f"[{self._signs()}]", "", bare)
-        return float(bare.replace(self.decimal, "."))
+        return self._pattern.match(bare) is not None or bare.lower() in _WORDS
 
     def numbers(self, cells: Sequence[str], empty: Collection[str]) -> Array:
         """Return cells as numbers, NaN for those that are empty; NotANumberError for others.
@@ -71,7 +66,7 @@ class Numerals:
         array([1234.5,    nan,   -7. ])
         """
         found = np.full(len(cells), np.nan)
-        fine = re.compile(self._pattern(), re.ASCII).match
+        fine = re.compile(self._pattern.pattern, re.ASCII).match
         signs = None if self.thousands is None else re.compile(f"[{self._signs()}]")
         for row, cell in enumerate(cells):
             if cell in empty:
@@ -101,12 +96,17 @@ class Numerals:
         assert self.thousands is not None
         return SPACES if self.thousands in SPACES else re.escape(self.thousands)
 
-    def _pattern(self) -> str:
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """How a number is written; made once, as it is asked for every cell."""
         whole = r"\d+"
         if self.thousands is not None:
             whole = rf"(\d{{1,3}}([{self._signs()}]\d{{3}})+|\d+)"
         sign = re.escape(self.decimal)
-        return rf"^[+-]?({whole}({sign}\d*)?|{sign}\d+)([eE][+-]?\d+)?$"
+        return re.compile(rf"^[+-]?({whole}({sign}\d*)?|{sign}\d+)([eE][+-]?\d+)?$")
+
+
+_WAYS = (Numerals("."), Numerals(","))
 
 
 class NotANumberError(ValueError):
@@ -151,15 +151,7 @@ def numerals_of(
 
 def holds_numbers(cells: list[str]) -> bool:
     """Whether all cells are numbers, with points or with commas."""
-    return any(all(_is_number(cell, way) for cell in cells) for way in (Numerals(), Numerals(",")))
-
-
-def _is_number(cell: str, way: Numerals) -> bool:
-    try:
-        way.value(cell)
-    except ValueError:
-        return False
-    return True
+    return any(all(map(way.can_read, cells)) for way in _WAYS)
 
 
 def ways_to_read(cell: str) -> str:
@@ -181,7 +173,7 @@ def is_ambiguous(cell: str) -> bool:
 def hint(cell: str, numerals: Numerals | None = None) -> str:
     """Say what may help with a cell that is no number, where others are, written as `numerals`."""
     bare = cell.strip()
-    if numerals is not None and cell != bare and _is_number(bare, numerals):
+    if numerals is not None and cell != bare and numerals.can_read(bare):
         return "There is space around it, or what looks like it. Remove that."
     found = helps(cell, numerals)
     said = " and ".join(option(name, sign) for name, sign in found.items())
@@ -219,7 +211,7 @@ def _other_sign(bare: str, numerals: Numerals | None) -> str:
     if numerals is None or not numerals.met:
         return ""
     other = "." if numerals.decimal == "," else ","
-    return other if _is_number(bare, Numerals(other)) else ""
+    return other if Numerals(other).can_read(bare) else ""
 
 
 _WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])

@@ -113,11 +113,12 @@ def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDAr
 
 
 def _difference(facts: Facts, first: Facts) -> str:
+    from viewfold.io._tables import without
+
     mine, theirs = facts.features, first.features
     if mine is None or theirs is None:
         return "" if mine == theirs else "only one of them has names"
-    lacking = [name for name in theirs if name not in mine]
-    more = [name for name in mine if name not in theirs]
+    lacking, more = without(theirs, mine), without(mine, theirs)
     if lacking or more:
         found = [f"it has no {some(lacking, 5)}"] * bool(lacking)
         return " and ".join([*found, *[f"it has {some(more, 5)}"] * bool(more)])

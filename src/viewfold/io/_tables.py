@@ -7,7 +7,7 @@ so that a file of gigabytes with the wrong columns fails at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,12 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
         raise _nameless(file, names.index(""), names, ids)
     if not set(names) - {ids}:
         raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
+
+
+def without(names: Iterable[str], others: Iterable[str | None]) -> tuple[str, ...]:
+    """Return names that are not among others, in time that grows with their number only."""
+    gone = set(others)
+    return tuple(name for name in names if name not in gone)
 
 
 def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> FileError:

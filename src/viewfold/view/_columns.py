@@ -7,6 +7,7 @@ same features.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from viewfold.ids import is_called_id
 from viewfold.io._asked import EMPTY_MARKERS, Asked
 from viewfold.io._source import some
 from viewfold.io._spool import Spool
+from viewfold.io._tables import without
 from viewfold.view._column import Column, Source, features_of
 from viewfold.view._disguised import refuse_disguised
 
@@ -177,15 +179,15 @@ def as_features(
 def check_no_twins(features: Sequence[str], label: str) -> None:
     """Refuse features that cannot be told apart."""
     if len(set(features)) < len(features):
-        twice = next(name for name in features if features.count(name) > 1)
+        twice = Counter(features).most_common(1)[0][0]
         raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
 
 
 def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:
     """Refuse a table that does not have the columns of a known view."""
     needed = [column.name for column in known if column.kind != "out"]
-    missing = [name for name in needed if name not in names]
-    unseen = [name for name in names if name not in {column.name for column in known}]
+    missing = without(needed, names)
+    unseen = without(names, (column.name for column in known))
     if missing or unseen:
         said = f"it has no {some(missing, 5)}" if missing else ""
         said += (" and " if said and unseen else "") + (
@@ -239,7 +241,8 @@ def expand(
         For each category, how many cells have a level that it does not have.
     """
     kept = [column for column in columns if column.kind != "out"]
-    at = [list(names).index(column.name) for column in kept]
+    place = {name: j for j, name in enumerate(names)}
+    at = [place[column.name] for column in kept]
     unknown: dict[str, int] = {}
 
     def blocks() -> Iterator[Array]:

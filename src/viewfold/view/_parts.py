@@ -20,6 +20,7 @@ from viewfold._types import Array, Matrix
 from viewfold.io._asked import NOTHING, asked_now
 from viewfold.io._source import some
 from viewfold.io._spool import Batches, Spool
+from viewfold.io._tables import without
 from viewfold.view._arrays import as_matrix
 from viewfold.view._spool import in_blocks, spool_batches
 
@@ -129,7 +130,7 @@ def columns_of(
     if not whole:  # which libraries give no array of no columns
         return Parts(ids, np.empty((len(frame), 0)), None)
     if asked != NOTHING:
-        frame = frame.select(nw.col(name) for name in asked.wanted(whole, label, ValueError))
+        frame = frame.select(*asked.wanted(whole, label, ValueError))
     schema = frame.schema
     coded = [
         column
@@ -143,9 +144,15 @@ def columns_of(
         numbers = _coded(frame, coded, codes, label, later)
         return Parts(ids, numbers, tuple(schema), codes, dropped)
     single = all(kind == nw.Float32 for kind in schema.values())
-    as_float = frame.select(nw.all().cast(nw.Float32 if single else nw.Float64))
+    numbers = _floats(frame, nw.Float32 if single else nw.Float64)
     features = tuple(frame.columns) if named or dropped or asked.kinds else None
-    return Parts(ids, as_matrix(as_float.to_numpy(), label), features, {}, dropped)
+    return Parts(ids, as_matrix(numbers, label), features, {}, dropped)
+
+
+def _floats(frame: nw.DataFrame[Any], kind: Any) -> Array:
+    """Return a table of numbers as an array; a column costs time only if it has another type."""
+    others = [name for name, dtype in frame.schema.items() if dtype != kind]
+    return (frame.with_columns(nw.col(*others).cast(kind)) if others else frame).to_numpy()
 
 
 def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
@@ -180,25 +187,24 @@ def _coded(
     from viewfold.io._columns import codes_of
 
     codes.update(codes_of(new, label))
-    numbers, as_texts = [], set(coded)
-    for name in frame.columns:
+    out = np.full((len(frame), len(frame.columns)), np.nan)
+    place = {name: j for j, name in enumerate(frame.columns)}
+    others = without(frame.columns, coded)
+    if others:
+        out[:, [place[name] for name in others]] = _floats(frame.select(*others), nw.Float64)
+    for name in coded:
         column = frame[name]
-        if name in as_texts:
-            codes_here = codes[name]
-            if column.null_count() == len(column):
-                numbers.append(np.full(len(column), np.nan))
-                continue
-            cells = _cells(column, codes_here.kind)
-            if cells is None:
-                said = (
-                    f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
-                    f"or date. Drop or encode it ({option('drop', [name])})."
-                )
-                raise helped_by(ValueError(said), drop=[name])
-            numbers.append(codes_here(cells))
-        else:
-            numbers.append(column.cast(nw.Float64).to_numpy())
-    return np.column_stack(numbers)
+        if column.null_count() == len(column):
+            continue
+        cells = _cells(column, codes[name].kind)
+        if cells is None:
+            said = (
+                f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
+                f"or date. Drop or encode it ({option('drop', [name])})."
+            )
+            raise helped_by(ValueError(said), drop=[name])
+        out[:, place[name]] = codes[name](cells)
+    return out
 
 
 _PLAIN = (str, bool, int, float, np.bool_, np.number, np.str_)
