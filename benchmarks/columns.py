@@ -58,7 +58,7 @@ def ratios(d: int, times: int) -> dict[str, float]:
     return {"pandas_seconds": round(base, 3), **found}
 
 
-@mock.patch.object(_csv_rows, "_arrow", new=lambda: None)
+@mock.patch.object(_csv_rows, "_arrow", new=mock.Mock(return_value=None))
 def without_pyarrow(path: Path) -> Any:
     return as_view(path, ids="id")
 

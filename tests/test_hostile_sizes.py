@@ -1,0 +1,170 @@
+"""Small files that hold few different values, many times: neither memory nor minutes are taken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from viewfold import as_view, io
+
+LONG = pa.array(["x" * 1_000_000])
+
+
+def repeated(n: int) -> pa.DictionaryArray:
+    """Return one text of a megabyte in many rows, which a file holds once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), LONG)
+
+
+def texts(path: Path, name: str = "ward", n: int = 1000) -> None:
+    table = pa.table({name: repeated(n), "x": np.arange(n) + 0.5})
+    pyarrow.parquet.write_table(table, path, compression="zstd", store_schema=False)
+
+
+def prefixes(path: Path) -> None:
+    table = pa.table({"ward": ["x" * 1_000_000] * 400, "x": np.arange(400) + 0.5})
+    encodings = {"ward": "DELTA_BYTE_ARRAY", "x": "PLAIN"}
+    pyarrow.parquet.write_table(
+        table, path, compression="zstd", use_dictionary=False, column_encoding=encodings
+    )
+
+
+def lists(path: Path) -> None:
+    starts = pa.array(np.arange(0, 51_000_000, 1_000_000, dtype=np.int32))
+    table = pa.table({"x": pa.ListArray.from_arrays(starts, pa.array(np.zeros(50_000_000)))})
+    pyarrow.parquet.write_table(table, path, compression="zstd")
+
+
+def ids_of_arrow(path: Path) -> None:
+    table = pa.table({"id": repeated(1000), "x": np.arange(1000) + 0.5})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def book(path: Path, extra: bytes, prefix: bytes = b"") -> None:
+    made = openpyxl.Workbook()
+    for row in (["a", "b"], [1.5, 2.5], [3.5, 5.5]):
+        made.active.append(row)
+    made.save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", extra + b"</sheetData>")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
+BOMBS: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "texts of Parquet": ("a.parquet", texts, "the texts of column 'ward'"),
+    "ids of Parquet": ("a.parquet", lambda path: texts(path, "id"), "the texts of column 'id'"),
+    "prefixes of Parquet": ("a.parquet", prefixes, "its texts would take more than"),
+    "lists of Parquet": ("a.parquet", lists, "50,000,000 numbers would take"),
+    "ids of Arrow": ("a.arrow", ids_of_arrow, "its ids would take"),
+    "rows of Excel": (
+        "a.xlsx",
+        lambda path: book(path, b'<row r="3"/>' * 3_000_000),
+        "more rows or columns than Excel has",
+    ),
+    "rows of Excel with a prefix": (
+        "a.xlsx",
+        lambda path: book(path, b'<a-long-prefix:row r="3"/>' * 3_000_000),
+        "more rows or columns than Excel has",
+    ),
+    "cells of Excel": (
+        "a.xlsx",
+        lambda path: book(path, b'<row r="3">' + b"<c/>" * 3_000_000 + b"</row>"),
+        "more rows or columns than Excel has",
+    ),
+}
+SCRIPT = """
+import resource, sys, time
+import duckdb, openpyxl, pyarrow.parquet
+import viewfold
+before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+try:
+    viewfold.as_view(sys.argv[1], ids="id" if sys.argv[2] == "True" else None)
+except ValueError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_repeated_values_take_no_memory(case: str, tmp_path: Path) -> None:
+    name, write, message = BOMBS[case]
+    write(tmp_path / name)
+    assert os.path.getsize(tmp_path / name) < 1_100_000
+    script = [sys.executable, "-c", SCRIPT, str(tmp_path / name), str("ids" in case)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=True)
+    *said, peak = done.stdout.splitlines()
+    assert message in " ".join(said)
+    assert name in " ".join(said)
+    assert int(peak) < 250  # MB
+
+
+def test_a_text_of_a_dictionary_is_not_written_out(tmp_path: Path) -> None:
+    table = pa.table({"ward": repeated(2000), "x": np.arange(2000) + 0.5})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    script = [sys.executable, "-c", SCRIPT, str(tmp_path / "a.parquet"), "False"]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout.splitlines()[-1]) < 250
+
+
+def test_files_with_long_texts_and_lists_are_read(tmp_path: Path) -> None:
+    n, rng = 300, np.random.default_rng(0)
+    table = pa.table(
+        {
+            "note": ["n" * int(size) for size in rng.integers(1, 5000, n)],
+            'a "quoted" ward': rng.choice(["ER", "ICU"], n),
+            "v": [row.tolist() for row in rng.normal(size=(n, 50))],
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="'note'"):
+        view = as_view(tmp_path / "a.parquet", ids=False)
+    assert view.shape == (n, 52)
+
+
+def test_a_sheet_may_have_many_rows_and_columns(tmp_path: Path) -> None:
+    cells = b"".join(b"<c><v>%d</v></c>" % j for j in range(2))
+    book(
+        tmp_path / "a.xlsx", b"".join(b'<row r="%d">%s</row>' % (i, cells) for i in range(4, 9000))
+    )
+    assert as_view(tmp_path / "a.xlsx", ids=False).shape == (8998, 2)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["<f8", ">f4", "<i2", "?"])
+def test_an_array_is_read_as_it_is(order, kind: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("viewfold.io._numpy.BATCH_BYTES", 100)
+    X = np.asarray(np.random.default_rng(0).normal(size=(37, 5)) * 10, dtype=kind, order=order)
+    np.save(tmp_path / "a.npy", X)
+    found = io.read(tmp_path / "a.npy")["a"].rows
+    assert found.dtype == X.dtype
+    np.testing.assert_array_equal(found, X)
+
+
+def test_an_array_that_becomes_shorter_does_not_end_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(2000, 50)))
+    script = (
+        "import os, sys\nimport numpy as np\nimport viewfold\n"
+        "view = viewfold.as_view(sys.argv[1])\nos.truncate(sys.argv[1], 200)\n"
+        "print(sum(block.sum() for _, block in view.rows.blocks()))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.returncode
