@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from io_files import dense
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
@@ -28,8 +29,10 @@ FEATURES = (
     "ward=Üst",
     "smoker",
     "admitted.days",
-    "admitted.month",
-    "admitted.weekday",
+    "admitted.month.sin",
+    "admitted.month.cos",
+    "admitted.weekday.sin",
+    "admitted.weekday.cos",
 )
 IGNORE = pytest.mark.filterwarnings("ignore:.*columns that are no features")
 
@@ -51,9 +54,14 @@ def table(seed: int = 0) -> pd.DataFrame:
 
 def expected(frame: pd.DataFrame) -> np.ndarray:
     when = pd.to_datetime(frame["admitted"])
-    wards = [frame["ward"] == ward for ward in ("ER", "ICU", "Üst")]
+    wards = [
+        (frame["ward"] == ward).astype(float).where(frame["ward"].notna())
+        for ward in ("ER", "ICU", "Üst")
+    ]
     days = (when - when.min()).dt.days
-    parts = [frame["iron"], *wards, frame["smoker"], days, when.dt.month, when.dt.weekday + 1]
+    parts = [frame["iron"], *wards, frame["smoker"], days]
+    for part, period in ((when.dt.month - 1, 12), (when.dt.weekday, 7)):
+        parts += [np.sin(2 * np.pi * part / period), np.cos(2 * np.pi * part / period)]
     return np.column_stack(parts).astype(float)
 
 
@@ -103,7 +111,7 @@ def test_whatever_holds_a_table_its_features_are_the_same(holder: str, tmp_path:
     with block_bytes(8 * 6 * 5):
         view = as_view(HOLDERS[holder](table(), tmp_path), ids="id")
     assert view.features == FEATURES
-    assert np.allclose(view.rows.X, expected(table()))
+    assert np.allclose(view.rows.X, expected(table()), equal_nan=True)
     assert view.ids.tolist() == table()["id"].tolist()
 
 
@@ -116,7 +124,7 @@ def test_row_order_and_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tm
     for name in ("csv", "parquet", "json lines"):
         view = as_view(HOLDERS[name](turned, tmp_path), ids="id")
         assert view.features == FEATURES
-        assert np.allclose(view.rows.X, expected(table())[::-1])
+        assert np.allclose(view.rows.X, expected(table())[::-1], equal_nan=True)
 
 
 @pytest.mark.parametrize("holder", ["pandas", "csv", "parquet", "json lines"])
@@ -148,7 +156,8 @@ def test_levels_that_are_not_given_are_counted() -> None:
     frame = table().drop(columns="note")
     with pytest.warns(UserWarning, match=f"{(frame.ward != 'ICU').sum() - 1} of 'ward'"):
         view = as_view(frame, ids="id", categories={"ward": ["ICU"]})
-    assert np.array_equal(view.rows.X[:, 1], frame["ward"] == "ICU")
+    expected = np.where(frame["ward"].isna(), np.nan, frame["ward"] == "ICU")
+    assert np.array_equal(view.rows.X[:, 1], expected, equal_nan=True)
 
 
 def test_what_could_be_the_ids_is_never_left_out_silently(tmp_path: Path) -> None:
@@ -222,9 +231,12 @@ def test_unknown_levels_are_zero_and_counted_and_other_columns_refused() -> None
     for model in models(table()):
         with pytest.warns(UserWarning, match="'labs': cells with a level.*1 of 'ward'"):
             found = model.predict_frame(new, ids="id")
-        assert found.iloc[0].equals(
-            model.predict_frame(new.assign(ward=[None, *new["ward"][1:]]), ids="id").iloc[0]
-        )
+        # Zero in all indicators, whatever the level is; a missing cell is not zero.
+        with pytest.warns(UserWarning, match="1 of 'ward'"):
+            other = model.predict_frame(new.assign(ward=["Gym", *new["ward"][1:]]), ids="id")
+        assert found.equals(other)
+        gap = model.predict_frame(new.assign(ward=[None, *new["ward"][1:]]), ids="id")
+        assert not gap.iloc[0].equals(found.iloc[0])
         with pytest.raises(ValueError, match="it has no 'ward'"):
             model.predict(new.drop(columns=["ward", "id"]))
         with pytest.raises(ValueError, match="it has 'wards', which the view did not have"):
@@ -245,7 +257,7 @@ def test_commands_choose_columns_and_tell_what_is_left_out(
     table().to_csv(tmp_path / "labs.csv", index=False)
     code, _, told = run("add s.vf labs.csv --id id -k 3")
     assert code == 0
-    assert "48 samples × 8 features" in told
+    assert "48 samples × 10 features" in told
     assert "'note' (texts that are all different)" in told
     code, out, _ = run("predict s.vf labs.csv --id id")
     assert code == 0
@@ -283,7 +295,8 @@ def test_a_whole_number_is_one_level_with_a_point_or_without(tmp_path: Path) -> 
     for held in (frame, tmp_path / "a.csv", tmp_path / "a.parquet"):
         view = as_view(held, ids=False, categories="bed")
         assert view.features == ("bed=7", "bed=8", "x")
-        assert view.rows.X[:, :2].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+        beds = [[1, 0], [0, 1], [np.nan, np.nan], [1, 0]]
+        np.testing.assert_array_equal(view.rows.X[:, :2], beds)
     with pytest.raises(ValueError, match="two features are called 'bed=7'"):
         as_view(frame.assign(**{"bed=7": 1}), ids=False, categories="bed")
 
@@ -304,3 +317,36 @@ def test_values_that_are_only_large_are_not_suspected() -> None:
     as_view(rng.integers(-999, 1000, size=(5000, 3)).astype(float))
     as_view(np.r_[rng.normal(size=(N, 3)), [[999.0, 0, -99]]])
     as_view(rng.uniform(size=(N, 3)))
+
+
+def test_months_and_weekdays_go_round() -> None:
+    days = pd.to_datetime(["2023-12-31", "2024-01-01", "2024-06-15", "2024-11-30"])
+    view = as_view(pd.DataFrame({"seen": days, "x": [1.0, 2.0, 3.0, 5.0]}), ids=False)
+    where = dict(zip(view.features, dense(view).T, strict=True))
+    month = np.column_stack([where["seen.month.sin"], where["seen.month.cos"]])
+    weekday = np.column_stack([where["seen.weekday.sin"], where["seen.weekday.cos"]])
+    away = np.linalg.norm(month - month[0], axis=1)
+    assert away[1] == pytest.approx(away[3])  # January and November are beside December
+    assert away[2] == pytest.approx(2)  # June is opposite
+    assert np.linalg.norm(weekday[0] - weekday[1]) == pytest.approx(2 * np.sin(np.pi / 7))
+    np.testing.assert_allclose(np.linalg.norm(weekday, axis=1), 1)
+
+
+def test_a_row_that_comes_later_is_encoded_as_it_was() -> None:
+    frame = table().drop(columns="note")
+    model = ViewFold(n_clusters=2, random_state=0).partial_fit(frame, ids="id", view="labs")
+    assert model.views_[0].features == FEATURES
+    again = model.predict(frame.iloc[:7], ids="id", view="labs")
+    alone = [model.predict(frame.iloc[[i]], ids="id", view="labs")[0] for i in range(7)]
+    assert list(again) == alone
+
+
+def test_a_missing_category_is_a_missing_cell_of_all_its_indicators() -> None:
+    frame = pd.DataFrame({"ward": ["ER", "ICU", None, "ER"], "x": [1.0, 2.0, 3.0, 5.0]})
+    view = as_view(frame, ids=False)
+    assert view.n_missing == 2
+    with pytest.raises(ValueError, match="contains NaN in row 2"):
+        as_view(frame, ids=False, missing_cells="error")
+    one = frame.assign(sign=["yes", None, "yes", None])
+    with pytest.warns(UserWarning, match=r"'sign' \(the same text in all rows that have one\)"):
+        assert as_view(one, ids=False).features == ("ward=ER", "ward=ICU", "x")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from math import cos, pi, sin
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,13 @@ WORDS = {
     "dates-day-first.csv": Ugly(with_more("seen", lambda i: f"{i + 1:02}.03.2024")),
     "dates-iso.csv": Ugly(
         with_more("seen", lambda i: DAYS[i]),
-        read(**{"seen.days": range(N), "seen.weekday": [(4 + i) % 7 + 1 for i in range(N)]}),
+        read(
+            **{
+                "seen.days": range(N),
+                "seen.weekday.sin": [sin(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
+                "seen.weekday.cos": [cos(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
+            }
+        ),
     ),
     "dates-as-numbers.csv": Ugly(
         with_more("seen", lambda i: DAYS[i].replace("-", "")),

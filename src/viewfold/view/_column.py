@@ -21,7 +21,8 @@ class Column:
         Its name.
     kind : {"number", "category", "date", "out"}
         What it is: a number is a feature, a category has an indicator for each of its levels, a
-        date is days since the view's first, and perhaps month and weekday; "out" was left out.
+        date is days since the view's first, and perhaps sine and cosine of month and weekday;
+        "out" was left out.
     levels : tuple of str
         The levels of a category; of a date, what it gives.
     first : float
@@ -32,8 +33,8 @@ class Column:
     >>> from viewfold.view._column import Column
     >>> Column("ward", "category", ("ER", "ICU")).features
     ('ward=ER', 'ward=ICU')
-    >>> Column("admitted", "date", ("days", "weekday")).features
-    ('admitted.days', 'admitted.weekday')
+    >>> Column("admitted", "date", ("days", "month.sin", "month.cos")).features
+    ('admitted.days', 'admitted.month.sin', 'admitted.month.cos')
     """
 
     name: str

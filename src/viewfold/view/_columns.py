@@ -1,5 +1,7 @@
 """Columns that are not numbers become features: indicators of categories, days, months, weekdays.
 
+A month or weekday is the sine and cosine of its angle in the year or week.
+
 What became of each column of a table is remembered (`Column`), so that rows that come later get the
 same features.
 """
@@ -27,7 +29,9 @@ from viewfold.view._disguised import refuse_disguised
 if TYPE_CHECKING:
     from viewfold.io._columns import Codes
 
-DAYS, MONTH, WEEKDAY = "days", "month", "weekday"
+DAYS = "days"
+# Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
+MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50
 """A text column with more levels is free text, unless it is asked to be a category."""
@@ -58,8 +62,8 @@ def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
     if codes.kind == "date":
         parts = [DAYS]
         days = np.array(sorted(codes.days), "datetime64[D]")
-        parts += [MONTH] if np.unique(month_of(days)).size > 1 else []
-        parts += [WEEKDAY] if np.unique(weekday_of(days)).size > 1 else []
+        parts += MONTH if np.unique(month_of(days)).size > 1 else ()
+        parts += WEEKDAY if np.unique(weekday_of(days)).size > 1 else ()
         return Column(name, "date", tuple(parts), float(min(codes.days, default=0))), ""
     given = asked.categories.get(name)
     if given:
@@ -76,8 +80,8 @@ def _reason(codes: Codes) -> str:
     n_levels = len(codes.levels)
     if not codes.n_cells:
         return "no value"
-    if n_levels == 1 and not codes.n_missing:
-        return "the same text in all rows"
+    if n_levels == 1:
+        return "the same text in all rows" + " that have one" * bool(codes.n_missing)
     if not codes.repeats:
         return "texts that are all different"
     if codes.too_many or n_levels > FEW_LEVELS:
@@ -268,7 +272,10 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
         return cells[:, None]
     if column.kind == "date":
         days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
-        made = {DAYS: cells - column.first, MONTH: month_of(days), WEEKDAY: weekday_of(days)}
+        made = {DAYS: cells - column.first}
+        for names, part, period in ((MONTH, month_of(days), 12), (WEEKDAY, weekday_of(days), 7)):
+            angle = 2 * np.pi * (part - 1) / period
+            made |= zip(names, (np.sin(angle), np.cos(angle)), strict=True)
         found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
         found[np.isnan(cells)] = np.nan
         return found
@@ -283,7 +290,9 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
     n_other = int(np.count_nonzero(at == other))
     if n_other:
         unknown[column.name] = unknown.get(column.name, 0) + n_other
-    return np.asarray(at[:, None] == np.arange(len(place)), np.float64)
+    found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
+    found[at == missing] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
+    return found
 
 
 def tell_unknown(unknown: Mapping[str, int], label: str) -> None:

@@ -74,7 +74,8 @@ def as_view(
     categories : list of str, or dict, optional
         Of a table: columns that are categories, whatever they look like; a dict has their levels.
         Unasked, text with few levels is one. A category gives an indicator for each level
-        (``ward=ICU``), a date days since the view's first, and month and weekday if they vary.
+        (``ward=ICU``), a date days since the view's first, and sine and cosine of month and weekday
+        if they vary. A missing category is a missing cell of all its indicators.
     empty_markers : list of str, optional
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
