@@ -13,7 +13,7 @@ import numpy as np
 from viewfold._types import Array
 from viewfold.constants import FEWEST
 from viewfold.core.admission import check_fits, placed
-from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
+from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key, shortened
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
 from viewfold.core.moments import carried, learned
@@ -104,7 +104,8 @@ def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | 
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
     else:
         prints = fingerprints(engine, rows, state.key)
-    return _with_column(engine, state.fingerprints, alignment, prints, UNKNOWN)
+    before = engine.map(shortened, state.fingerprints)
+    return _with_column(engine, before, alignment, prints, UNKNOWN)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -243,7 +244,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        fingerprints=engine.keep(state.fingerprints, kept),
+        fingerprints=engine.map(shortened, engine.keep(state.fingerprints, kept)),
         views=with_current_encoders(state, basis),
         maps=(None,) * len(state.views),
     )

@@ -19,7 +19,7 @@ from viewfold._option import option
 from viewfold._types import Array
 from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.core.committee import joined
-from viewfold.core.fingerprints import UNKNOWN, fingerprints
+from viewfold.core.fingerprints import UNKNOWN, fingerprints, shortened
 from viewfold.core.log import noted
 from viewfold.core.method import Method, NothingVariesError
 from viewfold.core.moments import carried, learned
@@ -107,9 +107,9 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     def kinds(
         own: Array, gone: Array, known: Array, seen: Array, before: Array
     ) -> tuple[Array, Array]:
-        had = seen[:, which]
-        same = had & (before[:, which] == own)
-        unsure = had & (before[:, which] == UNKNOWN)
+        had, was = seen[:, which], shortened(before[:, which])
+        same = had & (was == own)
+        unsure = had & (was == UNKNOWN)
         counts = ~known, known & ~had, had & ~same, same, unsure
         return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
@@ -268,7 +268,7 @@ def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) ->
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
 
     def printed(prints: Array, own: Array) -> Array:
-        return np.where(np.arange(prints.shape[1]) == which, own[:, None], prints)
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
 
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
@@ -286,7 +286,7 @@ def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) ->
         ids=alignment.ids,
         seen=alignment.merge((marked, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (printed, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
+            (printed, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
