@@ -324,7 +324,7 @@ def test_status_and_add_say_per_view_whether_an_encoder_is_kept(
 def test_rows_are_guessed_from_hashes_as_the_docs_say(
     n_bits: int, least: float, most: float
 ) -> None:
-    """Sixteen bits leave sixteen candidates for a row of twenty bits; of few rows they hide none."""
+    """Sixteen bits leave 16 candidates for a row of 20 bits; of few rows they hide none."""
     assert least <= guessed(n_bits, short=True) <= most
     assert guessed(n_bits, short=False) >= 0.99
 

@@ -20,6 +20,7 @@ from viewfold._types import Array
 from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.core.committee import joined
 from viewfold.core.fingerprints import UNKNOWN, fingerprints, shortened
+from viewfold.core.levels import counted
 from viewfold.core.log import noted
 from viewfold.core.method import Method, NothingVariesError
 from viewfold.core.moments import carried, learned
@@ -261,7 +262,9 @@ def _check_kept(engine: Engine, state: State, view: View) -> None:
         raise no_encoder(record.name)
 
 
-def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) -> State:
+def _known_since(
+    engine: Engine, state: State, rows: _Rows, which: int, alignment: Alignment
+) -> State:
     """Return the state with all that is noted of the rows, but for the embedding."""
 
     def marked(seen: Array) -> Array:
@@ -280,6 +283,13 @@ def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) ->
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
+        columns=counted(
+            engine,
+            record.columns,
+            rows.raw,
+            n_corrected=count.n_corrected,
+            n_known=rows.view.shape[0] - count.n_changed,
+        ),
     )
     return replace(
         state,
@@ -312,7 +322,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
         alignment.partners(state.seen, False),
     )
     placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
-    return replace(_known_since(state, rows, which, alignment), embedding=placed)
+    return replace(_known_since(engine, state, rows, which, alignment), embedding=placed)
 
 
 def _first_learned(
@@ -338,7 +348,7 @@ def _learned(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
-        state = _known_since(state, rows, which, alignment)
+        state = _known_since(engine, state, rows, which, alignment)
     linear_map = combined.linear_map
     if linear_map is None:  # earlier rows are as they were
         linear_map = np.eye(state.embedding.shape[1])
@@ -346,8 +356,9 @@ def _learned(
     record = views[which]
     if n >= constants.FEWEST:
         if record.encoder is None:
+            columns = counted(engine, view.columns, rows.raw)
             views[which] = replace(
-                record, encoder=combined.encoder, columns=view.columns, source=view.source
+                record, encoder=combined.encoder, columns=columns, source=view.source
             )
         else:
             encoder = joined(record.encoder, n_before, combined.encoder, n)
