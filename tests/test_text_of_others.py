@@ -1,8 +1,8 @@
-"""Names and ids that others wrote reach terminals as text that is seen, and spreadsheets as text."""
+"""Names and ids that others wrote: terminals show them as text, spreadsheets run none of them."""
 
 import json
-import pty
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -63,7 +63,7 @@ def evil(tmp_path: Path) -> Path:
     ],
 )
 def test_no_command_passes_control_characters_on(run: Run, evil: Path, command: str) -> None:  # noqa: F811
-    code, out, err = run(command)
+    _, out, err = run(command)
     assert not bad(out)
     assert not bad(err)
     if command.endswith("--json"):

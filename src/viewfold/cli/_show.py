@@ -267,9 +267,7 @@ def verify(state: Path, as_json: bool) -> None:
 @click.option(
     "--id", "id_column", metavar="COLUMN", help="The column of obs that holds the sample ids."
 )
-@click.option(
-    "--key", metavar="NAME", default=KEY, help="What the new columns of obs are called."
-)
+@click.option("--key", metavar="NAME", default=KEY, help="What the new columns of obs are called.")
 @click.option("--overwrite", is_flag=True, help="Replace columns of obs that are called so.")
 @opt.raw
 @opt.min_confidence
@@ -295,8 +293,8 @@ def export(
         return
     if id_column is not None or overwrite or key != KEY:
         raise ValueError(
-            "--id, --key and --overwrite are about a copy of an AnnData or MuData file, and none is "
-            "named. Leave them out, or name the file."
+            "--id, --key and --overwrite are about a copy of an AnnData or MuData file, and none "
+            "is named. Leave them out, or name the file."
         )
     if output is None:
         raise ValueError(
