@@ -7,7 +7,7 @@ none is certain to be left, the name of the level goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -85,9 +85,9 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
     gone: list[int] = []
     for i, cells in places.items():
         counts = [max(had - n_gone, 0) for had in columns[i].counts or (0,) * len(cells)]
-        kept = replace(columns[i], counts=tuple(counts))
-        columns[i] = _renamed(kept, "forgotten", lambda j, kept=kept: not kept.counts[j])
-        gone += [j for j, n in zip(cells, counts, strict=True) if not n]
+        nobody = [j for j, n in enumerate(counts) if not n]
+        columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
+        gone += [cells[j] for j in nobody]
     return _untold(_with_columns(record, tuple(columns)), gone)
 
 
@@ -95,9 +95,8 @@ def without_levels(record: ViewRecord) -> ViewRecord:
     """Return a record that names no level of any category."""
     if record.columns is None:
         return record
-    return _with_columns(
-        record, tuple(_renamed(column, "level", lambda _: True) for column in record.columns)
-    )
+    columns = (_renamed(one, "level", range(len(one.levels))) for one in record.columns)
+    return _with_columns(record, tuple(columns))
 
 
 def removed(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
@@ -117,14 +116,14 @@ def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:
         start = stop
 
 
-def _renamed(column: Column, word: str, which: Callable[[int], bool]) -> Column:
+def _renamed(column: Column, word: str, which: Sequence[int]) -> Column:
     """Return a column with numbers for names of some of its levels.
 
     The space at the end keeps a cell that happens to read the same from being taken for it.
     """
     if column.kind != "category":
         return column
-    levels = [f"({word} {j + 1}) " if which(j) else name for j, name in enumerate(column.levels)]
+    levels = [f"({word} {j + 1}) " if j in which else name for j, name in enumerate(column.levels)]
     return replace(column, levels=tuple(levels))
 
 
