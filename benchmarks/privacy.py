@@ -1,8 +1,8 @@
 """What somebody learns who has got hold of a ``.vf`` file: attacks that read the file and no more.
 
 ``python benchmarks/privacy.py`` prints the table of docs/privacy.md, from scikit-learn's digits;
-``--data FILE.npz`` attacks another set (arrays ``view_0``, ``view_1``, …). The tests use the same
-attacks.
+``--data FILE.npz`` attacks another set (arrays ``view_0``, ``view_1``, …); ``--hashes`` prints the
+table of rows that are guessed from their hashes. The tests use the same attacks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sklearn.neighbors import KNeighborsRegressor
 import viewfold
 from viewfold import FCMVC, ViewFold
 from viewfold._types import Array
+from viewfold.core.fingerprints import hasher, shortened
 from viewfold.datasets import load_digits_views
 
 KNOWN = 100
@@ -195,6 +196,30 @@ def membership(of_members: Array, of_others: Array) -> float:
     return float((of_members[:, None] < of_others).mean())
 
 
+def guessed(n_bits: int, *, short: bool, n: int = 400, key: int = 0) -> float:
+    """Return the share of rows that are recovered from their hashes by trying all possible rows.
+
+    A view of yes/no columns, all rows equally likely. The attacker computes the hash of each
+    possible row with the key in the file. Of several that fit he takes one: if m rows fit, he is
+    right with probability 1/m.
+    """
+    hashed, size = hasher(n_bits, key), 2**16
+
+    def hashes(numbers: Array) -> Array:
+        rows = (numbers[:, None] >> np.arange(n_bits)) & 1
+        found = hashed(rows.astype(np.float64))
+        return shortened(found) if short else found
+
+    kept = hashes(np.random.default_rng(key).integers(2**n_bits, size=n))
+    values, which = np.unique(kept, return_inverse=True)
+    fitting = np.zeros(values.size)
+    for start in range(0, 2**n_bits, size):
+        tried = hashes(np.arange(start, min(start + size, 2**n_bits)))
+        at = np.minimum(np.searchsorted(values, tried), values.size - 1)
+        fitting += np.bincount(at[values[at] == tried], minlength=values.size)
+    return float((1 / fitting[which]).mean())
+
+
 # ---- the table ----------------------------------------------------------------------------------
 
 
@@ -202,7 +227,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="an .npz with view_0, view_1, … (digits if not)")
     parser.add_argument("--clusters", type=int, default=10)
+    parser.add_argument("--hashes", action="store_true", help="rows guessed from their hashes")
     asked = parser.parse_args()
+    if asked.hashes:
+        print_hashes()
+        return
     warnings.simplefilter("ignore")
     if asked.data is None:
         views = [np.asarray(X, np.float64) for X in load_digits_views().views.values()]
@@ -219,6 +248,15 @@ def main() -> None:
     columns = [attacked(views, size, min(asked.clusters, size // 10)) for size in sizes]
     for what in columns[0]:
         print(f"| {what} | {' | '.join(column[what] for column in columns)} |", flush=True)
+
+
+def print_hashes() -> None:
+    print("| bits of content | possible rows | hash of 32 bits | hash of 16 bits |")
+    print("|--:|--:|--:|--:|")
+    for n_bits in (3, 8, 12, 16, 24):
+        found = [guessed(n_bits, short=short) for short in (False, True)]
+        shares = " | ".join(f"{100 * share:.3g}%" for share in found)
+        print(f"| {n_bits} | {2**n_bits:,} | {shares} |", flush=True)
 
 
 def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:

@@ -204,7 +204,7 @@ def test_report_is_written(run: Run, state: Path) -> None:
         ("extend p.vf labs.csv --id patient --view labs", "known already"),
         ("forget p.vf nobody", "Unknown samples"),
         ("forget p.vf S2", "Unknown samples: 'S2'. Nothing was done. Is 's2' meant?"),
-        ("forget p.vf", "Whom"),
+        ("forget p.vf", "No ids given"),
         ("labels nothing.vf", "nothing.vf"),
         ("labels labs.csv", "not written by viewfold"),
         ("labels p.vf -o labels.docx", ".csv"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from viewfold.core.fingerprints import fingerprints
+from viewfold.core.fingerprints import fingerprints, hasher, shortened
 from viewfold.engine import LocalEngine, Rows
 
 BITS = np.array(list(product([0.0, 1.0], repeat=14)))
@@ -43,13 +43,34 @@ FAMILIES = {
 @pytest.mark.parametrize("name", FAMILIES)
 def test_rows_that_are_alike_collide_no_more_than_by_chance(name: str) -> None:
     X = np.unique(FAMILIES[name] + 0.0, axis=0)
-    found = 0
+    found, short, n_values = 0, 0, 2**16 - 1
     for key in range(8):
+        hashes = hasher(X.shape[1], key)(X)
         prints = np.asarray(fingerprints(LocalEngine(), Rows(X), key))
+        assert hashes.all()
         assert prints.all()  # zero is for rows that are not known
-        found += len(X) - np.unique(prints).size
+        found += len(X) - np.unique(hashes).size
+        short += len(X) - np.unique(prints).size
     # By chance 2⁻³² for each pair: up to 0.3 of these rows; five would be one in a thousand.
     assert found < 5
+    expected = 8 * (len(X) - n_values * (1 - (1 - 1 / n_values) ** len(X)))
+    assert short < 1.1 * expected + 5 * expected**0.5 + 5
+
+
+def test_a_fingerprint_has_sixteen_bits() -> None:
+    X = np.random.default_rng(0).normal(size=(10_000, 3))
+    prints = np.asarray(fingerprints(LocalEngine(), Rows(X), 7))
+    assert prints.dtype == np.int32
+    assert prints.min() > 0
+    assert 2**15 < prints.max() < 2**16
+
+
+def test_a_long_hash_of_an_earlier_version_is_shortened_once() -> None:
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    long, short = hasher(3, 7)(X), np.asarray(fingerprints(LocalEngine(), Rows(X), 7))
+    held = np.append(long.view(np.int32), 0).astype(np.int32)
+    assert np.array_equal(shortened(held), np.append(short, 0))
+    assert np.array_equal(shortened(shortened(held)), shortened(held))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])

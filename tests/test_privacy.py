@@ -19,7 +19,16 @@ from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from privacy import best_guess, by_subtraction, held, knowing, membership, off_span, standardised
+from privacy import (
+    best_guess,
+    by_subtraction,
+    guessed,
+    held,
+    knowing,
+    membership,
+    off_span,
+    standardised,
+)
 from privacy import to_landmarks as distance
 from viewfold import FCMVC, ViewFold
 from viewfold.clustering import settle
@@ -309,3 +318,26 @@ def test_status_and_add_say_per_view_whether_an_encoder_is_kept(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "no encoder" in run("predict q.vf labs.csv --id id --view labs")[2]
+
+
+@pytest.mark.parametrize(("n_bits", "least", "most"), [(3, 1, 1), (8, 0.98, 1), (20, 0.03, 0.1)])
+def test_rows_are_guessed_from_hashes_as_the_docs_say(
+    n_bits: int, least: float, most: float
+) -> None:
+    """Sixteen bits leave 16 candidates for a row of 20 bits; of few rows they hide none."""
+    assert least <= guessed(n_bits, short=True) <= most
+    assert guessed(n_bits, short=False) >= 0.99
+
+
+def test_a_private_file_gives_no_hash_to_guess_by(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).integers(2, size=(400, 3)).astype(float)
+    for private in (False, True):
+        path = tmp_path / f"{private}.vf"
+        model = ViewFold(2, random_state=0, keep_encoders=not private)
+        model.partial_fit(X, ids=[f"p{i}" for i in range(400)], view="yes", empty_rows="keep")
+        model.save(path)
+        with duckdb.connect(str(path), read_only=True) as db:
+            rows = db.sql("SELECT fingerprints FROM samples").fetchall()
+        prints = np.array([row for (row,) in rows])
+        assert prints.any() != private
+        assert prints.max() < 2**16

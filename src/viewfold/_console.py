@@ -14,6 +14,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from viewfold._journal import journal
+from viewfold._visible import visible, visible_json, visible_lines
 from viewfold._watch import watching
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def say(line: str) -> None:
 def complain(line: str) -> None:
     """Say that something is wrong."""
     with nullcontext() if voice.line is None else voice.line.external_write_mode(sys.stderr):
-        click.echo(line, err=True)
+        click.echo(visible_lines(line), err=True)
 
 
 notes: list[str] = []
@@ -76,11 +77,16 @@ def print_json(facts: Any) -> None:
 
 def as_json(facts: Any) -> str:
     """Return facts as JSON."""
-    return json.dumps(facts, default=_plain, ensure_ascii=False)
+    return visible_json(json.dumps(facts, default=_plain, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value.item()
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines for a person on standard output."""
+    click.echo("\n".join(map(visible, lines)))
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -93,7 +99,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
 def _column(name: str, values: list[Any]) -> list[str]:
     """Return a column of a table as texts of one width, its name first; numbers to the right."""
     texts = [name, *("–" if value is None else _shown(value) for value in values)]
-    texts = [" ".join(text.splitlines()) for text in texts]
+    texts = [visible(" ".join(text.splitlines())) for text in texts]
     held = [value for value in values if value is not None]
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in held)
     widest = max(map(_width, texts))

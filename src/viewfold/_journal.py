@@ -13,6 +13,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from viewfold._visible import visible_json
+
 _OPEN_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
@@ -53,6 +55,7 @@ class Journal:
         seconds = round(perf_counter() - self.started, 3)
         line = {"time": when, "event": event, "command": self.command, **facts}
         text = json.dumps({**line, "seconds": seconds}, ensure_ascii=False, default=str)
+        text = visible_json(text)  # logs are read in terminals
         try:
             handle = os.open(self.path, _OPEN_FLAGS, 0o600)
             try:

@@ -10,6 +10,7 @@ import csv
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from viewfold import _replace
 from viewfold._extra import needed
+from viewfold._option import worded
+from viewfold._visible import no_formula, visible
 
 if TYPE_CHECKING:
     from viewfold._table import Table
@@ -139,16 +142,30 @@ def replacing(
 
 
 def write_table(
-    table: Table, path: StrPath, inputs: Iterable[StrPath] = (), private: StrPath | None = None
+    table: Table,
+    path: StrPath,
+    inputs: Iterable[StrPath] = (),
+    private: StrPath | None = None,
+    *,
+    raw: bool = False,
 ) -> None:
-    """Write a table in the format that the file's name tells."""
+    """Write a table in the format that the file's name tells.
+
+    In CSV and TSV, text that a spreadsheet would run begins with an apostrophe, unless `raw`; the
+    other formats know texts from formulas.
+    """
+    ending = Path(path).suffix.lower()
     with replacing(path, TABLES, inputs, private) as draft:
-        _writers[Path(path).suffix.lower()](table, draft)
+        if ending in _DELIMITERS:
+            with draft.open("w", encoding="utf-8", newline="") as file:
+                _delimited(table, file, _DELIMITERS[ending], raw=raw)
+        else:
+            _writers[ending](table, draft)
 
 
-def print_table(table: Table) -> None:
-    """Write a table to standard output as CSV."""
-    _delimited(table, sys.stdout, ",")
+def print_table(table: Table, *, raw: bool = False) -> None:
+    """Write a table to standard output as CSV; see `write_table`. Terminals get visible text."""
+    _delimited(table, sys.stdout, ",", raw=raw)
 
 
 def rows(table: Table) -> Iterator[tuple[Any, ...]]:
@@ -170,19 +187,26 @@ def names(table: Table) -> list[str]:
     return [name for name in table.column_names if name != "id_is_int"]
 
 
-def _delimited(table: Table, file: TextIO, delimiter: str) -> None:
+def _delimited(table: Table, file: TextIO, delimiter: str, *, raw: bool) -> None:
+    shown, n_formulas = file.isatty(), 0
+
+    def cell(value: Any) -> Any:
+        nonlocal n_formulas
+        if not isinstance(value, str):
+            return value
+        text = value if raw else no_formula(value)
+        n_formulas += text is not value
+        return visible(text) if shown else text
+
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(names(table))
-    writer.writerows(rows(table))
-
-
-def _csv(table: Table, path: Path, delimiter: str = ",") -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        _delimited(table, file, delimiter)
-
-
-def _tsv(table: Table, path: Path) -> None:
-    _csv(table, path, "\t")
+    for row in chain([names(table)], rows(table)):
+        writer.writerow(list(map(cell, row)))
+    if n_formulas:
+        warnings.warn(
+            f"{n_formulas:,} cells would be run as formulas by a spreadsheet, and begin with an "
+            f"apostrophe. {worded('raw=True', '--raw')} leaves them as they are.",
+            stacklevel=2,
+        )
 
 
 def _lines(table: Table, path: Path) -> None:
@@ -247,9 +271,9 @@ def _excel_cell(sheet: Any, value: Any) -> Any:
     return cell
 
 
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
 _writers: dict[str, Callable[[Table, Path], None]] = {
-    ".csv": _csv,
-    ".tsv": _tsv,
     ".parquet": _parquet,
     ".jsonl": _lines,
     ".arrow": _arrow,

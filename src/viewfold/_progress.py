@@ -12,6 +12,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from viewfold._visible import visible
+
 SECONDS = 0.25  # between two looks at the clock
 NUMBERS = 30  # characters of a line that are not about what is done
 
@@ -77,7 +79,7 @@ class Line(tqdm):
         """What the line shows."""
         found: dict[str, Any] = super().format_dict
         room = (found["ncols"] or sys.maxsize) - NUMBERS
-        name = "".join(c if c.isprintable() else "?" for c in self.desc)
+        name = visible(self.desc)
         found["prefix"] = name if len(name) <= room else f"{name[: room - 1]}…"
         found["taken"] = self.format_interval(monotonic() - self.since)
         how_far = " {percentage:3.0f}% {taken} left: {remaining}" if self.total else " {taken}"

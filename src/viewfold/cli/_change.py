@@ -11,6 +11,7 @@ import click
 from viewfold._command import PATH, Whole, argument
 from viewfold._console import note, progress, say, tell
 from viewfold._file import File
+from viewfold._visible import visible
 from viewfold.actions.folding import Added, Wanted, fold_line
 from viewfold.actions.folding import add as fold
 from viewfold.actions.numbers import evidence
@@ -200,16 +201,28 @@ def forget(
 
     gone = list(ids)
     if listed is not None:
-        gone += [line.strip() for line in listed.read_text().splitlines() if line.strip()]
+        gone += _ids_in(listed)
     if not gone:
-        raise ValueError("Whom? Give ids, or a file of ids with --from.")
+        raise ValueError("No ids given. Give ids, or a file of ids with --from.")
     model = remove(state, gone, wait=wait)
-    n = len(set(gone))
+    n = int(model.log_["n_forgotten"].iloc[-1])  # one sample may be written in two ways
     tell(
         as_json,
         {"file": str(state), "forgotten": n, "samples": model.n_samples_},
         f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.n_samples_:,} are left.",
     )
+
+
+def _ids_in(listed: Path) -> list[str]:
+    """Return the ids in a text file, one per line, in whatever encoding views may have."""
+    from viewfold.io._encoding import encoding_of, not_text
+
+    encoding = encoding_of(str(listed))
+    try:
+        lines = listed.read_text(encoding).split("\n")
+    except UnicodeError as error:
+        raise not_text(str(listed), encoding, error) from error
+    return [line.strip() for line in lines if line.strip()]
 
 
 @opt.state
@@ -288,6 +301,6 @@ def _tell_returned(
 
 def _agreed(question: str) -> bool:
     try:
-        return click.confirm(question, err=True)
+        return click.confirm(visible(question), err=True)
     except click.Abort:  # no answer is no
         return False

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 @opt.state
 @click.option("--range", "between", metavar="A-B", help="The numbers to choose from.")
 @opt.output
+@opt.raw
 @opt.as_json
 @works
-def suggest(state: Path, between: str | None, output: Path | None, as_json: bool) -> None:
+def suggest(
+    state: Path, between: str | None, output: Path | None, raw: bool, as_json: bool
+) -> None:
     """Suggest a number of clusters: how much each stands out. The file stays as it is."""
     check_output(output, state)
     wanted = None if between is None else _between(between)
@@ -37,7 +40,7 @@ def suggest(state: Path, between: str | None, output: Path | None, as_json: bool
     if output is not None:
         from viewfold._table import Table
 
-        deliver(Table.of_rows(rows), output, as_json, state)
+        deliver(Table.of_rows(rows), output, as_json, state, raw=raw)
     elif as_json:
         print_json({"file": str(state), **facts})
     else:
@@ -118,4 +121,9 @@ def _between(text: str) -> range:
     first, dash, last = text.partition("-")
     if not dash or not first.strip().isdecimal() or not last.strip().isdecimal():
         raise ValueError(f"--range {text!r} is no range. Give one such as 2-30.")
+    if int(first) > int(last):
+        raise ValueError(
+            f"--range {text!r} is reversed: give the smaller number first, {last.strip()}-"
+            f"{first.strip()}."
+        )
     return range(int(first), int(last) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold._command import PATH, argument
+from viewfold._command import argument
 from viewfold._console import notes, print_json, print_rows, say
 from viewfold.actions.states import folded_table
 from viewfold.cli import _options as opt
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from viewfold.explain.events import ClusterEvent
 
 
-@argument("old", metavar="OLD.vf", type=PATH, help="A state file.")
-@argument("new", metavar="NEW.vf", type=PATH, help="Another one.")
+@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="A state file.")
+@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Another one.")
 @opt.max_moved
 @opt.as_json
 def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:

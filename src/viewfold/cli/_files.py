@@ -121,11 +121,16 @@ def _column(held: pd.Series[Any]) -> Any:
 
 
 def deliver(
-    table: Table, output: Path | None, as_json: bool, state: Path, *inputs: StrPath
+    table: Table,
+    output: Path | None,
+    as_json: bool,
+    state: Path,
+    *inputs: StrPath,
+    raw: bool = False,
 ) -> None:
     """Write a table to a file, or to standard output as CSV or JSON."""
     if output is not None:
-        _output.write_table(table, output, [state, *inputs], private=state)
+        _output.write_table(table, output, [state, *inputs], private=state, raw=raw)
         tell(
             as_json,
             {"file": str(output), "samples": len(table)},
@@ -135,4 +140,4 @@ def deliver(
         names = _output.names(table)
         print_json([dict(zip(names, row, strict=True)) for row in _output.rows(table)])
     else:
-        _output.print_table(table)
+        _output.print_table(table, raw=raw)

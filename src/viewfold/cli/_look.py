@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._console import print_json, progress
+from viewfold._console import print_json, print_lines, progress
 from viewfold._file import File
 from viewfold._option import option
 from viewfold.actions.states import is_there, load_model
@@ -76,7 +76,7 @@ def inspect(
         )
         return
     for one, line in zip(found, commands, strict=True):
-        click.echo("\n".join(described(one, line, str(file))))
+        print_lines(*described(one, line, str(file)))
 
 
 def _stem(name: str) -> str:

@@ -150,6 +150,12 @@ output = click.option(
     type=PATH,
     help="Write here (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead.",
 )
+raw = click.option(
+    "--raw",
+    is_flag=True,
+    help="In CSV and TSV, leave text as it is that a spreadsheet would run as a formula; without "
+    "this it begins with an apostrophe.",
+)
 yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 

@@ -12,7 +12,7 @@ import click
 from viewfold import _output, errors
 from viewfold._choice import which_view
 from viewfold._command import PATH, Whole, argument
-from viewfold._console import complain, print_json, print_rows, progress, say, tell
+from viewfold._console import complain, print_json, print_lines, print_rows, progress, say, tell
 from viewfold._file import File
 from viewfold.actions.states import folded_model, folded_table
 from viewfold.actions.telling import without_doubtful
@@ -32,9 +32,13 @@ from viewfold.cli._reading import files_argument, reads
 if TYPE_CHECKING:
     from viewfold.core.log import Event
 
+KEY = "viewfold"
+"""What new columns of an AnnData or MuData are called, unless something else is said."""
+
 
 @opt.state
 @opt.output
+@opt.raw
 @click.option(
     "--least-certain",
     metavar="N",
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 def labels(
     state: Path,
     output: Path | None,
+    raw: bool,
     least_certain: int | None,
     min_confidence: float | None,
     as_json: bool,
@@ -58,7 +63,7 @@ def labels(
         table = folded_table(state, queries.labels(state))
     else:
         table = as_table(folded_model(state).uncertain(least_certain))
-    deliver(without_doubtful(table, min_confidence), output, as_json, state)
+    deliver(without_doubtful(table, min_confidence), output, as_json, state, raw=raw)
 
 
 @opt.state
@@ -82,20 +87,20 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    click.echo(
+    print_lines(
         f"{state}: {facts['method']}, {facts['samples']:,} samples in {facts['clusters']} "
         f"clusters, {facts['bytes'] / 1e6:.1f} MB"
     )
     if facts["views"]:
         sizes, names = enumerate(facts["cluster_sizes"]), facts["cluster_names"]
         said = (f"{i} ({names[i]}): {n:,}" if i in names else f"{i}: {n:,}" for i, n in sizes)
-        click.echo(f"cluster sizes: {', '.join(said)}")
+        print_lines(f"cluster sizes: {', '.join(said)}")
         print_rows(_without(facts["views"], "empty", "missing"))
     else:
-        click.echo("no view yet")
+        print_lines("no view yet")
     for one in facts["states"]:
         where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
-        click.echo(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+        print_lines(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
         say(not_trusted(facts["untrusted"]))
@@ -120,6 +125,7 @@ def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
 )
 @opt.min_confidence
 @opt.output
+@opt.raw
 @opt.as_json
 @reads
 @works
@@ -131,6 +137,7 @@ def predict(
     view: tuple[str, ...],
     min_confidence: float | None,
     output: Path | None,
+    raw: bool,
     as_json: bool,
 ) -> None:
     """Print the cluster of samples that were never folded; the file stays as it is.
@@ -142,7 +149,8 @@ def predict(
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids_option(id_column, no_id), view=which)
-    deliver(without_doubtful(as_table(frame), min_confidence), output, as_json, state, *files)
+    table = without_doubtful(as_table(frame), min_confidence)
+    deliver(table, output, as_json, state, *files, raw=raw)
 
 
 @opt.state
@@ -152,6 +160,7 @@ def predict(
     "--events", is_flag=True, help="Clusters that were born, merged, split, vanished, grew."
 )
 @opt.output
+@opt.raw
 @opt.as_json
 def history(
     state: Path,
@@ -159,6 +168,7 @@ def history(
     moved: str | None,
     events: bool,
     output: Path | None,
+    raw: bool,
     as_json: bool,
 ) -> None:
     """Print the log: what every change did, where one sample went, or who moved when.
@@ -167,10 +177,14 @@ def history(
     """
     from viewfold.store import queries
 
+    said = {"--id": sample is not None, "--moved": moved is not None, "--events": events}
+    if sum(said.values()) > 1:
+        both = " and ".join(name for name, given in said.items() if given)
+        raise ValueError(f"{both} ask for different tables. Choose one.")
     check_output(output, state)
     if moved is not None:
         which_view(queries.names(state), moved, f"{state} holds")
-        deliver(queries.movers(state, moved), output, as_json, state)
+        deliver(queries.movers(state, moved), output, as_json, state, raw=raw)
         return
     shown: list[dict[str, Any]] | None = None
     if events:
@@ -185,7 +199,7 @@ def history(
     if output is not None:
         from viewfold._table import Table
 
-        deliver(Table.of_rows(rows), output, as_json, state)
+        deliver(Table.of_rows(rows), output, as_json, state, raw=raw)
     elif as_json:
         print_json(rows)
     elif rows:
@@ -253,10 +267,9 @@ def verify(state: Path, as_json: bool) -> None:
 @click.option(
     "--id", "id_column", metavar="COLUMN", help="The column of obs that holds the sample ids."
 )
-@click.option(
-    "--key", metavar="NAME", default="viewfold", help="What the new columns of obs are called."
-)
+@click.option("--key", metavar="NAME", default=KEY, help="What the new columns of obs are called.")
 @click.option("--overwrite", is_flag=True, help="Replace columns of obs that are called so.")
+@opt.raw
 @opt.min_confidence
 @opt.as_json
 def export(
@@ -266,6 +279,7 @@ def export(
     id_column: str | None,
     key: str,
     overwrite: bool,
+    raw: bool,
     min_confidence: float | None,
     as_json: bool,
 ) -> None:
@@ -277,6 +291,11 @@ def export(
     if file is not None:
         export_copy(state, file, output, (key, id_column, overwrite, min_confidence), as_json)
         return
+    if id_column is not None or overwrite or key != KEY:
+        raise ValueError(
+            "--id, --key and --overwrite are about a copy of an AnnData or MuData file, and none "
+            "is named. Leave them out, or name the file."
+        )
     if output is None:
         raise ValueError(
             "Where to? Name a table with -o, or an AnnData or MuData file of which a copy gets the "
@@ -288,7 +307,7 @@ def export(
     with progress(f"reading {state}") as step:
         table = without_doubtful(folded_table(state, queries.everything(state)), min_confidence)
         step(f"writing {output}")
-        _output.write_table(table, output, [state], private=state)
+        _output.write_table(table, output, [state], private=state, raw=raw)
     columns = _output.names(table)[1:]
     tell(
         as_json,
@@ -314,7 +333,7 @@ def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
     sizes = ("name", "samples", "views", "classes", "features", "fetch")
     print_rows([{name: row[name] for name in sizes} for row in rows])
     for row in rows:
-        click.echo(f"\n{row['name']}: {row['address']}\n  {row['note']}")
+        print_lines("", f"{row['name']}: {row['address']}", f"  {row['note']}")
 
 
 def _fetch(name: str, folder: Path | None, as_json: bool) -> None:

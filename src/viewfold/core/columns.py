@@ -38,6 +38,9 @@ class StoredColumns:
         The lengths of all texts: the names of the columns, then the levels of each.
     letters : ndarray of int
         The letters (Unicode code points) of all texts.
+    counts : ndarray of int or None
+        At least how many samples have each level (0 for parts of dates); None in files of earlier
+        versions.
 
     Examples
     --------
@@ -53,17 +56,20 @@ class StoredColumns:
     first: Array
     lengths: Array
     letters: Array
+    counts: Array | None = None
 
     @classmethod
     def of(cls, columns: tuple[Column, ...]) -> StoredColumns:
         """Return columns as arrays."""
         texts = [column.name for column in columns]
         texts += [level for column in columns for level in column.levels]
+        counts = [n for one in columns for n in one.counts or (0,) * len(one.levels)]
         return cls(
             np.array([KINDS.index(column.kind) for column in columns], np.int32),
             np.array([len(column.levels) for column in columns], np.int32),
             np.array([column.first for column in columns], np.float64),
             *_stored(texts),
+            np.array(counts, np.int64),
         )
 
     def columns(self) -> tuple[Column, ...]:
@@ -80,13 +86,25 @@ class StoredColumns:
         texts = _texts(self.lengths, self.letters)
         if len(texts) != n + self.widths.sum():
             raise UnreadableError("the columns of a view have not as many names as they should")
+        counts = [0] * n + self._counts()
         places = pairwise(accumulate(self.widths.tolist(), initial=n))
-        return tuple(
-            Column(texts[i], KINDS[int(kind)], tuple(texts[slice(*place)]), float(first))
-            for i, (kind, place, first) in enumerate(
-                zip(self.kinds, places, self.first, strict=True)
-            )
-        )
+        made = []
+        for i, (number, place, first) in enumerate(
+            zip(self.kinds, places, self.first, strict=True)
+        ):
+            kind, levels = KINDS[int(number)], tuple(texts[slice(*place)])
+            having = tuple(counts[slice(*place)]) if kind == "category" else ()
+            made.append(Column(texts[i], kind, levels, float(first), having))
+        return tuple(made)
+
+    def _counts(self) -> list[int]:
+        """Return how many samples have each level at least: none is certain if that is unknown."""
+        total = int(self.widths.sum())
+        if self.counts is None:
+            return [0] * total
+        if len(_numbers(self.counts, most=2**63 - 1)) != total:
+            raise UnreadableError("the levels of a view do not fit their counts")
+        return list(self.counts.tolist())
 
 
 @part("source")

@@ -1,13 +1,15 @@
 """Fingerprints of rows: whether a row that comes again is the one that came before.
 
-A fingerprint is 32 bits of a keyed hash. Its key is drawn for each state, so that the fingerprints
-in two files cannot be compared. Who has the file and guesses a whole row can confirm the guess: of
-a view with few possible rows, fingerprints tell them (docs/privacy.md).
+A fingerprint is 16 bits of a keyed hash. Its key is drawn for each state, so that the fingerprints
+in two files cannot be compared. Somebody who has the file can try rows until one has the
+fingerprint: a view with few possible rows is as good as kept (docs/privacy.md). With 16 bits, every
+fingerprint fits many rows of a view that has far more than 65,536 possible ones.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 
 import numpy as np
 
@@ -28,12 +30,9 @@ def new_key() -> int:
 
 
 def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
-    """Return the fingerprint of each row of a view; two that differ are the same by chance 2⁻³¹.
+    """Return the fingerprint of each row of a view; two that differ have the same once in 65,535.
 
     Rows have to come with their missing cells: what stands for these depends on other rows.
-
-    The sum over cells of the products of both halves of their bits, each with a random number added
-    (the universal hash NH of UMAC). A cell of zero adds nothing, so that sparse rows are quick.
 
     Examples
     --------
@@ -45,7 +44,25 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     >>> bool(a == c), bool(a == b)
     (True, False)
     """
-    d = rows.shape[1]
+    hashed = hasher(rows.shape[1], key)
+    return engine.map(lambda block: shortened(hashed(block)), rows)
+
+
+def shortened(hashes: Array) -> Array:
+    """Return 16 bits of each hash; files of earlier versions hold 32. What is short stays."""
+    whole = hashes.view(np.uint32)
+    # Rows that are alike may have hashes that differ in a few bits: a product mixes them.
+    mixed = (whole * np.uint32(0x9E3779B1)) >> np.uint32(16)
+    short = np.where(whole < 2**16, whole, np.where(mixed == UNKNOWN, 1, mixed))
+    return np.asarray(short, np.int32)
+
+
+def hasher(d: int, key: int) -> Callable[[Matrix], Array]:
+    """Return what gives rows of d cells hashes of 32 bits, none of which is `UNKNOWN`.
+
+    The sum over cells of the products of both halves of their bits, each with a random number added
+    (the universal hash NH of UMAC). A cell of zero adds nothing, so that sparse rows are quick.
+    """
     words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint32)
     nothing = np.multiply(words[0], words[1], dtype=np.uint64)
 
@@ -60,9 +77,9 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
                 total[i : i + few] = _products(block[i : i + few], words[:, None]).sum(axis=1)
             total -= nothing.sum()
         mixed = (total ^ (total >> np.uint64(32))).astype(np.uint32)
-        return np.where(mixed == UNKNOWN, 1, mixed).astype(np.uint32).view(np.int32)
+        return np.where(mixed == UNKNOWN, 1, mixed).astype(np.uint32)
 
-    return engine.map(of_block, rows)
+    return of_block
 
 
 def _products(cells: Array, words: Array) -> Array:

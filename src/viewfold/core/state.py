@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from viewfold import constants
 from viewfold._types import Array, Matrix
+from viewfold.core.levels import without_levels
 from viewfold.core.log import Log
 from viewfold.engine import BucketRows, Engine, RowSet, engine_of
 from viewfold.linalg import gram
@@ -272,7 +273,7 @@ class State:
         gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
         if not any(getattr(record, name) for record in self.views for name in gone):
             return self
-        views = tuple(replace(record, **gone) for record in self.views)
+        views = tuple(replace(without_levels(record), **gone) for record in self.views)
         clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
         maps = (None,) * len(views)

@@ -6,6 +6,7 @@ Pure functions: they take a state and return another one. What differs between m
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,8 @@ import numpy as np
 from viewfold._types import Array
 from viewfold.constants import FEWEST
 from viewfold.core.admission import check_fits, placed
-from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key
+from viewfold.core.fingerprints import UNKNOWN, fingerprints, new_key, shortened
+from viewfold.core.levels import counted, removed, without_forgotten
 from viewfold.core.log import FINAL, Log, noted
 from viewfold.core.method import Combined, Method
 from viewfold.core.moments import carried, learned
@@ -75,6 +77,7 @@ def fold(
     log = _noted(engine, state, record, previous, labels)
     state = with_names(engine, replace(state, log=log), previous, labels)
     before = state if state.views else replace(state, key=new_key(), length=view.length)
+    columns = view.columns if raw is None else counted(engine, view.columns, raw)
     after = replace(
         before,
         ids=alignment.ids,
@@ -84,7 +87,7 @@ def fold(
         added=alignment.carry(state.added, log[-1].entry),
         fingerprints=_printed(engine, before, alignment, raw),
         steps=(*state.steps, log[-1].entry),
-        views=(*state.views, replace(record, entry=log[-1].entry)),
+        views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
     )
@@ -104,7 +107,8 @@ def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | 
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
     else:
         prints = fingerprints(engine, rows, state.key)
-    return _with_column(engine, state.fingerprints, alignment, prints, UNKNOWN)
+    before = engine.map(shortened, state.fingerprints)
+    return _with_column(engine, before, alignment, prints, UNKNOWN)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -121,7 +125,7 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         features=view.features,
         n_empty=view.n_empty,
         n_missing=view.n_missing,
-        columns=view.columns if n >= FEWEST else None,
+        columns=view.columns,
         source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
@@ -212,8 +216,25 @@ def stepped(engine: Engine, state: State, labels: RowSet) -> State:
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     """Remove samples, with an entry in the log; see `keep_samples`."""
     after = keep_samples(engine, state, kept, method)
+    _tell_removed(state, after)
     facts = {"n_forgotten": state.n_samples - after.n_samples, "note": lost(state, after)}
     return replace(after, log=noted(state.log, FINAL, after.n_samples, **facts))
+
+
+def _tell_removed(before: State, after: State) -> None:
+    """Say how many levels lost their names; not which, as a program may log it."""
+    for old, new in zip(before.views, after.views, strict=True):
+        for column, n in removed(old, new).items():
+            levels, have = ("1 level", "it has") if n == 1 else (f"{n:,} levels", "they have")
+            had = "it" if n == 1 else "one of them"
+            warnings.warn(
+                f"{levels} of {column!r} in view {old.name!r} "
+                f"{'is' if n == 1 else 'are'} no longer known: all samples that had {had} may be "
+                f"forgotten, so {have} lost the name. In rows that come later, {had} counts as a "
+                "level that is not known. To have all levels, fold the view anew into another "
+                "file.",
+                stacklevel=4,
+            )
 
 
 def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
@@ -243,8 +264,8 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        fingerprints=engine.keep(state.fingerprints, kept),
-        views=with_current_encoders(state, basis),
+        fingerprints=engine.map(shortened, engine.keep(state.fingerprints, kept)),
+        views=_without_forgotten(engine, with_current_encoders(state, basis), state, kept),
         maps=(None,) * len(state.views),
     )
     assert state.clusters is not None
@@ -259,6 +280,22 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         )
     names = following(engine, state.cluster_names, labels, labels)
     return carried(engine, state, replace(after, clusters=clusters, cluster_names=names))
+
+
+def _without_forgotten(
+    engine: Engine, views: tuple[ViewRecord, ...], state: State, kept: RowSet
+) -> tuple[ViewRecord, ...]:
+    """Return records that name no level which only samples that go may have."""
+    if not any(record.columns for record in views):
+        return views
+
+    def gone(seen: Array, stays: Array) -> Array:
+        return np.asarray(np.count_nonzero(seen[~stays], axis=0))
+
+    numbers = engine.reduce(gone, state.seen, kept).tolist()
+    return tuple(
+        without_forgotten(record, int(n)) for record, n in zip(views, numbers, strict=True)
+    )
 
 
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:

@@ -19,7 +19,8 @@ from viewfold._option import option
 from viewfold._types import Array
 from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.core.committee import joined
-from viewfold.core.fingerprints import UNKNOWN, fingerprints
+from viewfold.core.fingerprints import UNKNOWN, fingerprints, shortened
+from viewfold.core.levels import counted
 from viewfold.core.log import noted
 from viewfold.core.method import Method, NothingVariesError
 from viewfold.core.moments import carried, learned
@@ -107,9 +108,9 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     def kinds(
         own: Array, gone: Array, known: Array, seen: Array, before: Array
     ) -> tuple[Array, Array]:
-        had = seen[:, which]
-        same = had & (before[:, which] == own)
-        unsure = had & (before[:, which] == UNKNOWN)
+        had, was = seen[:, which], shortened(before[:, which])
+        same = had & (was == own)
+        unsure = had & (was == UNKNOWN)
         counts = ~known, known & ~had, had & ~same, same, unsure
         return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
@@ -261,14 +262,16 @@ def _check_kept(engine: Engine, state: State, view: View) -> None:
         raise no_encoder(record.name)
 
 
-def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) -> State:
+def _known_since(
+    engine: Engine, state: State, rows: _Rows, which: int, alignment: Alignment
+) -> State:
     """Return the state with all that is noted of the rows, but for the embedding."""
 
     def marked(seen: Array) -> Array:
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
 
     def printed(prints: Array, own: Array) -> Array:
-        return np.where(np.arange(prints.shape[1]) == which, own[:, None], prints)
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
 
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
@@ -280,13 +283,20 @@ def _known_since(state: State, rows: _Rows, which: int, alignment: Alignment) ->
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
+        columns=counted(
+            engine,
+            record.columns,
+            rows.raw,
+            n_corrected=count.n_corrected,
+            n_known=rows.view.shape[0] - count.n_changed,
+        ),
     )
     return replace(
         state,
         ids=alignment.ids,
         seen=alignment.merge((marked, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (printed, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
+            (printed, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
@@ -312,7 +322,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
         alignment.partners(state.seen, False),
     )
     placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
-    return replace(_known_since(state, rows, which, alignment), embedding=placed)
+    return replace(_known_since(engine, state, rows, which, alignment), embedding=placed)
 
 
 def _first_learned(
@@ -338,7 +348,7 @@ def _learned(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
-        state = _known_since(state, rows, which, alignment)
+        state = _known_since(engine, state, rows, which, alignment)
     linear_map = combined.linear_map
     if linear_map is None:  # earlier rows are as they were
         linear_map = np.eye(state.embedding.shape[1])
@@ -346,8 +356,9 @@ def _learned(
     record = views[which]
     if n >= constants.FEWEST:
         if record.encoder is None:
+            columns = counted(engine, view.columns, rows.raw)
             views[which] = replace(
-                record, encoder=combined.encoder, columns=view.columns, source=view.source
+                record, encoder=combined.encoder, columns=columns, source=view.source
             )
         else:
             encoder = joined(record.encoder, n_before, combined.encoder, n)

@@ -6,7 +6,7 @@ Rows that come later are read in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from viewfold._types import Kind
 
@@ -27,6 +27,9 @@ class Column:
         The levels of a category; of a date, what it gives.
     first : float
         Of a date: the view's first, in days since 1970.
+    counts : tuple of int
+        Of a category of a view that was folded: at least how many samples have each level; see
+        `viewfold.core.levels`.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Column:
     kind: Kind
     levels: tuple[str, ...] = ()
     first: float = 0.0
+    counts: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def features(self) -> tuple[str, ...]:
