@@ -4,8 +4,10 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -115,6 +117,24 @@ def test_reading_has_a_limit_of_time(crafted_file: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(_database, "SECONDS", (0.2, 0.0))
     with pytest.raises(DamagedFileError, match="too long"), _database.reading(crafted_file) as db:
         db.execute(FOR_EVER).fetchall()
+
+
+def test_a_file_has_a_minute_and_200_seconds_for_each_gigabyte(
+    crafted_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = []
+
+    class Event(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waited.append(timeout)
+            return super().wait(timeout)
+
+    names = {"Event": Event, "Thread": threading.Thread}
+    monkeypatch.setattr(_database, "threading", SimpleNamespace(**names))
+    with _database.reading(crafted_file):
+        pass
+    size = crafted_file.stat().st_size
+    assert waited == [pytest.approx(60 + 200 * size / 1e9, abs=1e-9)]
 
 
 def test_time_that_is_up_between_two_queries_is_up(

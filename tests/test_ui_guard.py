@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,26 @@ def test_strangers_are_refused_at_every_address(ui_page: Page, headers: dict[str
         assert HEADERS.items() <= dict_of(answer.headers).items()
         assert not [name for name in answer.headers if name.startswith("access-control")]
     assert list(ui_page.desk.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Origin"])
+@pytest.mark.parametrize("wrong", ["first", "second", "none"])
+def test_a_header_that_decides_is_there_once(ui_page: Page, name: str, wrong: str) -> None:
+    own = {
+        "Host": f"127.0.0.1:{PORT}",
+        "Authorization": f"Bearer {TOKEN}",
+        "Origin": f"http://127.0.0.1:{PORT}",
+    }
+    values = [own[name], own[name]]
+    if wrong != "none":
+        values[wrong == "second"] = "evil.example"
+    ui_page.client.headers = {}
+    rest = [(key, value) for key, value in own.items() if key != name]
+    ask = partial(ui_page.client.get, "/api/status")
+    assert ask(headers=[*rest, (name, own[name])]).status_code == 200
+    twice = ask(headers=[*rest, *((name, value) for value in values)])
+    same_origins = (name, wrong) == ("Origin", "none")  # of which none is another page's
+    assert twice.status_code == (200 if same_origins else 403)
 
 
 def dict_of(headers: Any) -> dict[str, str]:
@@ -221,3 +242,21 @@ def test_several_views_of_a_file_are_folded_together(ui_page: Page) -> None:
     np.savez(buffer, one=X)
     key = ui_page.upload("third.npz", buffer.getvalue())
     assert ui_page.job("fold", upload=key)["answer"]["folds"][0]["view"] == "third"
+
+
+def test_twenty_files_wait_and_of_more_the_oldest_that_nobody_uses_goes(ui_page: Page) -> None:
+    def waiting() -> list[bool]:
+        held = {path.name.removesuffix(".csv") for path in ui_page.desk.folder.iterdir()}
+        return [key in held for key in keys]
+
+    keys = [ui_page.upload(f"{i}.csv", b"a,b\n1,2\n") for i in range(20)]
+    assert waiting() == [True] * 20
+    keys.append(ui_page.upload("20.csv", b"a,b\n1,2\n"))
+    assert waiting() == [False] + [True] * 20
+    assert "not here any more" in ui_page.job("inspect", upload=keys[0])["error"]["message"]
+    with ui_page.desk.uploads.using(keys[1]):
+        keys.append(ui_page.upload("21.csv", b"a,b\n1,2\n"))
+        assert waiting() == [False] + [True] * 21  # one is used, and twenty wait
+        keys.append(ui_page.upload("22.csv", b"a,b\n1,2\n"))
+        assert waiting() == [False, True, False] + [True] * 20
+        assert ui_page.client.delete(f"/api/uploads/{keys[1]}").json() == {"removed": False}
