@@ -17,6 +17,7 @@ from viewfold._file import File
 from viewfold._option import worded
 from viewfold.actions.folding import SEVERAL
 from viewfold.errors import InputError
+from viewfold.viz.words import printable
 
 MOST = 20
 """So many files wait at a time; of more, the oldest go."""
@@ -64,7 +65,8 @@ class Upload:
             names = list(read(file))
             if names != [name_of(self.path)]:
                 return None
-        return name_of(self.name)
+        # Its name is no path: "labs [2024].csv" is no pattern, and "a?b.csv" no address.
+        return self.name[: len(self.key) - len(self.path.name)]
 
     def told(self, text: str) -> str:
         """Return a text that names the file as its owner does."""
@@ -150,7 +152,7 @@ def plain_name(name: str) -> str:
     ('labs.csv', 'labs.csv', 'file')
     """
     last = name.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(letter if letter.isprintable() else " " for letter in last).strip()
+    shown = printable(last).strip()
     return shown[-LONGEST:] if shown.strip(".") else "file"
 
 
