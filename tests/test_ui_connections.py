@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -52,9 +52,9 @@ class Served:
         return status_of(client)
 
     def empty(self) -> None:
-        """Wait until no connection is open."""
-        until = time.monotonic() + 20
-        while self.server.server_state.connections:
+        """Wait until no connection is open, and nobody works for one."""
+        until, state = time.monotonic() + 20, self.server.server_state
+        while state.connections or state.tasks:
             assert time.monotonic() < until
             time.sleep(0.01)
 
@@ -264,3 +264,46 @@ def test_if_all_are_at_work_another_one_is_told_to_come_back(page: Any, tmp_path
         finally:
             for one in clients:
                 one.close()
+
+
+# ---- what is no request -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nX: " + b"a" * 10**6,
+        b"GET /" + b"a" * 10**6 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",  # a browser that tries https
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    ],
+    ids=["header", "address", "hosts", "https", "length"],
+)
+def test_what_is_no_request_is_refused_without_a_word_elsewhere(
+    page: Any, sent: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with page(SOON) as server, closing(server.client()) as client:
+        with suppress(ConnectionResetError, BrokenPipeError):
+            client.sendall(sent)
+        assert rest(client)[:12] in (b"HTTP/1.1 400", b"")  # it may close while we still send
+        server.empty()
+        with closing(server.client()) as other:
+            assert server.status(other) == 200
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("token", ["wrong", TOKEN], ids=["refused", "let in"])
+def test_a_body_that_breaks_off_in_nonsense_is_no_defect(
+    page: Any, tmp_path: Path, token: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with page(Limits()) as server, closing(server.client()) as client:
+        start = "PUT /api/uploads?name=a.csv"
+        client.sendall(server.head(start, "Transfer-Encoding: chunked", token=token))
+        if token == "wrong":
+            assert status_of(client) == 403
+        client.sendall(b"2\r\nab\r\nnonsense\r\n")
+        rest(client)
+        server.empty()
+        assert list((tmp_path / "uploads").iterdir()) == []
+    assert capfd.readouterr() == ("", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
@@ -9,6 +10,7 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -292,3 +294,38 @@ def test_twenty_files_wait_and_of_more_the_oldest_that_nobody_uses_goes(ui_page:
         keys.append(ui_page.upload("22.csv", b"a,b\n1,2\n"))
         assert waiting() == [False, True, False] + [True] * 20
         assert ui_page.client.delete(f"/api/uploads/{keys[1]}").json() == {"removed": False}
+
+
+@pytest.mark.parametrize("at", ["write", "close"])
+def test_a_full_disk_is_said_and_half_a_file_is_not_left(
+    ui_folded: Page, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    opened = Path.open
+
+    def full(path: Path, *args: Any, **more: Any) -> Any:
+        file = opened(path, *args, **more)
+        if path.parent == ui_folded.desk.folder:
+
+            def fail(*_: Any) -> None:
+                opened_close()
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+            opened_close = file.close
+            found = MagicMock(wraps=file)
+            found.__enter__ = lambda self: self
+            found.__exit__ = lambda self, *_: fail() if at == "close" else opened_close()
+            if at == "write":
+                found.write.side_effect = fail
+            return found
+        return file
+
+    before = ui_folded.desk.state.read_bytes()
+    monkeypatch.setattr(Path, "open", full)
+    answer = ui_folded.client.put("/api/uploads", params={"name": "a.csv"}, content=b"a,b\n")
+    monkeypatch.undo()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (507, "no-space")
+    assert answer.json()["error"]["message"].startswith("a.csv was not taken: the disk is full")
+    assert str(ui_folded.desk.folder) not in answer.text
+    assert list(ui_folded.desk.folder.iterdir()) == []
+    assert ui_folded.upload("a.csv", b"a,b\n")
+    assert ui_folded.desk.state.read_bytes() == before

@@ -16,7 +16,7 @@ from typing import Any
 from viewfold._file import File
 from viewfold._option import worded
 from viewfold.actions.folding import SEVERAL
-from viewfold.errors import InputError
+from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.viz.words import printable
 
 MOST = 20
@@ -109,8 +109,13 @@ class Uploads:
                     await anyio.to_thread.run_sync(file.write, chunk)
             if not size:
                 raise InputError(f"{name} is empty.")
-        except BaseException:
+        except BaseException as error:
             path.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise NoSpaceError(
+                    f"{name} was not taken: the disk is full where dropped files are kept. Make "
+                    "room, or set TMPDIR to another folder and start viewfold ui again."
+                ) from error
             raise
         upload = self._held[key] = Upload(key, name, path, size)
         for old in [one for one in self._held if one not in self._used][:-MOST]:
