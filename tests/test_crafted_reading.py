@@ -1,5 +1,6 @@
 """A crafted state file cannot take memory or time, reach other files, or slip in beside."""
 
+import errno
 import shutil
 import subprocess
 import sys
@@ -149,6 +150,25 @@ def test_time_that_is_up_between_two_queries_is_up(
 
     with pytest.raises(DamagedFileError, match="too long"):
         dawdle()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EIO, "Input/output error"), PermissionError("not yours"), TimeoutError()],
+    ids=["of the disk", "of rights", "of a network"],
+)
+def test_what_the_system_refuses_is_no_damage_to_the_file(
+    crafted_file: Path, error: OSError
+) -> None:
+    with pytest.raises(type(error)) as found, _database.reading(crafted_file):
+        raise error
+    assert found.value is error
+
+
+@pytest.mark.parametrize("error", [OSError("Invalid snappy data"), ValueError("no such type")])
+def test_what_a_reader_cannot_make_sense_of_is_damage(crafted_file: Path, error: Exception) -> None:
+    with pytest.raises(DamagedFileError, match=str(error)), _database.reading(crafted_file):
+        raise error
 
 
 def test_reading_has_a_limit_of_memory(crafted_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
