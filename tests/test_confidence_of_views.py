@@ -122,3 +122,20 @@ def test_files_with_impossible_distances_are_refused(model: ViewFold, wrong: np.
     check_state(state)
     with pytest.raises(UnreadableError, match="tell its clusters apart"):
         check_state(replace(state, clusters=replace(state.clusters, apart=wrong)))
+
+
+@pytest.mark.parametrize("within", [0.0, 0.04, 0.06, 0.1])
+def test_of_the_variance_of_a_feature_a_twentieth_at_least_is_within_clusters(
+    within: float,
+) -> None:
+    """Two clusters of one feature: means are 2 √(1 - within) apart, where its variance is 1."""
+    signs = np.tile([1.0, -1.0], 100)
+    noise = np.sqrt(within) * np.repeat(np.tile([1.0, -1.0], 50), 2)
+    model = ViewFold(2, random_state=0, scale="center", encoder="linear")
+    model.fit({"v": (np.sqrt(1 - within) * signs + noise)[:, None]})
+    assert np.array_equal(model.labels_ == model.labels_[0], signs > 0)
+    clusters = distinguished(model._fitted).clusters
+    assert clusters is not None
+    assert clusters.apart is not None
+    expected = 4 * (1 - within) / max(within, 0.05)
+    assert clusters.apart[0, 0, 1] == pytest.approx(expected, rel=0.02)

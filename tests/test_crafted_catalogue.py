@@ -1,5 +1,6 @@
 """A state file holds our tables and nothing else; nothing that is in it is run."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,15 @@ def test_a_database_holds_our_tables_and_nothing_else(crafted_file: Path, kind: 
 def test_nothing_of_a_file_is_run_even_in_our_own_view(crafted_file: Path) -> None:
     craft(crafted_file, "DROP VIEW labels_history", f"CREATE VIEW labels_history AS {FOR_EVER}")
     assert len(viewfold.load(crafted_file).views_) == 3
+
+
+@pytest.mark.parametrize(("version", "schema"), [(2, "undo2"), (3, "undo101")])
+def test_a_file_keeps_no_more_states_than_its_format_knows(
+    tmp_path: Path, version: int, schema: str
+) -> None:
+    path = tmp_path / "model.vf"
+    shutil.copy(Path(__file__).parent / "formats" / f"{version}.vf", path)
+    viewfold.load(path)
+    craft(path, f"CREATE SCHEMA {schema}")
+    with pytest.raises(StateFileError, match=f"did not put there: '{schema}'"):
+        viewfold.load(path)

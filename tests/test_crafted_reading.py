@@ -1,11 +1,14 @@
 """A crafted state file cannot take memory or time, reach other files, or slip in beside."""
 
+import errno
 import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -117,6 +120,24 @@ def test_reading_has_a_limit_of_time(crafted_file: Path, monkeypatch: pytest.Mon
         db.execute(FOR_EVER).fetchall()
 
 
+def test_a_file_has_a_minute_and_200_seconds_for_each_gigabyte(
+    crafted_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = []
+
+    class Event(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waited.append(timeout)
+            return super().wait(timeout)
+
+    names = {"Event": Event, "Thread": threading.Thread}
+    monkeypatch.setattr(_database, "threading", SimpleNamespace(**names))
+    with _database.reading(crafted_file):
+        pass
+    size = crafted_file.stat().st_size
+    assert waited == [pytest.approx(60 + 200 * size / 1e9, abs=1e-9)]
+
+
 def test_time_that_is_up_between_two_queries_is_up(
     crafted_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +150,25 @@ def test_time_that_is_up_between_two_queries_is_up(
 
     with pytest.raises(DamagedFileError, match="too long"):
         dawdle()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EIO, "Input/output error"), PermissionError("not yours"), TimeoutError()],
+    ids=["of the disk", "of rights", "of a network"],
+)
+def test_what_the_system_refuses_is_no_damage_to_the_file(
+    crafted_file: Path, error: OSError
+) -> None:
+    with pytest.raises(type(error)) as found, _database.reading(crafted_file):
+        raise error
+    assert found.value is error
+
+
+@pytest.mark.parametrize("error", [OSError("Invalid snappy data"), ValueError("no such type")])
+def test_what_a_reader_cannot_make_sense_of_is_damage(crafted_file: Path, error: Exception) -> None:
+    with pytest.raises(DamagedFileError, match=str(error)), _database.reading(crafted_file):
+        raise error
 
 
 def test_reading_has_a_limit_of_memory(crafted_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ VALUES = {
         "4 clusters",
     ),
     "a history below -1": (
-        "UPDATE samples SET history = [-7, 0, label]::INTEGER[3] WHERE id = 's2'",
+        "UPDATE samples SET history = [-2, 0, label]::INTEGER[3] WHERE id = 's2'",
         "less than -1",
     ),
     "an embedding that is no number": (
@@ -263,3 +263,13 @@ def test_a_file_with_the_right_digest_and_wrong_content_is_refused(
     with pytest.raises(StateFileError, match=message) as error:
         viewfold.load(crafted_file)
     assert type(error.value) in (DamagedFileError, StateFileError)
+
+
+def test_minus_one_in_a_history_is_a_sample_that_was_not_there_yet(
+    crafted_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    craft(crafted_file, "UPDATE samples SET history = [-1, 0, label]::INTEGER[3] WHERE id = 's2'")
+    forge(monkeypatch)
+    model = viewfold.load(crafted_file)
+    (found,) = model._fitted.history[model.ids_ == "s2"]
+    assert found[:2].tolist() == [-1, 0]

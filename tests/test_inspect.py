@@ -287,6 +287,16 @@ def test_zeros_suspects_and_scaling_are_told(run: Run, data: Data) -> None:
     assert _views(run, "marked.npy")[0]["suspects"] == {"-999": ["1"]}
 
 
+@pytest.mark.parametrize(("cells", "told"), [(2, {}), (3, {"-999": ["1"]})])
+def test_a_number_marks_missing_cells_if_three_hold_it(
+    run: Run, data: Data, cells: int, told: dict[str, Any]
+) -> None:
+    marked = data.views["labs"][:, :3].copy()
+    marked[:cells, 1] = -999
+    np.save("marked.npy", marked)
+    assert _views(run, "marked.npy")[0]["suspects"] == told
+
+
 def test_python_gets_what_to_pass(tmp_path: Path) -> None:
     _codes_among_numbers(tmp_path)
     (found,) = viewfold.inspect_views(tmp_path / "my labs.csv")

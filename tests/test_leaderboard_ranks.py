@@ -57,6 +57,14 @@ def test_comparisons_of_two_count_an_end_as_better_than_none(tmp_path: Path) -> 
     assert found.loc["ViewFold"].isna().all()
 
 
+def test_a_point_of_accuracy_is_no_difference_and_more_is_one(tmp_path: Path) -> None:
+    others = {"A": 61, "B": 59, "C": 61.125, "D": 58.875}
+    fill(tmp_path, {"one": {"ViewFold": 60, **others}})
+    found = show.tables(tmp_path)["ranks"].set_index("method")[["better", "even", "worse"]]
+    assert found.loc[["A", "B"]].to_numpy().tolist() == [[0, 1, 0], [0, 1, 0]]
+    assert found.loc[["C", "D"]].to_numpy().tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
 @pytest.mark.parametrize(
     ("methods_", "q"), [(2, 1.960), (3, 2.343), (5, 2.728), (10, 3.164)], ids=str
 )

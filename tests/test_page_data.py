@@ -12,6 +12,7 @@ from report_models import NAMES, model, synthetic  # noqa: F401
 from viewfold import FCMVC, ViewFold, selection
 from viewfold.engine import DiskEngine
 from viewfold.viz import PageData, colour_of, page_data
+from viewfold.viz._points import Points, Rows
 from viewfold.viz.layout import LAID_OUT, places
 from viewfold.viz.words import from_line
 
@@ -78,6 +79,14 @@ def test_tags_stand_on_points_of_their_clusters(told_data) -> None:
     for one in told_data.summary["clusters"]:
         own = xy[told_data.columns["cluster"] == one["number"]]
         assert np.abs(own - [one["x"], one["y"]]).max(axis=1).min() < 1e-4
+
+
+def test_tags_stand_next_to_the_median_which_a_few_far_points_do_not_move() -> None:
+    place = np.array([[100, 100], [110, 110], [120, 120], [130, 130], [60000, 65000]], np.uint16)
+    model = ViewFold(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
+    points = Points.of(Rows(model), None, False)
+    points = replace(points, place=place, cluster=np.array([1, 1, 1, 1, 1]))
+    assert points.tags(2) == {1: tuple((place[2] / 65535 * 2 - 1).round(4).tolist())}
 
 
 def test_views_variance_and_features_are_those_of_the_model(model, told_data) -> None:

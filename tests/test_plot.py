@@ -171,7 +171,7 @@ def test_names_are_shown_as_they_are_but_not_too_long(model) -> None:
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names[1] == NAMES[1]
     assert len(names[2]) == 28
-    assert shorten("a\tb\x00c\ud800") == "a b c "
+    assert shorten("a\tb\x00c\ud800") == r"a b\x00c\ud800"
 
 
 def test_axes_are_the_given_ones_or_those_of_a_new_figure(model) -> None:

@@ -14,7 +14,7 @@ import viewfold
 from commands import runner
 from viewfold import ViewFold, report
 from viewfold.viz import static_text
-from viewfold.viz.words import from_line
+from viewfold.viz.words import from_line, printable
 
 EVIL = "</script><img src=x onerror=alert(3)> & co"
 
@@ -79,13 +79,40 @@ def test_whatever_users_name_is_text_and_nothing_else() -> None:
     assert plain.count("&lt;/script&gt;&lt;img src=x") == 3  # title twice, and a cluster's name
     reader = Reader(page)
     told = reader.summary
-    assert told["title"] == f"{EVIL}  "
+    assert told["title"] == rf"{EVIL}\x00 "
     assert told["views"][0]["name"] == told["clusters"][1]["name"] == EVIL
     assert EVIL in {one["feature"] for one in told["features"]["top"]}
     assert told["metadata"][0]["levels"] == [EVIL, "b"]
     assert all(from_line(line).startswith(f"{EVIL}\n") for line in reader.column("ids"))
     scripts = [tag for tag, _ in reader.tags].count("script")
     assert scripts == 3 + len(told["columns"])  # summary, page.js and its start, columns
+
+
+HIDDEN = {"\u202e": r"\u202e", "\u2066": r"\u2066", "\x1b": r"\x1b", "\u200b": r"\u200b"}
+"""Characters that turn text around, steer a terminal or take no room, and how they are shown."""
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+def test_what_cannot_be_seen_is_shown_by_its_number(hidden: str) -> None:
+    name, shown = f"fdp{hidden}exe", f"fdp{HIDDEN[hidden]}exe"
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=[name, "fdpexe"])
+    X.index = [f"{name}{i}" for i in range(40)]
+    model = ViewFold(2, random_state=0).fit({name: X})
+    about = pd.DataFrame({name: [name, "fdpexe"] * 20}, index=X.index)
+    page = report.render(model, title=name, ids=True, metadata=about)
+    assert hidden not in without_script(page)
+    reader = Reader(page)
+    told = reader.summary
+    assert hidden not in json.dumps(told, ensure_ascii=False)
+    assert told["title"] == told["views"][0]["name"] == told["metadata"][0]["name"] == shown
+    assert {one["feature"] for one in told["features"]["top"]} == {shown, "fdpexe"}
+    assert set(told["metadata"][0]["levels"]) == {shown, "fdpexe"}
+    assert {from_line(line) for line in reader.column("ids")} == set(X.index)
+
+
+def test_joiners_are_part_of_words() -> None:
+    words = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f52c"
+    assert [printable(word) for word in words] == list(words)
 
 
 def test_numbers_and_clusters_can_be_read_without_javascript(model, page) -> None:

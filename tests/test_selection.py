@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import load
 
-from viewfold import ViewFold
+from viewfold import ViewFold, selection
 from viewfold.selection import Suggestion, suggest_n_clusters
 
 
@@ -72,6 +72,24 @@ def test_samples_may_be_missing_and_the_order_of_candidates_does_not_matter() ->
     found = suggest_n_clusters(parts, [8, 5, 3, 4, 6, 5], ids=ids)
     assert found.best == 5
     assert found == suggest_n_clusters(parts, iter([3, 4, 5, 6, 8]), ids=ids)
+
+
+@pytest.mark.parametrize(("most", "rows"), [(3, 1000), (100, 1000), (101, 1010)])
+def test_each_tree_has_a_fifth_of_the_rows_that_are_drawn(most, rows, monkeypatch) -> None:
+    seen = []
+
+    def spy(some):
+        seen.append(some)
+        return grown(some)
+
+    grown = selection.grown
+    monkeypatch.setattr(selection, "grown", spy)
+    monkeypatch.setattr(selection, "TREES", 12)
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    suggest_n_clusters(ViewFold(2, n_init=1, random_state=0).fit([X]), [2, most])
+    assert {len(some) for some in seen} == {rows}
+    drawn = len(np.unique(np.concatenate(seen[:12]), axis=0))
+    assert 5 * rows * (1 - 0.8**12) == pytest.approx(drawn, rel=0.01)
 
 
 def test_identical_rows_are_no_trouble() -> None:

@@ -213,6 +213,40 @@ def test_markup_in_files_ids_views_and_clusters_is_text(chromium: Any, tmp_path:
 
 
 @pytest.mark.slow
+def test_what_turns_text_around_is_shown_and_does_not(chromium: Any, tmp_path: Path) -> None:
+    name = "fdp\u202eexe"
+    content = csv("labs", range(60), ids=name + "{}").replace(b"labs0", name.encode())
+    (tmp_path / "labs.csv").write_bytes(content)
+    with viewfold.edit(tmp_path / "s.vf", new=viewfold.ViewFold(2, random_state=0)) as model:
+        model.partial_fit(tmp_path / "labs.csv", ids="patient", view=name)
+    with server(tmp_path / "s.vf") as (address, _):
+        tab = Tab(chromium, address)
+        tab.says("Written by viewfold")  # the end of the page
+
+        def check() -> None:
+            assert "\u202e" not in tab.page.locator("body").inner_text()
+            assert "\u202e" not in tab.page.title()
+            hidden = tab.page.locator("[title*='\u202e'], [aria-label*='\u202e']")
+            assert hidden.count() == 0
+
+        check()
+        tab.give(f"{name}2.csv", content)
+        tab.says(r"Add fdp\u202eexe2.csv")
+        tab.says(r"View “fdp\u202eexe2”")
+        check()
+        tab.button("Leave it").click()
+        tab.page.get_by_label("Find").fill(r"fdp\u202eexe7")
+        tab.page.keyboard.press("Enter")
+        tab.button("Why here?").click()
+        tab.page.locator(".selection pre").wait_for()
+        check()
+        tab.button("Undo").click()
+        tab.says("This takes back")
+        check()
+        tab.close()
+
+
+@pytest.mark.slow
 def test_the_page_is_loaded_again_after_a_link_to_a_section(chromium: Any, tmp_path: Path) -> None:
     (tmp_path / "labs.csv").write_bytes(csv("labs", range(90)))
     with viewfold.edit(tmp_path / "s.vf", new=viewfold.ViewFold(3, random_state=0)) as model:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -51,6 +54,26 @@ def test_strangers_are_refused_at_every_address(ui_page: Page, headers: dict[str
         assert HEADERS.items() <= dict_of(answer.headers).items()
         assert not [name for name in answer.headers if name.startswith("access-control")]
     assert list(ui_page.desk.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Origin"])
+@pytest.mark.parametrize("wrong", ["first", "second", "none"])
+def test_a_header_that_decides_is_there_once(ui_page: Page, name: str, wrong: str) -> None:
+    own = {
+        "Host": f"127.0.0.1:{PORT}",
+        "Authorization": f"Bearer {TOKEN}",
+        "Origin": f"http://127.0.0.1:{PORT}",
+    }
+    values = [own[name], own[name]]
+    if wrong != "none":
+        values[wrong == "second"] = "evil.example"
+    ui_page.client.headers = {}
+    rest = [(key, value) for key, value in own.items() if key != name]
+    ask = partial(ui_page.client.get, "/api/status")
+    assert ask(headers=[*rest, (name, own[name])]).status_code == 200
+    twice = ask(headers=[*rest, *((name, value) for value in values)])
+    same_origins = (name, wrong) == ("Origin", "none")  # of which none is another page's
+    assert twice.status_code == (200 if same_origins else 403)
 
 
 def dict_of(headers: Any) -> dict[str, str]:
@@ -178,6 +201,38 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
     assert ui_folded.get("summary")["views"][1]["name"] == MARKUP
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("la\x1b[31mbs.csv", r"la\x1b[31mbs.csv"),
+        ("la\u202ebs.csv", r"la\u202ebs.csv"),
+        ("la\nbs\0.csv", r"la bs\x00.csv"),
+        ("CON.csv", "CON.csv"),
+        ("NUL.csv", "NUL.csv"),
+        ("C:a|b<c>?*.csv", "C:a|b<c>?*.csv"),
+        ("labs [2024].csv", "labs [2024].csv"),
+        ("-.csv", "-.csv"),
+        ("é" * 300 + ".csv", "é" * 251 + ".csv"),
+    ],
+)
+def test_any_name_of_a_file_is_shown_and_none_is_used_as_a_path(
+    tmp_path: Path, name: str, shown: str
+) -> None:
+    for state in ("s.vf", "s.vfd"):
+        page = Page(tmp_path / state, tmp_path / "uploads")
+        key = page.upload(name, csv("labs", range(90)))
+        (path,) = page.desk.folder.iterdir()
+        assert path.name == f"{key}.csv"
+        assert page.job("inspect", upload=key)["answer"]["file"] == shown
+        failed = page.job("fold", upload=key, clusters=3)
+        assert shown in failed["error"]["message"]
+        assert failed["error"]["message"].isprintable()
+        done = page.job("fold", upload=key, id_column="patient", clusters=3)
+        assert done["answer"]["folds"][0]["view"] == shown.removesuffix(".csv")
+        assert page.get("summary")["views"][0]["name"]
+        assert page.get("status")["samples"] == 90
+
+
 def test_files_that_cannot_be_read_or_are_too_large_leave_nothing(tmp_path: Path) -> None:
     page = Page(tmp_path / "s.vf", tmp_path / "uploads", limit=1000)
     for name, content, status in (
@@ -221,3 +276,56 @@ def test_several_views_of_a_file_are_folded_together(ui_page: Page) -> None:
     np.savez(buffer, one=X)
     key = ui_page.upload("third.npz", buffer.getvalue())
     assert ui_page.job("fold", upload=key)["answer"]["folds"][0]["view"] == "third"
+
+
+def test_twenty_files_wait_and_of_more_the_oldest_that_nobody_uses_goes(ui_page: Page) -> None:
+    def waiting() -> list[bool]:
+        held = {path.name.removesuffix(".csv") for path in ui_page.desk.folder.iterdir()}
+        return [key in held for key in keys]
+
+    keys = [ui_page.upload(f"{i}.csv", b"a,b\n1,2\n") for i in range(20)]
+    assert waiting() == [True] * 20
+    keys.append(ui_page.upload("20.csv", b"a,b\n1,2\n"))
+    assert waiting() == [False] + [True] * 20
+    assert "not here any more" in ui_page.job("inspect", upload=keys[0])["error"]["message"]
+    with ui_page.desk.uploads.using(keys[1]):
+        keys.append(ui_page.upload("21.csv", b"a,b\n1,2\n"))
+        assert waiting() == [False] + [True] * 21  # one is used, and twenty wait
+        keys.append(ui_page.upload("22.csv", b"a,b\n1,2\n"))
+        assert waiting() == [False, True, False] + [True] * 20
+        assert ui_page.client.delete(f"/api/uploads/{keys[1]}").json() == {"removed": False}
+
+
+@pytest.mark.parametrize("at", ["write", "close"])
+def test_a_full_disk_is_said_and_half_a_file_is_not_left(
+    ui_folded: Page, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    opened = Path.open
+
+    def full(path: Path, *args: Any, **more: Any) -> Any:
+        file = opened(path, *args, **more)
+        if path.parent == ui_folded.desk.folder:
+
+            def fail(*_: Any) -> None:
+                opened_close()
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+            opened_close = file.close
+            found = MagicMock(wraps=file)
+            found.__enter__ = lambda self: self
+            found.__exit__ = lambda self, *_: fail() if at == "close" else opened_close()
+            if at == "write":
+                found.write.side_effect = fail
+            return found
+        return file
+
+    before = ui_folded.desk.state.read_bytes()
+    monkeypatch.setattr(Path, "open", full)
+    answer = ui_folded.client.put("/api/uploads", params={"name": "a.csv"}, content=b"a,b\n")
+    monkeypatch.undo()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (507, "no-space")
+    assert answer.json()["error"]["message"].startswith("a.csv was not taken: the disk is full")
+    assert str(ui_folded.desk.folder) not in answer.text
+    assert list(ui_folded.desk.folder.iterdir()) == []
+    assert ui_folded.upload("a.csv", b"a,b\n")
+    assert ui_folded.desk.state.read_bytes() == before

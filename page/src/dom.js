@@ -1,5 +1,7 @@
 /** Elements from data, as text only: nothing that comes from users is ever read as markup. */
 
+import { harmless } from "./format.js";
+
 /**
  * Make an element. Attributes that are null, undefined or false are left out; `on…` are listeners;
  * children that are null or false are left out, others that are no nodes become text.
@@ -15,9 +17,11 @@ export function h(tag, attributes = {}, ...children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "style") Object.assign(element.style, value);
+    else if (name === "title" || name === "aria-label") element.setAttribute(name, harmless(String(value)));
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  const there = children.flat().filter((child) => child !== null && child !== undefined && child !== false);
+  element.append(...there.map((child) => (child instanceof Node ? child : harmless(String(child)))));
   return element;
 }
 

@@ -28,8 +28,19 @@ export function short(/** @type {number | null | undefined} */ value) {
   return new Intl.NumberFormat("en-US", { maximumSignificantDigits: size >= 1000 ? 4 : 3 }).format(value).replace("-", "−");
 }
 
-/** A text with a space in the place of whatever cannot be seen. */
-export const visible = (/** @type {string} */ text) => text.replace(/[\p{C}\p{Z}]/gu, " ");
+/** The escape of a character that cannot be seen, as Python writes it. */
+function escaped(/** @type {string} */ letter) {
+  const short = { "\t": "\\t", "\n": "\\n", "\r": "\\r" }[letter];
+  if (short) return short;
+  const code = /** @type {number} */ (letter.codePointAt(0)).toString(16);
+  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+}
+
+/** A sample id in which every character can be seen: no two ids look the same. */
+export const visible = (/** @type {string} */ text) => text.replace(/[\p{C}\p{Z}]/gu, (letter) => (letter === " " ? letter : escaped(letter)));
+
+/** A text out of data in which nothing turns around or hides what stands beside it; joiners stay. */
+export const harmless = (/** @type {string} */ text) => text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (letter) => (/[\s\u200c\u200d]/.test(letter) ? letter : escaped(letter)));
 
 /**
  * Sample ids from the lines of their column: as they are, and as they are shown. Lines are plain but

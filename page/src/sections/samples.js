@@ -3,7 +3,7 @@ import { section } from "../charts.js";
 import { gradient, GREY } from "../colour.js";
 import { colourings, indexed, metaText } from "../colouring.js";
 import { h, uniqueId } from "../dom.js";
-import { count, counted, idsOf, shorten, two } from "../format.js";
+import { count, counted, idsOf, shorten, two, visible } from "../format.js";
 import { createMap } from "../map/map.js";
 import { firstPaint } from "../source.js";
 import { selectionPanel } from "./selection.js";
@@ -192,7 +192,7 @@ function search(/** @type {import("../index.js").Page} */ page, /** @type {any} 
     if (!text) return;
     let point = await samples.find(text);
     if (point < 0) point = (await matches(1))[0] ?? -1;
-    if (point < 0) return void (said.textContent = `No sample ${shorten(text, 30)} on this map`);
+    if (point < 0) return void (said.textContent = `No sample ${shorten(visible(text), 30)} on this map`);
     said.textContent = `${shorten(samples.shown[point], 30)} found`;
     page.map?.choose([point]);
     page.map?.zoomTo([point]);

@@ -1,5 +1,6 @@
 /** A file becomes a view: what was understood, what to correct, a try, the fold, what moved. */
 import { h, uniqueId } from "../dom.js";
+import { harmless } from "../format.js";
 import { changesOf } from "./changes.js";
 import { inspectionTable } from "./inspection.js";
 import { button, choice, field, notes, problem, progress, tick } from "./parts.js";
@@ -80,7 +81,7 @@ export function foldPanel(ui, file) {
       button("Done", () => panel.close(), { class: "primary" }),
       button("Take it back …", () => ui.undo()),
       button("Add another file", () => ui.choose())));
-    panel.title(`${file.name} is folded`);
+    panel.title(`${harmless(file.name)} is folded`);
     panel.focus();
     await ui.refresh();
   }

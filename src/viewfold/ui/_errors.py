@@ -10,6 +10,7 @@ from typing import Any
 from viewfold import errors
 from viewfold._option import help_of
 from viewfold.ui._uploads import TooLargeError
+from viewfold.viz.words import printable
 
 
 class ChangedError(errors.BusyError):
@@ -52,7 +53,7 @@ def status_of(error: BaseException) -> int:
 def told(error: BaseException, words: Callable[[str], str] = str) -> dict[str, Any]:
     """Return what is told of an error: its code, a message, and options that would help."""
     code, _ = errors.code_of(error)
-    message = words(" ".join(str(error).split())) or type(error).__name__
+    message = printable(words(" ".join(str(error).split()))) or type(error).__name__
     if code == errors.INTERRUPTED[0]:
         message = "It was stopped. Nothing was changed."
     elif code == errors.ViewfoldError.code:

@@ -17,6 +17,7 @@ from typing import Any
 from viewfold._watch import watching
 from viewfold.errors import BusyError
 from viewfold.ui._errors import told
+from viewfold.viz.words import printable
 
 
 class StoppedError(KeyboardInterrupt):
@@ -79,10 +80,11 @@ class Job:
             "job": self.key,
             "what": self.what,
             "state": self.state,
-            "doing": self.words(self.doing) + (f", pass {self.passes}" if self.passes > 1 else ""),
+            "doing": printable(self.words(self.doing))
+            + (f", pass {self.passes}" if self.passes > 1 else ""),
             "share": min(self.part / self.total, 1.0) if self.total else None,
             "seconds": round(end - self.started, 1),
-            "notes": [self.words(note) for note in self.notes],
+            "notes": [printable(self.words(note)) for note in self.notes],
             "answer": self.answer,
             "error": None if self.raised is None else told(self.raised, self.words),
         }

@@ -50,7 +50,8 @@ def serve(
     browser : bool, default=True
         Whether to open it.
     """
-    uvicorn = _imported()
+    _check_installed()
+    from viewfold.ui._connections import Limits, server_of
     from viewfold.ui._desk import Desk
     from viewfold.ui._guard import Guard
     from viewfold.ui._routes import app_of
@@ -60,18 +61,7 @@ def serve(
         port = listener.getsockname()[1]
         desk = Desk(state, folder, settings)
         guard = Guard(app_of(desk), port, token)
-        config = uvicorn.Config(
-            guard,
-            lifespan="off",
-            log_config=None,
-            log_level="critical",  # errors are answers, and told by `_errors`
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            ws="none",
-            timeout_graceful_shutdown=2,
-        )
-        server = uvicorn.Server(config)
+        server = server_of(guard, Limits())
         address = f"http://{HOST}:{port}/#{token}"
 
         def began() -> None:
@@ -85,11 +75,11 @@ def serve(
             server.run(sockets=[listener])
 
 
-def _imported() -> Any:
-    """Return uvicorn; say what to install if that, or Starlette, is not there."""
+def _check_installed() -> None:
+    """Say what to install if uvicorn or Starlette is not there."""
     try:
         importlib.import_module("starlette")
-        return importlib.import_module("uvicorn")
+        importlib.import_module("uvicorn")
     except ImportError as error:
         raise ImportError(
             f"viewfold ui needs {error.name}. Install it with: pip install 'viewfold[ui]'"

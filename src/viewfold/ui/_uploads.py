@@ -16,7 +16,8 @@ from typing import Any
 from viewfold._file import File
 from viewfold._option import worded
 from viewfold.actions.folding import SEVERAL
-from viewfold.errors import InputError
+from viewfold.errors import FULL, InputError, NoSpaceError
+from viewfold.viz.words import printable
 
 MOST = 20
 """So many files wait at a time; of more, the oldest go."""
@@ -64,7 +65,8 @@ class Upload:
             names = list(read(file))
             if names != [name_of(self.path)]:
                 return None
-        return name_of(self.name)
+        # Its name is no path: "labs [2024].csv" is no pattern, and "a?b.csv" no address.
+        return self.name[: len(self.key) - len(self.path.name)]
 
     def told(self, text: str) -> str:
         """Return a text that names the file as its owner does."""
@@ -107,8 +109,13 @@ class Uploads:
                     await anyio.to_thread.run_sync(file.write, chunk)
             if not size:
                 raise InputError(f"{name} is empty.")
-        except BaseException:
+        except BaseException as error:
             path.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise NoSpaceError(
+                    f"{name} was not taken: the disk is full where dropped files are kept. Make "
+                    "room, or set TMPDIR to another folder and start viewfold ui again."
+                ) from error
             raise
         upload = self._held[key] = Upload(key, name, path, size)
         for old in [one for one in self._held if one not in self._used][:-MOST]:
@@ -150,7 +157,7 @@ def plain_name(name: str) -> str:
     ('labs.csv', 'labs.csv', 'file')
     """
     last = name.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(letter if letter.isprintable() else " " for letter in last).strip()
+    shown = printable(last).strip()
     return shown[-LONGEST:] if shown.strip(".") else "file"
 
 

@@ -9,6 +9,9 @@ from math import isfinite
 LONGEST = 200
 """Letters of a name on a page: thousands of endless ones would make it endless, too."""
 
+JOINERS = "\u200c\u200d"
+"""Persian words, Indic letters and emoji are written with them."""
+
 
 def counted(number: int, what: str) -> str:
     """Say how many of something there are.
@@ -90,15 +93,25 @@ def named(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text with a space in the place of whatever cannot be seen.
+    r"""Return a text in which nothing is hidden: other spaces are spaces, the rest is escaped.
+
+    A bidirectional control would turn around what stands beside it, and a zero-width space would
+    let two names look the same. Scripts and emoji need joiners, which stay.
 
     Examples
     --------
     >>> from viewfold.viz.words import printable
-    >>> printable("a\tb\x00c")
-    'a b c'
+    >>> print(printable("a\tb\x00c\u202ed"))
+    a b\x00c\u202ed
     """
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    return "".join(
+        letter
+        if letter.isprintable() or letter in JOINERS
+        else " "
+        if letter.isspace()
+        else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def as_line(sample: int | str) -> str:
