@@ -202,7 +202,7 @@ VALUES = {
     ),
     "a class nobody knows": (
         "UPDATE arrays SET type = 'Popen' WHERE name = 'encoder/1'",
-        "damaged",
+        "does not know: 'Popen/1'",
     ),
     "a part of another class": (
         "UPDATE arrays SET type = 'landmarks', version = 1 WHERE name = 'encoder/1'",

@@ -57,6 +57,48 @@ def test_undo_does_not_bring_back_the_forgotten(model_file: Path, data: Data) ->
     assert "s3" not in undone.ids_
 
 
+def view_of(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 4))
+
+
+@pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
+def test_who_came_by_the_last_change_stays_when_another_is_forgotten(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    with viewfold.edit(path, new=ViewFold(2, random_state=0), keep=3) as model:
+        model.partial_fit(view_of(30), ids=range(30), view="labs")
+    with viewfold.edit(path) as model:  # 30 … 39 came by entry 2, the last before the forget
+        model.partial_fit(view_of(40), ids=range(40), view="scan")
+    with viewfold.edit(path) as model:
+        model.forget([3]).recluster(3)
+    assert sorted(viewfold.undo(path).ids_) == [i for i in range(40) if i != 3]
+    assert sorted(viewfold.undo(path, entry=2).ids_) == [i for i in range(30) if i != 3]
+
+
+@pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
+def test_who_is_forgotten_and_comes_back_is_gone_from_all_earlier_states(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    with viewfold.edit(path, new=ViewFold(2, random_state=0), keep=3) as model:
+        model.partial_fit(view_of(30), ids=range(30), view="labs")
+    with viewfold.edit(path) as model:  # the first change after the forget brings 3 again
+        model.forget([3]).partial_fit(view_of(30), ids=range(30), view="scan")
+    assert sorted(viewfold.load(path).ids_) == list(range(30))
+    assert sorted(viewfold.undo(path, entry=3).ids_) == [i for i in range(30) if i != 3]
+
+
+@pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
+def test_who_is_fitted_anew_is_not_forgotten(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with viewfold.edit(path, new=ViewFold(2, random_state=0)) as model:
+        model.partial_fit(view_of(30), ids=range(30), view="labs")
+    with viewfold.edit(path) as model:  # all of them came by the last entry now
+        model.fit(view_of(30), ids=range(30))
+    assert sorted(viewfold.undo(path).ids_) == list(range(30))
+
+
 def test_who_is_forgotten_before_the_first_write_is_not_in_the_file(
     stored_model: Any, tmp_path: Path
 ) -> None:

@@ -116,11 +116,13 @@ PARTS: Registry[Any] = Registry(
         "moments/1": "viewfold.core.moments:Moments",
         "projection/1": "viewfold.methods.scaling:Projection",
         "scaling/1": "viewfold.methods.scaling:Scaling",
+        "source/1": "viewfold.core.columns:StoredSource",
         "text/1": "viewfold.methods.scaling:Text",
     },
 )
-"""Classes and functions that rebuild a stored object from its parts, by ``"type/version"``. Entries
-are never removed, so that every file ever written can be read."""
+"""Classes and functions that rebuild a stored object from its parts, by ``"type/version"``. All of
+viewfold's own are listed here, or a file could be read only after some other module was imported.
+Entries are never removed, so that every file ever written can be read."""
 
 STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
 """``save(model, path, wait=…)`` by the kind of file: estimators know no files."""

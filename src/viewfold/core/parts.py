@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from viewfold._types import Array
+from viewfold.errors import StateFileError, UnreadableError
 from viewfold.registry import PARTS
 
 
@@ -37,7 +38,9 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
     Parameters
     ----------
     name : str
-        What files call it. It stays the same if the class is renamed.
+        What files call it. It stays the same if the class is renamed. A name without a dot is one
+        of viewfold's own, which `viewfold.registry.PARTS` lists; other packages put theirs in
+        front (``"package.name"``), and announce the class as an entry point.
     version : int, default=1
         The version of its fields.
     axes : dict, optional
@@ -62,8 +65,14 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
     """
 
     def add(kind: C) -> C:
-        if f"{name}/{version}" not in PARTS.built_in:
-            PARTS.register(f"{name}/{version}")(kind)
+        full = f"{name}/{version}"
+        if full not in PARTS.built_in:
+            if "." not in name:
+                raise TypeError(
+                    f"viewfold.registry.PARTS does not list {full!r}, so a new process could not "
+                    "read it. Add it there; another package calls it 'package.name'."
+                )
+            PARTS.register(full)(kind)
         _tags[kind], _axes[kind] = Tag(name, version), axes or {}
         return kind
 
@@ -112,12 +121,21 @@ def put_together(parts: Mapping[str, Part], name: str) -> Any:
 
     Raises
     ------
-    KeyError, TypeError
-        If the parts are not those of a known class.
+    UnreadableError
+        If nobody knows the class.
+    TypeError
+        If the parts are not those of the class.
     """
     found = parts.get(name)
     if not isinstance(found, Tag):
         return found if found is None or found.ndim else found.item()
-    make = PARTS[f"{found.type}/{found.version}"]
+    tag = f"{found.type}/{found.version}"
+    if tag not in PARTS:
+        raise UnreadableError(
+            f"it holds something that this viewfold does not know: {tag!r}; install a newer "
+            "viewfold, or the package that brings it along",
+            StateFileError,
+        )
+    make = PARTS[tag]
     needed = inspect.signature(make).parameters
     return make(**{of: put_together(parts, f"{name}/{of}") for of in needed})

@@ -14,11 +14,19 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from viewfold._types import Array
-from viewfold.engine._bucketed import BucketRows, Dealt, Part, bucket_of, deal, whole
+from viewfold.engine._bucketed import (
+    BucketRows,
+    Dealt,
+    Part,
+    bucket_of,
+    deal,
+    former_bucket_of,
+    whole,
+)
 from viewfold.engine._plain import Stored, store
 from viewfold.errors import UnreadableError
 from viewfold.store import digests
-from viewfold.store._check import Expected, checked, row_problems
+from viewfold.store._check import DOUBLE, Expected, checked, differ, row_problems
 from viewfold.store._folder import Folder, reading
 from viewfold.store._manifest import Bucket
 from viewfold.store._samples import samples_table
@@ -136,6 +144,7 @@ class WriteBucket:
 class CheckBucket:
     """Read a bucket, check all of it, and say what its columns are.
 
+    It also says whether samples belong into other buckets now, as viewfold 0.1 had another rule.
     With `room`, its part of the embedding is left there as plain bytes: unpacking a list of numbers
     takes several times as long as reading it, and a fold reads the embedding several times.
     """
@@ -146,7 +155,7 @@ class CheckBucket:
     expected: Expected
     room: str | None = None
 
-    def __call__(self, bucket: Bucket) -> tuple[dict[str, Kind], Stored | None]:
+    def __call__(self, bucket: Bucket) -> tuple[dict[str, Kind], Stored | None, bool]:
         file = f"{self.generation}/{bucket.file}"
         with reading(self.folder, file):
             table = columns_of(self.folder, file, bucket, list(TYPES))
@@ -158,13 +167,21 @@ class CheckBucket:
             named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
             for problem in row_problems(self.expected, **named):
                 raise UnreadableError(problem)
-            if np.any(bucket_of(rows["id"], self.n_buckets) != bucket.bucket):
+            elsewhere = bool(np.any(bucket_of(rows["id"], self.n_buckets) != bucket.bucket))
+            if elsewhere and np.any(former_bucket_of(rows["id"], self.n_buckets) != bucket.bucket):
                 raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
         left = None
         if self.room is not None:
             left = store(f"{self.room}/{bucket.bucket}", rows["embedding"])
         kinds = {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}
-        return kinds, left
+        return kinds, left, elsewhere
+
+
+def refuse_doubles(item: tuple[int, tuple[Part, ...]]) -> None:
+    """Refuse a bucket in which a sample is twice."""
+    ids = whole(item[1][0].open())
+    if not differ(ids):
+        raise UnreadableError(DOUBLE)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 CAME = ("fold", "update", "extend")
 """Changes by which samples come."""
 
+DOUBLE = "two samples have one id"
+
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
 """Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
 
@@ -295,8 +297,8 @@ def row_problems(
         return
     if not np.isin(added, expected.came).all():
         yield "samples came by entries that its log does not have"
-    if not _differ(ids):
-        yield "two samples have one id"
+    if not differ(ids):
+        yield DOUBLE
     if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
         yield "views seen and history have not an entry for each view"
         return
@@ -310,7 +312,8 @@ def row_problems(
         yield f"a label is not among its {expected.n_clusters} clusters"
 
 
-def _differ(ids: Any) -> bool:
+def differ(ids: Any) -> bool:
+    """Tell whether no id is there twice."""
     import pandas as pd  # commands that read a few columns do without
 
     return bool(pd.Index(ids).is_unique)

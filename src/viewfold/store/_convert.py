@@ -110,6 +110,11 @@ def moved(state: State, engine: BucketEngine | None) -> State:
         return state.placed(engine)
     if state.ids.engine.n_buckets == engine.n_buckets:
         return state
+    return dealt_anew(state, engine)
+
+
+def dealt_anew(state: State, engine: BucketEngine) -> State:
+    """Return a state with each sample in the bucket of the engine that its id falls into."""
     from viewfold.store._bucket import DealBucket
 
     path, owner = engine.room()

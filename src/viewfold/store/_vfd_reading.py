@@ -113,23 +113,29 @@ def _with_rows(
     folder: Folder, one: Generation, bare: State, engine: BucketEngine, unpack: bool
 ) -> State:
     """Return a state with its rows: those in the files, each of which is checked by a worker."""
-    from viewfold.store._bucket import CheckBucket, as_rows
+    from viewfold.store._bucket import CheckBucket, as_rows, refuse_doubles
+    from viewfold.store._convert import dealt_anew
 
     room, owner = engine.room() if unpack else (None, None)
     task = CheckBucket(folder, one.folder, one.n_buckets, _check.Expected.of(bare), room)
     found = engine.each(task, list(one.samples))
     kinds = found[0][0]
-    for bucket, (mine, _) in zip(one.samples, found, strict=True):
+    for bucket, (mine, *_) in zip(one.samples, found, strict=True):
         if mine != kinds:
             with reading(folder, f"{one.folder}/{bucket.file}"):
                 raise UnreadableError("its columns are of other types than those of other buckets")
     rows = as_rows(folder, one.folder, one.samples, kinds, engine)
     if unpack:
         parts = list(rows["embedding"].parts)
-        for bucket, (_, left) in zip(one.samples, found, strict=True):
+        for bucket, (_, left, _) in zip(one.samples, found, strict=True):
             parts[bucket.bucket] = left
         rows["embedding"] = replace(rows["embedding"], parts=tuple(parts), owner=owner)
-    return holding(bare, rows)
+    state = holding(bare, rows)
+    if any(elsewhere for *_, elsewhere in found):
+        state = dealt_anew(state, engine)
+        with reading(folder, one.folder):
+            engine.each(refuse_doubles, engine._items((state.ids,)))
+    return state
 
 
 def holding(state: State, columns: dict[str, RowSet]) -> State:
@@ -261,11 +267,15 @@ def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
 
     Only the buckets that they fall into are read; a state that is damaged is passed over.
     """
-    from viewfold.engine._bucketed import bucket_of
+    from viewfold.engine._bucketed import bucket_of, former_bucket_of
 
     folder, found = Folder.at(path), dict[str, list[Any]]()
     for one in _manifest.current(folder).states:
-        places = set(bucket_of(np.array(list(ids), object), one.n_buckets).tolist())
+        texts = np.array(list(ids), object)
+        places = {
+            *bucket_of(texts, one.n_buckets).tolist(),
+            *former_bucket_of(texts, one.n_buckets).tolist(),
+        }
         chosen = [bucket for bucket in one.samples if bucket.bucket in places]
         if not chosen:
             continue

@@ -1,0 +1,144 @@
+"""A sample is in a state once: whatever the engine, the kind of state and how its id is written."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import viewfold
+from viewfold import ViewFold, _normal
+from viewfold.engine import DiskEngine, LocalEngine, _bucketed, using
+from viewfold.engine._bucketed import bucket_of
+from viewfold.store.models import state_of
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+START = {"18 digits": 10**18 - 60, "19 digits": 10**18, "the largest": 2**63 - 60}
+START |= {"negative": -(10**18) - 60, "the smallest": -(2**63)}
+
+
+def texts(ids: np.ndarray) -> np.ndarray:
+    return ids.astype(str).astype(object)
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, lambda: DiskEngine(16)], ids=["local", "disk"])
+@pytest.mark.parametrize("start", START)
+@pytest.mark.parametrize("texts_first", [True, False])
+def test_long_numbers_and_their_texts_are_the_same_samples(
+    engine: Any, start: str, texts_first: bool, tmp_path: Path
+) -> None:
+    ids = START[start] + np.arange(60)
+    order = (texts(ids), ids) if texts_first else (ids, texts(ids))
+    with using(engine()):
+        model = ViewFold(2, random_state=0)
+        for name, mine in zip("ab", order, strict=True):
+            model.partial_fit(X, view=name, ids=mine, similar_ids="match")
+        assert model.ids_.size == 60
+        for name in ("p.vf", "p.vfd"):
+            model.save(tmp_path / name)
+    for name in ("p.vf", "p.vfd"):
+        assert viewfold.verify(tmp_path / name).whole
+        assert viewfold.forget(tmp_path / name, [str(ids[7])]).ids_.size == 59
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**19])
+def test_texts_of_numbers_that_64_bits_do_not_hold_have_a_bucket(number: int) -> None:
+    one, other = bucket_of(np.array([str(number), f"0{number}".replace("0-", "-0")], object), 1000)
+    assert one == other
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "both"])
+@pytest.mark.parametrize("ending", ["vf", "vfd"])
+@pytest.mark.parametrize("bucket", ["the same", "another"])
+def test_verify_finds_a_sample_that_is_there_twice(
+    ending: str, kind: str, bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "both" and ending == "vfd":
+        pytest.skip("buckets hold ids of one kind")
+    ids: Any = np.arange(60) if kind == "numbers" else texts(np.arange(60))
+    if kind == "both":
+        ids[::2] = list(range(0, 60, 2))
+    model = ViewFold(2, random_state=0).fit(X, ids=ids.tolist())
+    path = tmp_path / f"p.{ending}"
+    state = state_of(model)
+    twice = state.ids.copy()
+    twice[3] = twice[4] = twice[5]
+    if ending == "vfd" and bucket == "another":  # row by row, whatever the ids are
+        placed = replace(state, ids=ids).placed(DiskEngine(4))
+        parts = list(placed.ids.parts)
+        full = [i for i, part in enumerate(parts) if part.n > 2]
+        held = parts[full[1]].open()
+        held[0] = parts[full[0]].open()[0]
+        parts[full[1]] = Held(held)
+        monkeypatch.setattr(
+            viewfold.store.models,
+            "state_of",
+            lambda _: replace(placed, ids=replace(placed.ids, parts=tuple(parts))),
+        )
+    else:
+        monkeypatch.setattr(viewfold.store.models, "state_of", lambda _: replace(state, ids=twice))
+    model.save(path)
+    (problem,) = viewfold.verify(path).problems
+    assert "two samples have one id" in problem or "samples of other buckets" in problem
+
+
+class Held:
+    """Rows of a bucket that are in memory."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows, self.n = rows, len(rows)
+
+    def open(self) -> np.ndarray:
+        return self.rows
+
+
+def before(ids: Any, n_buckets: int) -> Any:
+    """Where earlier versions put samples: texts of 19 digits were texts."""
+    return np.asarray(_normal.hashed(ids, digits=18) % np.uint64(n_buckets), np.intp)
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Path:
+    """A folder of an earlier version, with ids that are texts of 19 digits."""
+    path = tmp_path / "p.vfd"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_bucketed, "bucket_of", before)
+        with viewfold.edit(path, new=ViewFold(2, random_state=0), engine=DiskEngine(4)) as model:
+            model.partial_fit(X, view="a", ids=texts(10**18 + np.arange(60)))
+    return path
+
+
+def test_a_folder_of_an_earlier_version_is_read_into_todays_buckets(earlier: Path) -> None:
+    ids = 10**18 + np.arange(60)
+    assert (before(texts(ids), 4) != bucket_of(texts(ids), 4)).any()
+    assert viewfold.verify(earlier).whole
+    with viewfold.edit(earlier) as model:
+        assert model.ids_.size == 60
+        model.partial_fit(X, view="b", ids=ids, similar_ids="match")
+        assert model.ids_.size == 60
+    assert viewfold.verify(earlier).whole
+    assert viewfold.undo(earlier).ids_.size == 60
+
+
+def test_samples_of_an_earlier_version_can_be_forgotten(earlier: Path) -> None:
+    for i in range(20):
+        assert viewfold.forget(earlier, [str(10**18 + i)]).ids_.size == 59 - i
+
+
+@pytest.mark.filterwarnings("ignore:The samples are in 2 groups")
+@pytest.mark.parametrize("n_long", [1, 60])
+def test_a_folder_of_an_earlier_version_with_a_sample_twice_is_found(
+    n_long: int, tmp_path: Path
+) -> None:
+    path, ids = tmp_path / "p.vfd", np.arange(60)
+    ids[:n_long] += 10**18 + 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_bucketed, "bucket_of", before)
+        with using(DiskEngine(4)):
+            model = ViewFold(2, random_state=0).partial_fit(X, view="a", ids=texts(ids))
+            model.partial_fit(X, view="b", ids=ids, similar_ids="match").save(path)
+    assert model.ids_.size > 60
+    (problem,) = viewfold.verify(path).problems
+    one = "two samples have one id" if n_long == 1 else "samples of other buckets"
+    assert one in problem
