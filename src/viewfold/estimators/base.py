@@ -33,7 +33,7 @@ from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
 from viewfold.ids import Similar
 from viewfold.registry import CARDS, STORES
-from viewfold.view import Reading, View, as_view, as_views, own_name
+from viewfold.view import Reading, View, as_view, as_views, invented_name, own_name
 
 
 class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHelp):
@@ -127,9 +127,10 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
-            What to call the view, or the known one that the rows belong to; a new one is called
-            ``"view0"``, ``"view1"``, … if not given. A known view is read as it was before: of
-            `reading`, only `missing_cells` and `empty_rows` count.
+            What to call the view, or the known one that the rows belong to. Without a name, the
+            rows are a new view, called ``"view0"``, ``"view1"``, …: the next of these names that
+            no view has. A known view is read as it was before: of `reading`, only `missing_cells`
+            and `empty_rows` count.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
@@ -156,7 +157,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         check_y(y, "partial_fit")
         engine, state = self._engine, self._now
         name = own_name(X) if view is None else view
-        name = f"view{len(state.views)}" if name in (None, "") else name
+        if name in (None, ""):
+            name = invented_name(state.names, len(state.views))
         if name not in state.names:
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)

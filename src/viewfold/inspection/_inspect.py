@@ -29,7 +29,7 @@ from viewfold.inspection._known import compare
 from viewfold.io._asked import asking
 from viewfold.io._fetch import STDIN, standard_input
 from viewfold.methods.encoders.directions import scale_of
-from viewfold.view import Reading, View, as_view, named_views, opened, own_name
+from viewfold.view import Reading, View, as_view, invented_name, named_views, opened, own_name
 from viewfold.view._anndata import chosen
 from viewfold.view._columns import check_no_text_ids, learn
 from viewfold.view._open import assembled
@@ -269,7 +269,9 @@ class _Look:
         several = named_views(held)
         if several is not None:
             held = several[list(several)[which_view(list(several), self.view, "there are")]]
-        name = self.view or own_name(held) or "view0"
+        name = self.view or own_name(held)
+        if not name:
+            name = invented_name(self._state.names, len(self._state.views))
         named = None if ids is False else ids
         if isinstance(held, io.FileView):
             label = called(name, held.file)

@@ -34,7 +34,7 @@ from viewfold.view._parts import (
     of_object,
 )
 from viewfold.view._reading import Reading, of_view, of_whole, parted
-from viewfold.view._view import View, called
+from viewfold.view._view import View, called, invented_name
 
 
 def as_view(
@@ -232,8 +232,10 @@ def as_views(
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
     elif (of_list := listed_views(X)) is not None:
-        names = [own_name(view) or f"view{i}" for i, view in enumerate(of_list)]
-        held = of_list
+        own = [own_name(view) for view in of_list]
+        names, held = [], of_list
+        for i, name in enumerate(own):
+            names.append(name or invented_name({*filter(None, own), *names}, i))
     else:
         return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
     if not held:
@@ -288,7 +290,12 @@ def named_views(X: Any) -> dict[str, Any] | None:
     if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
         X = X.mod
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
-        return {str(name): view for name, view in X.items()}
+        views = {str(name): view for name, view in X.items()}
+        if len(views) < len(X):
+            names = [str(name) for name in X]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Two views are named {twice!r}. Give each a name of its own.")
+        return views
     return None
 
 

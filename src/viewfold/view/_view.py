@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,6 +133,20 @@ class View:
         held: Any = getattr(self.rows, "X", self.rows)
         kind = "sparse" if self.rows.is_sparse else str(held.dtype)
         return f"View({self.name!r}, {n} samples × {d} features, {kind})"
+
+
+def invented_name(taken: Collection[str], number: int) -> str:
+    """Return a name for a view that has none: ``view`` and a number, and no name that is taken.
+
+    Examples
+    --------
+    >>> from viewfold.view._view import invented_name
+    >>> invented_name(["labs"], 1), invented_name(["view1"], 1)
+    ('view1', 'view2')
+    """
+    while f"view{number}" in taken:
+        number += 1
+    return f"view{number}"
 
 
 def called(name: str | None, file: str | None = None) -> str:
