@@ -19,6 +19,7 @@ from viewfold.core.sampling import draw, seed_of
 from viewfold.core.state import unconnected_groups
 from viewfold.engine import LocalEngine, RowSet, all_on_one_thread
 from viewfold.estimators.prediction import Prediction
+from viewfold.estimators.turns import asks
 
 ROWS = 2000
 """Clusters are found again in so many rows at most; in 50 for each cluster if these are more."""
@@ -30,6 +31,7 @@ TRUSTED = 0.6
 class Certainty(Prediction):
     """How sure samples are of their cluster (`uncertain`), and how real clusters (`stability`)."""
 
+    @asks
     def uncertain(self, n: int = 20) -> pd.DataFrame:
         """Return the samples whose cluster is least certain, the least certain first.
 
@@ -61,6 +63,7 @@ class Certainty(Prediction):
         least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
         return frame.drop(columns="views_seen").iloc[least]
 
+    @asks
     def stability(self, n_resamples: int = 20, *, random_state: Seed = 0) -> pd.DataFrame:
         """Return how well each cluster is found again in resampled rows of the consensus.
 

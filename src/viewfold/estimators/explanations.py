@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._option import option
 from viewfold.estimators.results import Results, known_view
+from viewfold.estimators.turns import asks
 from viewfold.explain import (
     Explanation,
     Told,
@@ -25,6 +26,7 @@ from viewfold.explain.effects import told, usable
 class Explanations(Results):
     """What makes clusters: `features`, `explain`, `loadings` and `variance`."""
 
+    @asks
     def features(
         self,
         view: str | int | None = None,
@@ -79,9 +81,10 @@ class Explanations(Results):
             said = "Clusters with fewer than ten samples in a view are left out of what it tells"
             if not len(found):
                 raise ValueError(f"{said}, and no others are asked for ({left}).")
-            warnings.warn(f"{said} ({left}).", stacklevel=2)
+            warnings.warn(f"{said} ({left}).", stacklevel=3)
         return found
 
+    @asks
     def explain(
         self, id: int | str, *, view: str | int | None = None, top: int | None = 10
     ) -> Explanation:
@@ -126,6 +129,7 @@ class Explanations(Results):
         _check_top(top)
         return explain_sample(self._engine, self._judged, id, tellers, top)
 
+    @asks
     def loadings(self, view: str | int | None = None) -> pd.DataFrame:
         """Return the weights of the components of the consensus for the features of a view.
 
@@ -145,6 +149,7 @@ class Explanations(Results):
         (one,) = self._tellers(known_view(self.views_, view).name)
         return loadings(self._engine, self._fitted, one)
 
+    @asks
     def variance(self) -> pd.DataFrame:
         """Return the share of each view's variance that consensus and clusters explain.
 
@@ -168,7 +173,7 @@ class Explanations(Results):
         asked = self.views_ if view is None else (known_view(self.views_, view),)
         views, reasons = usable(asked)
         if reasons:
-            warnings.warn(" ".join(reasons), stacklevel=3)
+            warnings.warn(" ".join(reasons), stacklevel=4)
         return told(self._engine, self._fitted, views)
 
     def _which(self, cluster: int | None) -> Sequence[int]:
