@@ -1,4 +1,4 @@
-"""Arguments that a function does not have: say which function, and which argument was meant.
+"""Arguments that a function does not have, or not so: say which function, and what was meant.
 
 Python names the mixin that holds a method instead of the class of the model, and suggests nothing
 before version 3.13.
@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
+from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -33,6 +34,18 @@ def check_arguments(called: str, takes: Iterable[str], given: Iterable[str]) -> 
             said = " or ".join(map(repr, near))
             help = f"Did you mean {said}?" if near else f"It takes {', '.join(takes)}."
             raise TypeError(f"{called}() has no argument {name!r}. {help}")
+
+
+def is_whole_number(value: object) -> bool:
+    """Whether a value is a whole number of Python or NumPy, and no boolean.
+
+    Examples
+    --------
+    >>> from viewfold._arguments import is_whole_number
+    >>> is_whole_number(1), is_whole_number(True), is_whole_number(1.0)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._arguments import suggests_arguments
+from viewfold._arguments import is_whole_number, suggests_arguments
 from viewfold._extra import needed
 from viewfold._types import Array, IdsLike, ViewsLike, as_python
 from viewfold.clustering.starts import grown
@@ -223,7 +222,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
     candidates = list(k_range)
     if not candidates:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
-    wrong = [as_python(k) for k in candidates if not isinstance(k, Integral) or k < 2]
+    wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
     if wrong:
         raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})

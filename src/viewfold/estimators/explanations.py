@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number
 from viewfold._option import option
 from viewfold.estimators.results import Results, known_view
 from viewfold.estimators.turns import asks
@@ -183,11 +183,11 @@ class Explanations(Results):
         k = clusters.n_clusters
         if cluster is None:
             return range(k)
-        if not isinstance(cluster, Integral) or not 0 <= cluster < k:
+        if not is_whole_number(cluster) or not 0 <= cluster < k:
             raise ValueError(f"There is no cluster {cluster!r}: there are {k}, from 0 to {k - 1}.")
         return [int(cluster)]
 
 
 def _check_top(top: int | None) -> None:
-    if top is not None and (not isinstance(top, Integral) or top < 1):
+    if top is not None and (not is_whole_number(top) or top < 1):
         raise ValueError(f"{option('top')} is {top!r}, but should be a whole number from 1 on.")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._normal import kind_of
 from viewfold._option import option
+from viewfold._records import short_repr
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
 from viewfold.core.admission import admit, placed
@@ -363,7 +364,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return engine.map(encode, replace(view.rows, fill=None))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Placed:
     """Samples of new rows, and their rows of the embedding.
 
@@ -378,6 +379,8 @@ class _Placed:
     order : ndarray of int or None
         Where each row is that came, if rows are not in their order.
     """
+
+    __repr__ = short_repr
 
     engine: Engine
     ids: RowSet

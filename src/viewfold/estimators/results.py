@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import Array
@@ -105,7 +106,8 @@ class Results(Shared):
         data : AnnData or MuData
             What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
             them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
-            ``obsm[f"X_{key}"]``, the embedding.
+            ``obsm[f"X_{key}"]``, the embedding. Of a MuData, each modality gets the same for its
+            own samples.
         key : str, default="viewfold"
             What they are called.
         ids : str, optional
@@ -276,7 +278,7 @@ class Results(Shared):
         check_is_fitted(self)
         steps = self._fitted.steps
         entry = known_view(self.views_, view).entry if entry is None else entry
-        if entry not in steps:
+        if not is_whole_number(entry) or entry not in steps:
             raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
         i = steps.index(entry)
         history = self._collected(self._fitted.history)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from viewfold._arguments import suggests_arguments
+from viewfold._arguments import is_whole_number, suggests_arguments
 from viewfold._option import option
 from viewfold.core.admission import meant
 from viewfold.core.log import FINAL, Log, noted
@@ -328,7 +328,7 @@ def forget(
 
 
 def _check_keep(keep: int | None) -> None:
-    if keep is not None and not (isinstance(keep, int) and 0 <= keep <= MOST_KEPT):
+    if keep is not None and not (is_whole_number(keep) and 0 <= keep <= MOST_KEPT):
         raise ValueError(
             f"{option('keep')} is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
             "how many earlier states a file keeps, each as large as the state of now."

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.engine import BucketRows, RowSet
 from viewfold.view._column import Column, Source
 from viewfold.view._gaps import Gaps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partitions:
     """Where the rows of a view came from that was read in partitions.
 
@@ -30,6 +31,8 @@ class Partitions:
         The number of the first row that is no sample.
     """
 
+    __repr__ = short_repr
+
     names: tuple[str, ...]
     starts: Array
     numbers: BucketRows | None
@@ -41,7 +44,7 @@ class Partitions:
         return f"row {row - self.starts[at]} of {self.names[at]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """A view: sample ids, and a row of features for each of them.
 
