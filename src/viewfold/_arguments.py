@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from numbers import Integral
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +36,7 @@ def check_arguments(called: str, takes: Iterable[str], given: Iterable[str]) -> 
             raise TypeError(f"{called}() has no argument {name!r}. {help}")
 
 
-def is_whole_number(value: object) -> bool:
+def is_whole_number(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number of Python or NumPy, and no boolean.
 
     Examples
