@@ -77,6 +77,42 @@ def test_annotate_writes_what_is_known_into_obs_and_obsm(make: Any, model: ViewF
     assert "X_viewfold" not in untouched.obsm
 
 
+def check_modalities(held: Any, key: str = "viewfold") -> None:
+    """Each modality has, of its own samples, what the whole has of them."""
+    whole = held.obs[[key, f"{key}_confidence"]]
+    embedding = pd.DataFrame(held.obsm[f"X_{key}"], held.obs_names)
+    for part in held.mod.values():
+        assert len(part.obs) == 3
+        own = part.obs[[key, f"{key}_confidence"]]
+        pd.testing.assert_frame_equal(own, whole.loc[part.obs_names])
+        np.testing.assert_array_equal(part.obsm[f"X_{key}"], embedding.loc[part.obs_names])
+
+
+def test_each_modality_is_annotated_for_its_own_samples(model: ViewFold) -> None:
+    held = modalities()
+    model.annotate(held)
+    check_modalities(held)
+    held.update()  # the columns of modalities are pulled, with the name of the modality before
+    check(held, model)
+    shuffled = mudata.MuData({"rna": cells(NAMES[2::-1]), "adt": cells(NAMES[1:])})
+    shuffled.obs["person"] = [f"{name}" for name in shuffled.obs_names]
+    shuffled.obs_names = [f"cell{i}" for i in range(4)]
+    model.annotate(shuffled, ids="person", key="mine")
+    for part in shuffled.mod.values():
+        assert part.obs["mine"].notna().sum() == 2
+
+
+def test_annotate_replaces_nothing_in_a_modality_either(model: ViewFold) -> None:
+    held = modalities()
+    held["rna"].obs["viewfold"] = 7
+    with pytest.raises(ValueError, match=r"mod\['rna'\]\.obs\['viewfold'\] already"):
+        model.annotate(held)
+    assert "viewfold" not in held.obs
+    assert "viewfold" not in held["adt"].obs
+    model.annotate(held, overwrite=True)
+    check_modalities(held)
+
+
 def test_annotate_replaces_nothing_unasked(model: ViewFold) -> None:
     held = cells()
     held.obs["viewfold"] = "mine"
@@ -145,6 +181,8 @@ def test_export_writes_a_copy_and_leaves_the_file_as_it_was(
     read = anndata.read_h5ad if name.endswith("d") else mudata.read_h5mu
     found = read(copy)
     check(found, viewfold.load(state))
+    if name.endswith("u"):
+        check_modalities(found)
     code, _, said = run(f"export p.vf {name} -o other{name[5:]} --key mine")
     assert code == 0
     assert "3 samples have a cluster, 1 are not known, 157 known ones are not in" in said

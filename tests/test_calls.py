@@ -58,7 +58,7 @@ def test_a_name_or_ids_as_second_argument_are_not_dropped(method: str) -> None:
     with pytest.raises(TypeError, match="To name the view, pass view='labs' to partial_fit"):
         getattr(FCMVC(2), method)(A, "labs")
     for ids in ([f"p{i}" for i in range(20)], pd.Index([f"p{i}" for i in range(20)])):
-        with pytest.raises(TypeError, match=r"all different, like 'p0'\. Pass ids as"):
+        with pytest.warns(UserWarning, match=r"like 'p0'\. If they are ids, pass them as ids="):
             getattr(FCMVC(2), method)(A, ids)
 
 

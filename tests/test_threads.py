@@ -1,14 +1,18 @@
 """Models in several threads: the bits of one after the other, and BLAS as it was before."""
 
+import pickle
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from viewfold import FCMVC, ViewFold, engine
@@ -69,6 +73,7 @@ def test_limits_of_overlapping_threads_are_back_afterwards(context, first_out: i
 
 NESTED = """
 from sklearn.cluster import KMeans  # brings OpenMP
+from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 from viewfold.engine import all_on_one_thread, blas_on_one_thread
 
@@ -150,3 +155,132 @@ def test_a_fold_that_fails_and_a_suggestion_leave_the_limits_alone() -> None:
             kind(2).fit([np.ones((60, 4))])
     suggest_n_clusters([X], [2, 3])
     assert limits() == before
+
+
+# ---- one model in several threads ---------------------------------------------------------------
+
+
+def in_threads(*work: Callable[[], Any]) -> list[Any]:
+    with ThreadPoolExecutor(len(work)) as pool:
+        return [future.result() for future in [pool.submit(one) for one in work]]
+
+
+def test_deliveries_of_several_threads_all_arrive() -> None:
+    X = np.random.default_rng(0).normal(size=(488, 4))
+    model = ViewFold(2, random_state=0).partial_fit(X[:40], ids=np.arange(40), view="labs")
+
+    def deliver(first: int) -> None:
+        for at in range(first, 488, 56):
+            ids = np.arange(at, min(at + 8, 488))
+            model.partial_fit(X[ids], ids=ids, view="labs")
+
+    in_threads(*(partial(deliver, 40 + 8 * i) for i in range(7)))
+    assert sorted(model.ids_) == list(range(488))
+    assert len(model.log_) == 1 + 56
+
+
+@pytest.mark.parametrize("change", ["extend", "forget", "rename", "recluster", "save"])
+def test_every_change_waits_for_others(change: str, tmp_path: Any) -> None:
+    model = ViewFold(2, random_state=0).fit({"labs": np.eye(20)})
+    calls = {
+        "extend": lambda: model.extend(np.eye(20)[:2], ids=[20, 21]),
+        "forget": lambda: model.forget([3]),
+        "rename": lambda: model.rename(0, "first"),
+        "recluster": lambda: model.recluster(3),
+        "save": lambda: model.save(tmp_path / "a.vf"),
+    }
+    with ThreadPoolExecutor(1) as pool:
+        with model._lock:
+            waiting = pool.submit(calls[change])
+            with pytest.raises(TimeoutError):
+                waiting.result(0.2)
+        waiting.result(60)
+
+
+def test_questions_wait_for_no_change() -> None:
+    model = ViewFold(2, random_state=0).fit({"labs": np.eye(20)})
+    with model._lock:
+        frame, labels = in_threads(model.to_frame, lambda: model.labels_)
+    assert np.array_equal(frame["cluster"], labels)
+
+
+class Changing(ViewFold):
+    """A model that gets new samples, as from another thread, whenever its state is looked at."""
+
+    live: Any = None
+
+    @property
+    def _fitted(self) -> Any:
+        live, state = Changing.live, super()._fitted
+        if live is not None:
+            Changing.live = None
+            n = live.n_samples_
+            live.extend(np.eye(20)[:3], ids=range(n, n + 3))
+            Changing.live = live
+        return state
+
+
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "to_frame": lambda model: len(model.to_frame()),
+    "polars": lambda model: len(model.to_frame("polars")),
+    "history_": lambda model: len(model.history_),
+    "seen_": lambda model: len(model.seen_),
+    "labels_": lambda model: len(model.labels_),
+    "embedding_": lambda model: len(model.embedding_),
+    "movers": lambda model: 20 + len(model.movers()),
+    "uncertain": lambda model: len(model.uncertain(1000)),
+    "stability": lambda model: model.stability()["size"].sum(),
+    "predict_frame": lambda model: len(model.predict_frame(np.eye(20))),
+    "suggest": lambda model: len(suggest_n_clusters(model, [2, 3]).scores) + 18,
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_sees_one_state(question: str) -> None:
+    model = Changing(2, random_state=0).fit({"labs": np.eye(20)})
+    Changing.live = model
+    try:
+        assert QUESTIONS[question](model) == 20
+    finally:
+        Changing.live = None
+    assert model.n_samples_ > 20
+
+
+@pytest.mark.parametrize(
+    "copied", [copy, deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+)
+def test_a_copy_has_the_state_and_a_lock_of_its_own(copied: Callable[[Any], Any]) -> None:
+    model = ViewFold(2, random_state=0).fit(np.eye(20))
+    with model._lock:  # in use
+        other = copied(model)
+    assert np.array_equal(other.to_frame(), model.to_frame())
+    assert other._lock is not model._lock
+    other.partial_fit(np.eye(20)[::-1])
+    assert (len(other.views_), len(model.views_)) == (2, 1)
+    assert not hasattr(clone(model), "labels_")
+
+
+# ---- engines ------------------------------------------------------------------------------------
+
+
+def test_an_engine_that_is_given_holds_in_any_thread() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    expected = ViewFold(2, random_state=0).fit(X).partial_fit(X[:, :3])
+    disk = engine.DiskEngine(n_buckets=2)
+    for method in ("fit", "partial_fit", "fit_predict", "fit_transform"):
+        model = ViewFold(2, random_state=0)
+        in_threads(partial(getattr(model, method), X, engine=disk))
+        assert model._engine is disk
+        in_threads(partial(model.partial_fit, X[:, :3]))  # stays with the engine of its rows
+        assert model._engine is disk
+        assert np.array_equal(model.labels_, expected.labels_)
+    with pytest.raises(ValueError, match=r"are held by another engine \(DiskEngine\)"):
+        model.partial_fit(X, engine=engine.DiskEngine(n_buckets=2))
+    assert len(model.partial_fit(X, engine=disk).views_) == 3
+
+
+def test_an_engine_that_is_chosen_holds_in_its_own_thread() -> None:
+    with engine.using(engine.DiskEngine(n_buckets=2)) as chosen:
+        assert engine.current_engine() is chosen
+        (other,) = in_threads(engine.current_engine)
+    assert isinstance(other, engine.LocalEngine)

@@ -6,8 +6,8 @@ Nothing is imported but the standard library, so that every command can ask.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 
+from viewfold._arguments import is_whole_number
 from viewfold._option import worded
 
 
@@ -43,6 +43,6 @@ def which_view(names: Sequence[str], wanted: str | int | None, holder: str) -> i
     place = 0 if wanted is None else wanted
     if isinstance(wanted, str) and wanted in names:
         place = list(names).index(wanted)
-    if not isinstance(place, Integral) or not -len(names) <= place < len(names):
+    if not is_whole_number(place) or not -len(names) <= place < len(names):
         raise ValueError(f"There is no view {wanted!r}; {holder} {list(names)}.")
     return int(place) % len(names)

@@ -6,7 +6,8 @@ from abc import ABCMeta
 from collections.abc import Iterable
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+import numpy as np
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 
 __all__ = ["Interval", "ShortHelp", "StrOptions", "validate", "without_requests"]
 
@@ -34,5 +35,13 @@ def without_requests(names: Iterable[str]) -> list[str]:
 
 
 def validate(estimator: Any) -> None:
-    """Check the parameters of an estimator as scikit-learn's own are checked."""
+    """Check the parameters of an estimator as scikit-learn's own are checked; True is no number."""
+    for name, allowed in estimator._parameter_constraints.items():
+        value = getattr(estimator, name)
+        numbers = any(isinstance(one, Interval) or one == "random_state" for one in allowed)
+        if numbers and isinstance(value, bool | np.bool_):
+            raise InvalidParameterError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be a number. Got the "
+                f"boolean {value} instead."
+            )
     estimator._validate_params()

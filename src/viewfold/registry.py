@@ -51,10 +51,11 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Return a decorator that adds an entry."""
+        """Return a decorator that adds an entry, or renews it: a notebook's cell is run again."""
 
         def add(thing: T) -> T:
-            if name in self.built_in or self._known.get(name, thing) is not thing:
+            known = self._known.get(name, thing)
+            if name in self.built_in or (known is not thing and _origin(known) != _origin(thing)):
                 raise ValueError(f"There is a {name!r} in {self.group} already.")
             self._known[name] = thing
             return thing
@@ -88,6 +89,11 @@ class Registry(Generic[T]):
             loaded: T = point.load()
             return loaded
         raise KeyError(name)
+
+
+def _origin(thing: Any) -> tuple[Any, Any]:
+    """Return where a class or function was written: the same for each run of one cell."""
+    return thing.__module__, thing.__qualname__
 
 
 METHODS: Registry[type[FoldingEstimator]] = Registry(

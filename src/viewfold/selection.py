@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number, suggests_arguments
 from viewfold._extra import needed
 from viewfold._types import Array, IdsLike, ViewsLike, as_python
 from viewfold.clustering.starts import grown
@@ -136,6 +136,7 @@ def candidates(model: FoldingEstimator) -> range:
     return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.n_samples_))
 
 
+@suggests_arguments
 def suggest_n_clusters(
     model_or_views: FoldingEstimator | ViewsLike,
     k_range: Iterable[int],
@@ -209,7 +210,7 @@ def _fitted(model_or_views: Any, ids: Any, most: int, seed: int) -> FoldingEstim
         if ids is not None:
             raise ValueError("A fitted model knows its ids already; leave ids= out.")
         check_is_fitted(model_or_views)
-        return model_or_views
+        return model_or_views._snapshot()
     # The consensus of a model for the largest number, without the work of finding its clusters.
     model = ViewFold(2, n_components=rank(most), n_init=1, keep_encoders=False)
     model.set_params(random_state=seed)
@@ -221,7 +222,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
     candidates = list(k_range)
     if not candidates:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
-    wrong = [as_python(k) for k in candidates if not isinstance(k, Integral) or k < 2]
+    wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
     if wrong:
         raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.linalg import membership
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Means:
     """What k-means found.
 
@@ -26,6 +27,8 @@ class Means:
     centers : ndarray of shape (n_clusters, n_columns)
         The centres.
     """
+
+    __repr__ = short_repr
 
     labels: NDArray[np.intp]
     centers: Array

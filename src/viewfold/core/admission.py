@@ -101,7 +101,7 @@ def kind_of_known(engine: Engine, state: State) -> IdKind:
 
 def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
     part = isinstance(least, float)
-    if least < 0 or (part and least > 1) or isinstance(least, bool):
+    if isinstance(least, bool | np.bool_) or least < 0 or (part and least > 1):
         raise ValueError(
             f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
             f"got {as_python(least)!r}."

@@ -7,6 +7,7 @@ from typing import cast
 
 import numpy as np
 
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.core.parts import part
 from viewfold.core.state import Encoder
@@ -16,7 +17,7 @@ MOST = 8
 
 
 @part("committee")
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Committee:
     """The mean of encoders, each weighted by the number of rows that it was learned from.
 
@@ -29,6 +30,8 @@ class Committee:
     others : Committee or None
         The others.
     """
+
+    __repr__ = short_repr
 
     encoder: Encoder
     n_rows: float

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.core.state import Clusters, Encoder, State
 from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view._view import View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Combined:
     """The result of combining a view with the consensus.
 
@@ -32,6 +33,8 @@ class Combined:
     agreement : float or None
         See `ViewRecord`.
     """
+
+    __repr__ = short_repr
 
     embedding: RowSet
     encoder: Encoder

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 from viewfold.core.parts import part
@@ -30,7 +31,7 @@ ROOM = 2**20
 
 
 @part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """What is kept of a view to explain clusters: aggregates of ten samples or more.
 
@@ -47,13 +48,15 @@ class Moments:
         A in ``(X − mean) / spread ≈ (P − mean of P) A D``.
     """
 
+    __repr__ = short_repr
+
     mean: Array
     spread: Array
     directions: Array
     coefficients: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero.
 
@@ -70,6 +73,8 @@ class Sums:
     shift : ndarray of shape (n_features,)
         What was subtracted from X.
     """
+
+    __repr__ = short_repr
 
     count: Array
     total: Array

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from viewfold import constants
+from viewfold._arguments import is_whole_number
 from viewfold.core.log import noted
 from viewfold.core.state import State
 from viewfold.core.transfers import Transfers
@@ -34,7 +35,7 @@ def rename(state: State, cluster: int, name: str | None) -> State:
         If there is no such cluster, or the name cannot be one.
     """
     n = 0 if state.clusters is None else state.clusters.n_clusters
-    if isinstance(cluster, bool) or not isinstance(cluster, int | np.integer):
+    if not is_whole_number(cluster):
         raise TypeError(f"A cluster is a whole number, not {cluster!r}.")
     if not 0 <= cluster < n:
         raise ValueError(f"There is no cluster {cluster}. Clusters are numbered 0 to {n - 1}.")

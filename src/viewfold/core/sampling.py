@@ -24,6 +24,8 @@ def seed_of(random_state: Seed) -> int:
     >>> seed_of(5), seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
     (5, True)
     """
+    if isinstance(random_state, bool | np.bool_):
+        raise ValueError(f"random_state={random_state}: give a whole number, or None.")
     if isinstance(random_state, int | Integral):
         return int(random_state)
     source = np.random if random_state is None else random_state  # as scikit-learn has it

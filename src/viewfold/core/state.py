@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from viewfold import constants
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.core.levels import without_levels
 from viewfold.core.log import Log
@@ -34,7 +35,7 @@ class Encoder(Protocol):
         """Return this encoder followed by a linear map of the embedding."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ViewRecord:
     """What is remembered of a view after it was folded.
 
@@ -75,6 +76,8 @@ class ViewRecord:
         explained; None where there is no encoder, or if the view came before moments were kept.
     """
 
+    __repr__ = short_repr
+
     name: str
     n_samples: int
     n_features: int
@@ -93,7 +96,7 @@ class ViewRecord:
     moments: Moments | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clusters:
     """The centres of the clusters, and the projection in which rows are compared with them.
 
@@ -115,6 +118,8 @@ class Clusters:
         if no view has moments, and in files of earlier versions.
     """
 
+    __repr__ = short_repr
+
     projection: Array
     centers: Array
     scatter: Array | None = None
@@ -126,7 +131,7 @@ class Clusters:
         return int(self.centers.shape[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """Everything a model has learned. Nothing changes it: a fold makes another one.
 
@@ -170,6 +175,8 @@ class State:
     params : dict
         Its parameters.
     """
+
+    __repr__ = short_repr
 
     ids: RowSet
     embedding: RowSet

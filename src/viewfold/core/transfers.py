@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from viewfold._records import short_repr
 from viewfold._types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transfers:
     """How many samples of each cluster are in which cluster after a step; pairs that have some.
 
@@ -24,6 +25,8 @@ class Transfers:
     count : ndarray of int, shape (n_pairs,)
         The samples.
     """
+
+    __repr__ = short_repr
 
     before: NDArray[np.int64]
     after: NDArray[np.int64]

@@ -27,7 +27,7 @@ from viewfold.core.state import (
     unconnected_groups,
 )
 from viewfold.engine import Alignment, Engine, RowSet
-from viewfold.view._view import View
+from viewfold.view._view import View, invented_name
 
 MOST_STEPS = 100
 """Columns that the history has at most, unless more views than that were folded."""
@@ -114,7 +114,7 @@ def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
     n, d = view.shape
     return ViewRecord(
-        name=view.name or f"view{len(state.views)}",
+        name=view.name or invented_name(state.names, len(state.views)),
         n_samples=n,
         n_features=d,
         n_new=alignment.n_new,

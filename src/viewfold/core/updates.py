@@ -16,6 +16,7 @@ import numpy as np
 
 from viewfold import constants
 from viewfold._option import option
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.core.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.core.committee import joined
@@ -82,9 +83,11 @@ class Delivery:
         return self.n_new + self.n_late + self.n_corrected
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Rows:
     """The rows of a delivery that are not known yet, also with their gaps, and fingerprints."""
+
+    __repr__ = short_repr
 
     view: View
     raw: RowSet

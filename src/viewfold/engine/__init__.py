@@ -70,6 +70,9 @@ def engine_of(rows: RowSet) -> Engine:
 def using(engine: Engine) -> Iterator[Engine]:
     """Let estimators use another engine for a while; models stay with the one that has their rows.
 
+    It holds in this thread. Threads that are started inside use the local engine: give the engine
+    to `fit` or `partial_fit` there (``engine=engine``).
+
     Examples
     --------
     >>> from viewfold.engine import LocalEngine, current_engine, using

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 
 _block_bytes: ContextVar[int] = ContextVar("block_bytes", default=8 * 2**20)
@@ -42,7 +43,7 @@ def rows_per_block(width: float, itemsize: int) -> int:
     return max(1, int(_block_bytes.get() // max(1, width * itemsize)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows of a matrix, without those of absent samples, read in blocks of floating-point numbers.
 
@@ -61,6 +62,8 @@ class Rows:
         Returns a block with numbers in the place of NaN; None if there is no NaN, or if it is
         wanted.
     """
+
+    __repr__ = short_repr
 
     X: Matrix
     present: NDArray[np.intp] | None = None
@@ -159,9 +162,11 @@ class Rows:
             yield rows, self.read(rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plain:
     """An array of any kind with a row (or one entry) per sample, read as it is."""
+
+    __repr__ = short_repr
 
     X: Matrix
 
@@ -183,7 +188,7 @@ class Plain:
         return self.X[which]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picked:
     """Rows picked from others by their number, in any order; they are read when they are needed.
 
@@ -196,6 +201,8 @@ class Picked:
     fill : number, optional
         What is in rows that are not there.
     """
+
+    __repr__ = short_repr
 
     source: Rows | Plain
     at: NDArray[np.intp]

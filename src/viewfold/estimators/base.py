@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,20 @@ from viewfold.engine import BucketRows, Engine, RowSet, current_engine, using
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered
+from viewfold.estimators.turns import changes
 from viewfold.ids import Similar
 from viewfold.registry import CARDS, STORES
-from viewfold.view import Reading, View, as_view, as_views, own_name
+from viewfold.view import (
+    EmptyRows,
+    MissingCells,
+    Reading,
+    View,
+    as_view,
+    as_views,
+    invented_name,
+    own_name,
+)
+from viewfold.view._reading import Categories, Names
 
 
 class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHelp):
@@ -61,6 +72,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
     def _method(self) -> Method:
         """Return the method, with its parameters."""
 
+    @changes
     def fit(
         self,
         X: ViewsLike,
@@ -68,7 +80,16 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
-        **reading: Unpack[Reading],
+        engine: Engine | None = None,
+        empty_rows: EmptyRows = "absent",
+        missing_cells: MissingCells = "accept",
+        columns: Names | Mapping[str, Names] | None = None,
+        drop: Names | Mapping[str, Names] = (),
+        categories: Categories | Mapping[str, Categories] = (),
+        empty_markers: Iterable[str | float] | None = None,
+        strict: bool = False,
+        layer: str | None = None,
+        use_rep: str | None = None,
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -84,23 +105,37 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             What to do with ids that differ only in case, space around them, leading zeros or the
             composition of their letters: refuse them, take them for the same sample, or for
             different ones.
-        **reading
-            How the view is to be read: `empty_rows`, `missing_cells`, `columns`, `drop`,
-            `categories`, `empty_markers` and `strict`; see `as_view`.
+        engine : Engine, optional
+            Who computes with the rows and holds them, in any thread; if not given, the engine of
+            `viewfold.engine.using`, or the memory of this process.
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+            How the views are to be read; see `as_view` and `as_views`.
 
         Returns
         -------
         self
         """
+        reading = Reading(
+            empty_rows=empty_rows,
+            missing_cells=missing_cells,
+            columns=columns,
+            drop=drop,
+            categories=categories,
+            empty_markers=empty_markers,
+            strict=strict,
+            layer=layer,
+            use_rep=use_rep,
+        )
         self._check_parameters()
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
         state = State.empty() if self._now.views else self._now
-        engine = current_engine()
-        for view in as_views(X, ids=ids, **reading):
-            state = self._next(engine, state, admit(engine, state, view, similar_ids))
+        with using(engine or current_engine()) as engine:
+            for view in as_views(X, ids=ids, **reading):
+                state = self._next(engine, state, admit(engine, state, view, similar_ids))
         return self._keep(state)
 
+    @changes
     def partial_fit(
         self,
         X: ViewLike,
@@ -110,7 +145,16 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         view: str | None = None,
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
-        **reading: Unpack[Reading],
+        engine: Engine | None = None,
+        empty_rows: EmptyRows = "absent",
+        missing_cells: MissingCells = "accept",
+        columns: Names | Mapping[str, Names] | None = None,
+        drop: Names | Mapping[str, Names] = (),
+        categories: Categories | Mapping[str, Categories] = (),
+        empty_markers: Iterable[str | float] | None = None,
+        strict: bool = False,
+        layer: str | None = None,
+        use_rep: str | None = None,
     ) -> Self:
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
@@ -127,15 +171,19 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
-            What to call the view, or the known one that the rows belong to; a new one is called
-            ``"view0"``, ``"view1"``, … if not given. A known view is read as it was before: of
-            `reading`, only `missing_cells` and `empty_rows` count.
+            What to call the view, or the known one that the rows belong to. Without a name, the
+            rows are a new view, called ``"view0"``, ``"view1"``, …: the next of these names that
+            no view has. A known view is read as it was before: of what is said
+            about reading, only `missing_cells` and `empty_rows` count.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
-        **reading
-            How the view is to be read (`empty_rows`, `missing_cells`, `columns`, …); see `as_view`.
+        engine : Engine, optional
+            Who computes with the rows and holds them; see `fit`. A model whose rows another engine
+            holds already refuses it: `viewfold.load` can move them.
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+            How the view is to be read; see `as_view`.
 
         Returns
         -------
@@ -152,11 +200,24 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         The class says what a fold costs: time grows with the rows of the view, and with the samples
         of the consensus.
         """
+        reading = Reading(
+            empty_rows=empty_rows,
+            missing_cells=missing_cells,
+            columns=columns,
+            drop=drop,
+            categories=categories,
+            empty_markers=empty_markers,
+            strict=strict,
+            layer=layer,
+            use_rep=use_rep,
+        )
         self._check_parameters()
         check_y(y, "partial_fit")
-        engine, state = self._engine, self._now
+        engine = self._engine_for(engine)
+        state = self._placed_state(engine)
         name = own_name(X) if view is None else view
-        name = f"view{len(state.views)}" if name in (None, "") else name
+        if name in (None, ""):
+            name = invented_name(state.names, len(state.views))
         if name not in state.names:
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)
@@ -173,6 +234,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
         return self._keep(after)
 
+    @changes
     def fit_predict(
         self,
         X: ViewsLike,
@@ -180,18 +242,40 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
-        **reading: Unpack[Reading],
+        engine: Engine | None = None,
+        empty_rows: EmptyRows = "absent",
+        missing_cells: MissingCells = "accept",
+        columns: Names | Mapping[str, Names] | None = None,
+        drop: Names | Mapping[str, Names] = (),
+        categories: Categories | Mapping[str, Categories] = (),
+        empty_markers: Iterable[str | float] | None = None,
+        strict: bool = False,
+        layer: str | None = None,
+        use_rep: str | None = None,
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
         A row that is NaN or empty in every view is no sample: its label is −1, and a warning says
         so.
         """
+        reading = Reading(
+            empty_rows=empty_rows,
+            missing_cells=missing_cells,
+            columns=columns,
+            drop=drop,
+            categories=categories,
+            empty_markers=empty_markers,
+            strict=strict,
+            layer=layer,
+            use_rep=use_rep,
+        )
         check_y(y, "fit_predict")
-        views = as_views(X, ids=ids, **reading)
-        self.fit(views, similar_ids=similar_ids)
+        with using(engine or current_engine()) as engine:
+            views = as_views(X, ids=ids, **reading)
+        self.fit(views, similar_ids=similar_ids, engine=engine)
         return self._by_row(X, views, self.labels_, self.ids_, -1)
 
+    @changes
     def fit_transform(
         self,
         X: ViewsLike,
@@ -199,7 +283,16 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         *,
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
-        **reading: Unpack[Reading],
+        engine: Engine | None = None,
+        empty_rows: EmptyRows = "absent",
+        missing_cells: MissingCells = "accept",
+        columns: Names | Mapping[str, Names] | None = None,
+        drop: Names | Mapping[str, Names] = (),
+        categories: Categories | Mapping[str, Categories] = (),
+        empty_markers: Iterable[str | float] | None = None,
+        strict: bool = False,
+        layer: str | None = None,
+        use_rep: str | None = None,
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 
@@ -207,9 +300,21 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         `embedding_` and not the same. A row that is NaN or empty in every view is no sample: it
         is NaN, and a warning says so.
         """
+        reading = Reading(
+            empty_rows=empty_rows,
+            missing_cells=missing_cells,
+            columns=columns,
+            drop=drop,
+            categories=categories,
+            empty_markers=empty_markers,
+            strict=strict,
+            layer=layer,
+            use_rep=use_rep,
+        )
         check_y(y, "fit_transform")
-        views = as_views(X, ids=ids, **reading)
-        self.fit(views, similar_ids=similar_ids)
+        with using(engine or current_engine()) as engine:
+            views = as_views(X, ids=ids, **reading)
+        self.fit(views, similar_ids=similar_ids, engine=engine)
         record = self.views_[0]
         alone = len(self.views_) == 1 and record.encoder is not None
         if not alone:
@@ -238,7 +343,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         warnings.warn(
             f"{n - at.size} of {n} rows are {gone} in every view: they are no samples, and get "
             f"{gap}.",
-            stacklevel=3,
+            stacklevel=4,
         )
         out = np.full((n, *found.shape[1:]), gap, found.dtype)
         out[at] = found
@@ -251,6 +356,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             return found
         return np.asarray(found[np.argsort(self._engine.collect(view.partitions.numbers))])
 
+    @changes
     def recluster(self, n_clusters: int) -> Self:
         """Find another number of clusters in the consensus, which stays as it is.
 
@@ -296,6 +402,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         self.set_params(n_clusters=n_clusters)
         return self._keep(state)
 
+    @changes
     def rename(self, cluster: int, name: str | None) -> Self:
         """Give a cluster a name, which is shown wherever the cluster is.
 
@@ -356,9 +463,10 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
                 f"The consensus has {has} columns; a fold for {other.n_clusters} clusters would "
                 f"have up to {could}. So many clusters may not be told apart well until further "
                 "views are folded.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
+    @changes
     def forget(self, ids: Iterable[int | str]) -> Self:
         """Remove samples for good.
 
@@ -400,6 +508,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         kept = engine.map(np.logical_not, gone)
         return self._keep(forget(engine, state, kept, self._method()))
 
+    @changes
     def save(self, path: str | os.PathLike[str], *, wait: float = 60) -> None:
         """Write the model to a state file; `viewfold.load` brings it back, to the last bit.
 
@@ -430,7 +539,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         # That of a fitted model would compute, and collect, each of its attributes.
         diagram = clone(self)._repr_html_inner()
         try:
-            return str(CARDS["html"](self, diagram))
+            return str(CARDS["html"](self._snapshot(), diagram))
         except Exception:  # showing a model never fails, not even one whose engine is closed
             return str(diagram)
 
@@ -448,13 +557,31 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return bool(self._now.views)
+        state: State | None = getattr(self, "_state", None)
+        return state is not None and bool(state.views)
 
     @property
     def _now(self) -> State:
         """The state, also before the first view, with its rows where they can be joined."""
+        return self._placed_state(self._engine)
+
+    def _placed_state(self, engine: Engine) -> State:
         state: State = getattr(self, "_state", None) or State.empty()
-        return state.placed(self._engine)
+        return state.placed(engine)
+
+    def _engine_for(self, engine: Engine | None) -> Engine:
+        """Return the engine that was given, if it can have the rows of this model."""
+        state: State | None = getattr(self, "_state", None)
+        holder = self._engine
+        if engine is None or state is None or not isinstance(state.embedding, BucketRows):
+            return engine or holder
+        if holder is not engine:
+            raise ValueError(
+                "The samples of this model are held by another engine "
+                f"({type(holder).__name__}). Leave engine= out, or save the model "
+                "and load it with viewfold.load(path, engine=…)."
+            )
+        return engine
 
     def _next(self, engine: Engine, state: State, view: View) -> State:
         """Return the state after one more view: the way from a fold to labels."""

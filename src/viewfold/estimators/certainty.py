@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number
 from viewfold._types import Array, Seed
 from viewfold.clustering import next_nearest, resampled
 from viewfold.core.method import Method
@@ -19,6 +20,7 @@ from viewfold.core.sampling import draw, seed_of
 from viewfold.core.state import unconnected_groups
 from viewfold.engine import LocalEngine, RowSet, all_on_one_thread
 from viewfold.estimators.prediction import Prediction
+from viewfold.estimators.turns import asks
 
 ROWS = 2000
 """Clusters are found again in so many rows at most; in 50 for each cluster if these are more."""
@@ -30,6 +32,7 @@ TRUSTED = 0.6
 class Certainty(Prediction):
     """How sure samples are of their cluster (`uncertain`), and how real clusters (`stability`)."""
 
+    @asks
     def uncertain(self, n: int = 20) -> pd.DataFrame:
         """Return the samples whose cluster is least certain, the least certain first.
 
@@ -53,14 +56,15 @@ class Certainty(Prediction):
         >>> ViewFold(3, random_state=0).fit(X).uncertain(1).index.tolist()
         [7]
         """
-        if n < 1:
-            raise ValueError(f"n={n}: ask for one sample or more.")
+        if not is_whole_number(n) or n < 1:
+            raise ValueError(f"n={n}: ask for one sample or more, with a whole number.")
         frame, state, engine = self.to_frame(), self._fitted, self._engine
         other = next_nearest(engine, self._clusters, state.embedding, state.labels(engine))
         frame.insert(2, "next_cluster", self._collected(other))
         least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
         return frame.drop(columns="views_seen").iloc[least]
 
+    @asks
     def stability(self, n_resamples: int = 20, *, random_state: Seed = 0) -> pd.DataFrame:
         """Return how well each cluster is found again in resampled rows of the consensus.
 
@@ -103,8 +107,10 @@ class Certainty(Prediction):
         [True, True, True]
         """
         check_is_fitted(self)
-        if n_resamples < 1:
-            raise ValueError(f"n_resamples={n_resamples}: draw rows at least once.")
+        if not is_whole_number(n_resamples) or n_resamples < 1:
+            raise ValueError(
+                f"n_resamples={n_resamples}: draw rows at least once; give a whole number."
+            )
         k, labels = self._clusters.n_clusters, self._fitted.labels(self._engine)
         size = self._engine.reduce(lambda block: np.bincount(block, minlength=k), labels)
         share = self._found_again(labels, n_resamples, seed_of(random_state))

@@ -29,9 +29,10 @@ def check_y(y: object, method: str) -> None:
         )
     values = np.asarray(y).ravel()
     if values.dtype.kind in "OU" and values.size > 1 and pd.Index(values).is_unique:
-        raise TypeError(
-            f"{method} ignores its second argument, y, but got texts that are all different, like "
-            f"{values.tolist()[0]!r}. Pass ids as ids=…."
+        warnings.warn(
+            f"{method} ignores its second argument, y, which holds texts that are all different, "
+            f"like {values.tolist()[0]!r}. If they are ids, pass them as ids=….",
+            stacklevel=4,
         )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
 
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number
 from viewfold._option import option
 from viewfold.estimators.results import Results, known_view
+from viewfold.estimators.turns import asks
 from viewfold.explain import (
     Explanation,
     Told,
@@ -25,6 +26,7 @@ from viewfold.explain.effects import told, usable
 class Explanations(Results):
     """What makes clusters: `features`, `explain`, `loadings` and `variance`."""
 
+    @asks
     def features(
         self,
         view: str | int | None = None,
@@ -79,9 +81,10 @@ class Explanations(Results):
             said = "Clusters with fewer than ten samples in a view are left out of what it tells"
             if not len(found):
                 raise ValueError(f"{said}, and no others are asked for ({left}).")
-            warnings.warn(f"{said} ({left}).", stacklevel=2)
+            warnings.warn(f"{said} ({left}).", stacklevel=3)
         return found
 
+    @asks
     def explain(
         self, id: int | str, *, view: str | int | None = None, top: int | None = 10
     ) -> Explanation:
@@ -126,6 +129,7 @@ class Explanations(Results):
         _check_top(top)
         return explain_sample(self._engine, self._judged, id, tellers, top)
 
+    @asks
     def loadings(self, view: str | int | None = None) -> pd.DataFrame:
         """Return the weights of the components of the consensus for the features of a view.
 
@@ -145,6 +149,7 @@ class Explanations(Results):
         (one,) = self._tellers(known_view(self.views_, view).name)
         return loadings(self._engine, self._fitted, one)
 
+    @asks
     def variance(self) -> pd.DataFrame:
         """Return the share of each view's variance that consensus and clusters explain.
 
@@ -168,7 +173,7 @@ class Explanations(Results):
         asked = self.views_ if view is None else (known_view(self.views_, view),)
         views, reasons = usable(asked)
         if reasons:
-            warnings.warn(" ".join(reasons), stacklevel=3)
+            warnings.warn(" ".join(reasons), stacklevel=4)
         return told(self._engine, self._fitted, views)
 
     def _which(self, cluster: int | None) -> Sequence[int]:
@@ -178,11 +183,11 @@ class Explanations(Results):
         k = clusters.n_clusters
         if cluster is None:
             return range(k)
-        if not isinstance(cluster, Integral) or not 0 <= cluster < k:
+        if not is_whole_number(cluster) or not 0 <= cluster < k:
             raise ValueError(f"There is no cluster {cluster!r}: there are {k}, from 0 to {k - 1}.")
         return [int(cluster)]
 
 
 def _check_top(top: int | None) -> None:
-    if top is not None and (not isinstance(top, Integral) or top < 1):
+    if top is not None and (not is_whole_number(top) or top < 1):
         raise ValueError(f"{option('top')} is {top!r}, but should be a whole number from 1 on.")

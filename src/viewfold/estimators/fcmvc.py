@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from viewfold._arguments import suggests_arguments
 from viewfold._compat import Interval, StrOptions
 from viewfold._types import Seed
 from viewfold.clustering import Reading
@@ -114,6 +115,7 @@ class FCMVC(FoldingEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
+    @suggests_arguments
     def __init__(
         self,
         n_clusters: int = 8,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from viewfold._option import option, worded
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.clustering import Reading, assign, cluster, sample_size, settle
 from viewfold.core.method import Combined
@@ -15,7 +16,7 @@ from viewfold.engine import Alignment, Engine, RowSet
 from viewfold.view import View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recipe:
     """A combination of views, and k-means on the consensus; see `viewfold.core.method.Method`.
 
@@ -33,6 +34,8 @@ class Recipe:
     relearns : bool
         Whether more rows of a known view are combined with the consensus as a view is.
     """
+
+    __repr__ = short_repr
 
     combiner: Callable[[Engine, State, View, Alignment, int], Combined]
     make_basis: Callable[[Engine, RowSet], Array]

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._normal import kind_of
 from viewfold._option import option
+from viewfold._records import short_repr
 from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
 from viewfold.core.admission import admit, placed
@@ -24,6 +25,7 @@ from viewfold.engine import BucketRows, Engine, RowSet, using
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
+from viewfold.estimators.turns import asks, changes
 from viewfold.ids import Similar
 from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
 
@@ -31,6 +33,7 @@ from viewfold.view import EmptyRows, MissingCells, View, open_view, without_abse
 class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Rows of known views: `transform`, `predict`, `predict_frame` and `extend`."""
 
+    @asks
     def transform(
         self, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
     ) -> Array:
@@ -138,6 +141,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
         return found, np.asarray(sums[:, :width] / count), seen
 
+    @asks
     def predict(
         self,
         X: ViewsLike,
@@ -179,6 +183,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         engine, found = self._engine, self._placed(X, ids, view)
         return found.collect(assign(engine, self._clusters, found.rows))
 
+    @asks
     def predict_frame(
         self,
         X: ViewsLike,
@@ -238,6 +243,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             index=pd.Index(found.collect(found.ids), name="id"),
         )
 
+    @asks
     def score(self, X: ViewsLike, y: object = None, *, view: str | int | None = None) -> float:
         """Return how well rows of a known view lie in their clusters; the more the better.
 
@@ -277,6 +283,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         labels = assign(engine, clusters, embedded)
         return silhouette(engine, embedded, labels, clusters.n_clusters)
 
+    @changes
     def extend(
         self,
         X: ViewLike,
@@ -357,7 +364,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             return engine.map(encode, replace(view.rows, fill=None))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Placed:
     """Samples of new rows, and their rows of the embedding.
 
@@ -372,6 +379,8 @@ class _Placed:
     order : ndarray of int or None
         Where each row is that came, if rows are not in their order.
     """
+
+    __repr__ = short_repr
 
     engine: Engine
     ids: RowSet

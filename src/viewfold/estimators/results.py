@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._arguments import is_whole_number
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import Array
@@ -19,6 +20,7 @@ from viewfold.clustering import confidence, sure_enough
 from viewfold.core.log import Event
 from viewfold.core.state import State, ViewRecord
 from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished
 from viewfold.explain.events import ClusterEvent, events_between
 
@@ -29,11 +31,13 @@ def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecor
     return views[which_view(names, view, "the model has folded")]
 
 
-class Results:
+class Results(Shared):
     """What a fitted model tells: samples, clusters, views, history and log."""
 
     _state: State
+    _held: dict[str, tuple[State, State]]
 
+    @asks
     def to_frame(
         self,
         backend: Literal["pandas", "polars"] = "pandas",
@@ -80,6 +84,7 @@ class Results:
         columns = {name: frame[name].to_numpy() for name in frame}
         return polars.DataFrame({"id": known, **columns})
 
+    @asks
     def annotate(
         self,
         data: Any,
@@ -101,7 +106,8 @@ class Results:
         data : AnnData or MuData
             What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
             them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
-            ``obsm[f"X_{key}"]``, the embedding.
+            ``obsm[f"X_{key}"]``, the embedding. Of a MuData, each modality gets the same for its
+            own samples.
         key : str, default="viewfold"
             What they are called.
         ids : str, optional
@@ -151,41 +157,49 @@ class Results:
         return {"name": called[labels]} if names else {}
 
     @property
+    @asks
     def cluster_names_(self) -> dict[int, str]:
         """The names of clusters that have one; see `rename`."""
         return dict(self._fitted.cluster_names)
 
     @property
+    @asks
     def labels_(self) -> NDArray[np.intp]:
         """The cluster of every sample ever seen, in the order of `ids_`."""
         return self._collected(self._fitted.labels(self._engine))
 
     @property
+    @asks
     def ids_(self) -> Array:
         """Every sample ever seen, in the order of `labels_` and `embedding_`."""
         return self._collected(self._fitted.ids)
 
     @property
+    @asks
     def n_samples_(self) -> int:
         """How many samples were ever seen."""
         return self._fitted.n_samples
 
     @property
+    @asks
     def embedding_(self) -> Array:
         """The consensus: a row per sample."""
         return self._collected(self._fitted.embedding)
 
     @property
+    @asks
     def views_(self) -> tuple[ViewRecord, ...]:
         """What is remembered of each view."""
         return self._fitted.views
 
     @property
+    @asks
     def seen_(self) -> pd.DataFrame:
         """Who was in which view: a row of bools per sample, a column per view."""
         return self._frame(self._fitted.seen)
 
     @property
+    @asks
     def history_(self) -> pd.DataFrame:
         """The cluster of every sample after each step, −1 before it was seen.
 
@@ -197,6 +211,7 @@ class Results:
         return pd.DataFrame(history, pd.Index(self.ids_, name="id"), state.step_names)
 
     @property
+    @asks
     def log_(self) -> pd.DataFrame:
         """What was done to the model and when (UTC): a row per entry, see `core.log.Event`.
 
@@ -216,6 +231,7 @@ class Results:
         return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
 
     @property
+    @asks
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
@@ -238,6 +254,7 @@ class Results:
         names = [field.name for field in fields(ClusterEvent)]
         return pd.DataFrame([vars(event) for event in found], columns=names)
 
+    @asks
     def movers(self, view: str | int = -1, *, entry: int | None = None) -> pd.DataFrame:
         """Return the samples that changed their cluster when a view was folded, or at another step.
 
@@ -261,7 +278,7 @@ class Results:
         check_is_fitted(self)
         steps = self._fitted.steps
         entry = known_view(self.views_, view).entry if entry is None else entry
-        if entry not in steps:
+        if not is_whole_number(entry) or entry not in steps:
             raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
         i = steps.index(entry)
         history = self._collected(self._fitted.history)
@@ -278,6 +295,7 @@ class Results:
         )
 
     @property
+    @asks
     def cluster_centers_(self) -> Array:
         """Centres of the clusters; see `viewfold.core.state.Clusters` for where they lie."""
         clusters = self._fitted.clusters
@@ -285,16 +303,19 @@ class Results:
         return np.asarray(clusters.centers.sum(axis=0))
 
     @property
+    @asks
     def n_iter_(self) -> int:
         """Iterations of the last fold."""
         return self.views_[-1].n_iter
 
     @property
+    @asks
     def n_features_in_(self) -> int:
         """Number of features, of a model that has seen one view (see `views_` for several)."""
         return self._only_view("n_features_in_").n_features
 
     @property
+    @asks
     def feature_names_in_(self) -> Array:
         """Names of the features, of a model that has seen one view with names."""
         features = self._only_view("feature_names_in_").features
@@ -311,17 +332,20 @@ class Results:
         if clusters is not None and clusters.apart is not None and state is not before:
             # What views tell apart is found again when it is asked for, from the state of then.
             state = replace(state, clusters=replace(clusters, apart=None))
+        if state is not before:
+            self._held = {}
         self._state = state
         return self
 
     @property
     def _judged(self) -> State:
         """The state with what confidence needs, which is found once."""
-        state, held = self._fitted, self.__dict__.get("_held")
-        if held is None or held[0] is not state:
-            held = self._held = (state, distinguished(state))
-        judged: State = held[1]
-        return judged
+        state = self._fitted
+        found = self._held.get("judged")
+        if found is None or found[0] is not state:
+            # Of a snapshot, the model itself has it, too: they share the dict.
+            found = self._held["judged"] = (state, distinguished(state))
+        return found[1]
 
     @property
     def _fitted(self) -> State:

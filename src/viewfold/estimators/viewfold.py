@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal
 
+from viewfold._arguments import suggests_arguments
 from viewfold._compat import Interval, StrOptions
 from viewfold._types import Seed
 from viewfold.clustering import Reading
@@ -109,6 +110,7 @@ class ViewFold(FoldingEstimator):
         "unconnected": [StrOptions({"pair", "separate"})],
     }
 
+    @suggests_arguments
     def __init__(
         self,
         n_clusters: int = 8,

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._option import option
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.constants import FEWEST
 from viewfold.core.moments import Moments
@@ -22,7 +23,7 @@ from viewfold.engine import Engine, engine_of
 from viewfold.linalg import membership
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Told:
     """What can be told about the clusters by the features of one view.
 
@@ -38,6 +39,8 @@ class Told:
         Mean of each feature in each cluster minus its overall mean, in standard deviations. NaN for
         clusters with fewer than ten samples, and for features that tell nothing.
     """
+
+    __repr__ = short_repr
 
     view: ViewRecord
     count: NDArray[np.intp]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from viewfold.explain.effects import Told
 from viewfold.explain.shares import weights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """Why a sample is in its cluster.
 
@@ -67,6 +68,11 @@ class Explanation:
                 f"({row['cluster']:.4g}, {row['next']:.4g})"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def explain_sample(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from viewfold._file import File
+from viewfold._records import short_repr
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class SampleFacts:
     fits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inspection:
     """What would be understood of a view; see `inspect_views`.
 
@@ -103,6 +104,8 @@ class Inspection:
     notes : tuple of str
         What would be noted.
     """
+
+    __repr__ = short_repr
 
     name: str
     source: Any

@@ -7,13 +7,14 @@ rules here: what is proposed is what the message of the error says.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from viewfold import io
+from viewfold._arguments import suggests_arguments
 from viewfold._choice import which_view
 from viewfold._file import File, as_file
 from viewfold._option import help_of
@@ -29,12 +30,22 @@ from viewfold.inspection._known import compare
 from viewfold.io._asked import asking
 from viewfold.io._fetch import STDIN, standard_input
 from viewfold.methods.encoders.directions import scale_of
-from viewfold.view import Reading, View, as_view, named_views, opened, own_name
+from viewfold.view import (
+    EmptyRows,
+    MissingCells,
+    Reading,
+    View,
+    as_view,
+    invented_name,
+    named_views,
+    opened,
+    own_name,
+)
 from viewfold.view._anndata import chosen
 from viewfold.view._columns import check_no_text_ids, learn
 from viewfold.view._open import assembled
 from viewfold.view._parts import Parts, is_path, of_file, of_object
-from viewfold.view._reading import parted
+from viewfold.view._reading import Categories, Names, parted
 from viewfold.view._view import called
 
 if TYPE_CHECKING:
@@ -47,6 +58,7 @@ OF_COLUMNS = ("columns", "drop", "categories", "empty_markers", "strict")
 OF_FILE = frozenset(field.name for field in fields(File)) - {"path"}
 
 
+@suggests_arguments
 def inspect_views(
     X: ViewsLike,
     *,
@@ -54,7 +66,15 @@ def inspect_views(
     view: str | None = None,
     model: FoldingEstimator | None = None,
     similar_ids: Similar = "refuse",
-    **reading: Unpack[Reading],
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    columns: Names | Mapping[str, Names] | None = None,
+    drop: Names | Mapping[str, Names] = (),
+    categories: Categories | Mapping[str, Categories] = (),
+    empty_markers: Iterable[str | float] | None = None,
+    strict: bool = False,
+    layer: str | None = None,
+    use_rep: str | None = None,
 ) -> list[Inspection]:
     r"""Say what would be understood of one or several views; nothing is folded.
 
@@ -73,7 +93,7 @@ def inspect_views(
         Compare the samples with those that this model knows; it stays as it is.
     similar_ids : {"refuse", "match", "new"}, default="refuse"
         As for `partial_fit`.
-    **reading
+    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         How the view is to be read; see `as_view`.
 
     Returns
@@ -104,6 +124,17 @@ def inspect_views(
     >>> labs.options
     {'ids': 'patient'}
     """
+    reading = Reading(
+        empty_rows=empty_rows,
+        missing_cells=missing_cells,
+        columns=columns,
+        drop=drop,
+        categories=categories,
+        empty_markers=empty_markers,
+        strict=strict,
+        layer=layer,
+        use_rep=use_rep,
+    )
     given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
     given = {name: value for name, value in given.items() if not _is_default(name, value)}
     return [_Look(one, name, given, model).found() for one, name in _each(X, view, given)]
@@ -270,7 +301,9 @@ class _Look:
         if several is not None:
             key = list(several)[which_view(list(several), self.view, "there are")]
             held = several[key]
-        name = self.view or key or own_name(held) or "view0"
+        name = self.view or key or own_name(held)
+        if not name:
+            name = invented_name(self._state.names, len(self._state.views))
         named = None if ids is False else ids
         if isinstance(held, io.FileView):
             label = called(name, held.file)

@@ -113,12 +113,20 @@ class Annotation:
         if not all(hasattr(data, part) for part in ("obs", "obs_names", "obsm")):
             raise TypeError(f"Expected an AnnData or a MuData, got a {type(data).__name__}.")
         label = f"The {type(data).__name__}"
+        parts: Mapping[str, Any] = getattr(data, "mod", {})  # of a MuData
         self._refuse_to_replace(data.obs.columns, data.obsm, overwrite, label)
+        for part, one in parts.items():
+            self._refuse_to_replace(one.obs.columns, one.obsm, overwrite, label, part)
         names = data.obs_names if ids is None else _column(data.obs, ids, data.obs.columns, label)
         columns, embedding, counts = self.matched(names, label)
         for name, values in columns.items():
             data.obs[name] = values
         data.obsm[self.matrix] = embedding
+        for part, one in parts.items():
+            at = _rows_of(data.obsmap[part])
+            for name, values in columns.items():
+                one.obs[name] = values[at]
+            one.obsm[self.matrix] = embedding[at]
         return counts
 
     def into_file(self, file: str, ids: str | None, overwrite: bool, label: str) -> Counts:
@@ -130,33 +138,50 @@ class Annotation:
             import h5py
 
             with h5py.File(file, "r+") as held:
-                obs = held.get("obs")
-                if not isinstance(obs, h5py.Group) or "_index" not in obs.attrs:
-                    raise FileError(
-                        f"{label}: its obs is not as anndata writes it since version 0.7. Read "
-                        "and write it with a newer one."
-                    )
-                obsm = held.require_group("obsm")
-                order = [str(name) for name in obs.attrs.get("column-order", ())]
-                self._refuse_to_replace(order, obsm, overwrite, label)
+                obs, order = _obs_of(held, label)
+                parts = held.get("mod", {})  # of a MuData
+                self._refuse_to_replace(order, held.get("obsm", ()), overwrite, label)
+                for part, one in parts.items():
+                    known = _obs_of(one, f"{label}, modality {part!r}")[1]
+                    self._refuse_to_replace(known, one.get("obsm", ()), overwrite, label, part)
                 column = obs.attrs["_index"] if ids is None else ids
                 at = _column(obs, column, order if ids else [column], label)
                 names = anndata_io.read_elem(at)
                 columns, embedding, counts = self.matched(names, label)
-                for name, values in columns.items():
-                    _put(anndata_io, obs, name, values)
-                _put(anndata_io, obsm, self.matrix, embedding)
-                order += [name for name in columns if name not in order]
-                obs.attrs["column-order"] = np.array(order, dtype=h5py.string_dtype())
-                obsm.attrs.setdefault("encoding-type", "dict")
-                obsm.attrs.setdefault("encoding-version", "0.1.0")
+                self._put_into(anndata_io, held, columns, embedding)
+                for part, one in parts.items():
+                    rows = _rows_of(held["obsmap"][part][()])
+                    own = {name: values[rows] for name, values in columns.items()}
+                    self._put_into(anndata_io, one, own, embedding[rows])
         return counts
 
-    def _refuse_to_replace(
-        self, columns: Iterable[str], matrices: Iterable[str], overwrite: bool, label: str
+    def _put_into(
+        self, anndata_io: Any, group: Any, columns: Mapping[str, Any], embedding: Array
     ) -> None:
-        there = [f"obs[{name!r}]" for name in self.columns if name in columns]
-        there += [f"obsm[{self.matrix!r}]"] if self.matrix in matrices else []
+        """Write columns and the embedding into the group of an AnnData or MuData."""
+        obs, order = _obs_of(group, "")
+        for name, values in columns.items():
+            _put(anndata_io, obs, name, values)
+        order += [name for name in columns if name not in order]
+        import h5py
+
+        obs.attrs["column-order"] = np.array(order, dtype=h5py.string_dtype())
+        obsm = group.require_group("obsm")
+        _put(anndata_io, obsm, self.matrix, embedding)
+        obsm.attrs.setdefault("encoding-type", "dict")
+        obsm.attrs.setdefault("encoding-version", "0.1.0")
+
+    def _refuse_to_replace(
+        self,
+        columns: Iterable[str],
+        matrices: Iterable[str],
+        overwrite: bool,
+        label: str,
+        part: str | None = None,
+    ) -> None:
+        where = "" if part is None else f"mod[{part!r}]."
+        there = [f"{where}obs[{name!r}]" for name in self.columns if name in columns]
+        there += [f"{where}obsm[{self.matrix!r}]"] if self.matrix in matrices else []
         if there and not overwrite:
             raise FileError(
                 f"{label} has {' and '.join(there)} already. Choose another {option('key')}, or "
@@ -181,6 +206,26 @@ def _column(obs: Any, name: str, there: Iterable[str], label: str) -> Any:
     if name not in there:
         raise FileError(f"{label} has no column {name!r} in obs. It has {list(there)[:8]}.")
     return obs[name]
+
+
+def _obs_of(group: Any, label: str) -> tuple[Any, list[str]]:
+    """Return the group of obs in a file, and the names of its columns."""
+    obs = group.get("obs")
+    if "_index" not in getattr(obs, "attrs", {}):
+        raise FileError(
+            f"{label}: its obs is not as anndata writes it since version 0.7. Read and write it "
+            "with a newer one."
+        )
+    return obs, [str(name) for name in obs.attrs.get("column-order", ())]
+
+
+def _rows_of(obsmap: Any) -> NDArray[np.intp]:
+    """Return where the samples of a modality are in the whole, in the order of the modality.
+
+    A MuData has, for each of its samples, the number of its row in the modality, from 1; else 0.
+    """
+    numbers = np.asarray(obsmap).ravel().astype(np.intp)
+    return np.argsort(numbers, kind="stable")[np.count_nonzero(numbers == 0) :]
 
 
 def _put(anndata_io: Any, group: Any, name: str, values: Any) -> None:

@@ -128,7 +128,8 @@ def some(names: Any, most: int = 8) -> str:
 
 def natural(name: str) -> list[Any]:
     """Sort part.2 before part.10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
+    parts = re.split(r"([0-9]+)", name)  # every second one is digits
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
 
 def as_object(texts: Any) -> Array:

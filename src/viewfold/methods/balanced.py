@@ -15,6 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold import constants
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.core.method import Combined
 from viewfold.core.state import Encoder, State, unconnected_groups
@@ -150,7 +151,7 @@ def _scores(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlap:
     """Sums of products of B and F over the samples they share, and over those they do not.
 
@@ -169,6 +170,8 @@ class Overlap:
     n : int
         How many samples are shared; 0 if they are too few to connect anything.
     """
+
+    __repr__ = short_repr
 
     BB: Array
     BF: Array
@@ -231,7 +234,7 @@ class Overlap:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trust:
     """What the consensus and a view are multiplied with, and what they have in common.
 
@@ -244,6 +247,8 @@ class Trust:
     agreement : float or None
         The share of the view that the consensus explains; None if nothing connects them.
     """
+
+    __repr__ = short_repr
 
     of_B: Array
     of_F: float

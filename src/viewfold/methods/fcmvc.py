@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._option import option, worded
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.core.method import Combined
 from viewfold.core.state import State
@@ -211,13 +212,15 @@ def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
     return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Combination:
     """Rows of a consensus in terms of the view X and the consensus Zp before it.
 
     ``X U + Zs V`` for the samples of the view, where Zs are their rows of Zp (zero if they are
     new), and ``Zp N`` for the samples that the view lacks.
     """
+
+    __repr__ = short_repr
 
     U: Array
     V: Array
@@ -228,7 +231,7 @@ class Combination:
         return Combination(self.U @ T, self.V @ T, self.N @ T)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ZStep:
     """A new Z = A T, and what the other steps need to know of it.
 
@@ -245,6 +248,8 @@ class ZStep:
     AA : ndarray of shape (k, k)
         AᵀA over the samples of the view.
     """
+
+    __repr__ = short_repr
 
     A: Combination
     T: Array
@@ -264,7 +269,7 @@ class ZStep:
         return np.asarray(self.T @ self.AA @ self.T)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """One fold as a problem on small matrices.
 
@@ -280,6 +285,8 @@ class Problem:
         Whether steps that the paper takes as if every sample were in the view (and d ≥ k) are
         replaced by steps under which the objective never rises.
     """
+
+    __repr__ = short_repr
 
     gram_times: Callable[[Array], Array]
     products: Products

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold import constants
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.clustering.kmeans import nearest, step
 from viewfold.constants import FEWEST
@@ -39,7 +40,7 @@ CELLS = 4 * 2**20
 
 
 @part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Filling:
     """Predicts the missing cells of a row from those that are there; complete rows stay.
 
@@ -58,6 +59,8 @@ class Filling:
     linear, near : float
         The factors of the two predictions.
     """
+
+    __repr__ = short_repr
 
     mean: Array
     weight: Array
@@ -122,7 +125,7 @@ class Filling:
 
 
 @part("filled")
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Filled:
     """An encoder of rows with missing cells.
 
@@ -133,6 +136,8 @@ class Filled:
     encode : Encoder
         What is done with complete rows.
     """
+
+    __repr__ = short_repr
 
     fill: Filling
     encode: Encoder

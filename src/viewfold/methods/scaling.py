@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._option import worded
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 from viewfold.core.method import NothingVariesError
@@ -34,9 +35,11 @@ FAINT = {"float32": 1e-60, "float64": 1e-280}
 
 
 @part("affine", axes={"weights": "dr", "offset": "r"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Affine:
     """The map ``X @ weights + offset``."""
+
+    __repr__ = short_repr
 
     weights: Array
     offset: Array
@@ -59,7 +62,7 @@ class Affine:
 
 
 @part("text", axes={"idf": "d"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Text:
     """Scale rows of word counts or weights to unit length, as latent semantic analysis does.
 
@@ -68,6 +71,8 @@ class Text:
     idf : ndarray of shape (n_features,) or None
         For counts: they become (1 + log count) · idf before the row is scaled.
     """
+
+    __repr__ = short_repr
 
     idf: Array | None = None
 
@@ -104,7 +109,7 @@ def idf(n: int, rows_with: Array | int) -> Array:
 
 
 @part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest.
 
@@ -117,6 +122,8 @@ class Scaling:
     text : Text or None
         Applied to every block when it is read, instead of a shift.
     """
+
+    __repr__ = short_repr
 
     shift: Array | None
     mean: Array
@@ -166,7 +173,7 @@ class Scaling:
 
 
 @part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Projection:
     """From raw rows to scores: ``(row − shift) @ weights + offset``.
 
@@ -182,6 +189,8 @@ class Projection:
         What is added.
     """
 
+    __repr__ = short_repr
+
     text: Text | None
     shift: Array | None
     weights: Array
@@ -196,7 +205,7 @@ class Projection:
         return Affine(self.weights, self.offset)(block)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Products:
     """Sums over the standardised view X and some rows Zs that belong to it.
 
@@ -215,6 +224,8 @@ class Products:
     mean : ndarray of shape (d,)
         The mean of each feature, before it is standardised.
     """
+
+    __repr__ = short_repr
 
     energy: float
     gram: Array | None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
-Drawing = TypeVar("Drawing", bound=Callable[..., object])
+from viewfold._arguments import suggests_arguments
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 SHARED = {
     "model_and_ax": """\
@@ -27,7 +30,7 @@ matplotlib Axes""",
 }
 
 
-def figure(draw: Drawing) -> Drawing:
+def figure(draw: Callable[P, R]) -> Callable[P, R]:
     """Fill in ``{model_and_ax}``, ``{axes}`` and ``{model}`` in the docstring of a figure.
 
     Examples
@@ -40,4 +43,4 @@ def figure(draw: Drawing) -> Drawing:
     for name, shared in SHARED.items():
         text = text.replace(f"{{{name}}}", shared)
     draw.__doc__ = text
-    return draw
+    return suggests_arguments(draw)

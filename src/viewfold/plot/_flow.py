@@ -44,6 +44,7 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     >>> [name.get_text() for name in plot.label_flow(model).get_xticklabels()]
     ['view0', 'view1']
     """
+    model = model._snapshot()
     names, states = _states(model)
     ax = axes_or_new(ax, (9, 5.5))
     n, n_folds = states.shape

@@ -60,6 +60,7 @@ def sample_map(
     >>> ax.get_xlabel()
     '60 samples'
     """
+    model = model._snapshot()
     drawn = draw(LocalEngine(), model.ids_, most, seed=0, purpose="plot")
     rows = unit_rows(model.embedding_[drawn].astype(np.float64))
     place, labels = tsne(rows), model.labels_[drawn]
@@ -95,6 +96,7 @@ def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     >>> int(sum(bar.get_height() for bar in ax.patches))
     60
     """
+    model = model._snapshot()
     sizes = sizes_of(model)
     ax = axes_or_new(ax, (6, 4))
     for c, size in enumerate(sizes):
@@ -140,6 +142,7 @@ def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     >>> plot.confidence(model).get_ylabel()
     'confidence'
     """
+    model = model._snapshot()
     return draw_confidence(model.to_frame(), len(model.cluster_centers_), ax)
 
 

@@ -46,6 +46,7 @@ def views_seen(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     >>> [int(bar.get_height()) for bar in bars.patches]
     [40, 30, 30]
     """
+    model = model._snapshot()
     seen = model.seen_.to_numpy()
     patterns, counts = _patterns(seen)
     shown, rest = counts[:PATTERNS], counts[PATTERNS:]
@@ -86,6 +87,7 @@ def agreement(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     >>> plot.agreement(model).texts[0].get_text()
     'first view: nothing to compare it with'
     """
+    model = model._snapshot()
     ax = axes_or_new(ax, (6, 1.2 + 0.32 * len(model.views_)))
     for y, record in enumerate(model.views_):
         if record.agreement is None:

@@ -7,6 +7,7 @@ import importlib.util
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from viewfold._arguments import suggests_arguments
 from viewfold.plot._samples import sample_map
 from viewfold.viz import static_text
 from viewfold.viz.words import from_line, named
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from viewfold.viz import PageData
 
 
+@suggests_arguments
 def map(  # as users call it: plot.map
     model: FoldingEstimator,
     *,
@@ -60,6 +62,7 @@ def map(  # as users call it: plot.map
     >>> shown.selected  # doctest: +SKIP
     [17, 41]
     """
+    model = model._snapshot()
     if importlib.util.find_spec("anywidget") is None:
         if colour_by != "cluster":
             raise ImportError(

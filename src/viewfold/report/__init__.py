@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from viewfold._arguments import suggests_arguments
 from viewfold._output import PAGES, replacing
 from viewfold.report._last import last_report
 from viewfold.report._shell import html
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["last_report", "render", "write"]
 
 
+@suggests_arguments
 def write(
     model: FoldingEstimator,
     path: str | os.PathLike[str],
@@ -61,6 +63,7 @@ def write(
     >>> report.write(model, "report.html")  # doctest: +SKIP
     PosixPath('report.html')
     """
+    model = model._snapshot()
     path = Path(path)
     with replacing(path, PAGES, private=private) as draft:
         entry = last_report(path, model) if since == "last" else since
@@ -69,6 +72,7 @@ def write(
     return path
 
 
+@suggests_arguments
 def render(
     model: FoldingEstimator,
     *,

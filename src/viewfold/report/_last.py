@@ -7,6 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from viewfold._arguments import suggests_arguments
+
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
@@ -17,6 +19,7 @@ MOST = 2**23
 _SUMMARY = re.compile(r'<script type="application/json" id="summary">(.*?)</script>', re.DOTALL)
 
 
+@suggests_arguments
 def last_report(path: str | os.PathLike[str], model: FoldingEstimator) -> int | None:
     """Return the entry of the log that a report is about, for one that is about to replace it.
 

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from viewfold._arguments import suggests_arguments
 from viewfold._option import option
 from viewfold.core.state import ROWS
 from viewfold.engine import BucketEngine, BucketRows, DiskEngine, current_engine, using
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 StrPath = str | os.PathLike[str]
 
 
+@suggests_arguments
 def convert(
     source: StrPath, target: StrPath, *, n_buckets: int | None = None, wait: float = 60
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from viewfold._arguments import suggests_arguments
 from viewfold.core.state import State
 from viewfold.errors import StateFileError
 from viewfold.store import queries
@@ -42,6 +43,7 @@ class Verdict:
         return not self.problems
 
 
+@suggests_arguments
 def verify(path: str | os.PathLike[str]) -> Verdict:
     """Read everything in a ``.vf`` file and check what the format promises.
 

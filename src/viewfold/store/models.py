@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from viewfold._arguments import is_whole_number, suggests_arguments
 from viewfold._option import option
 from viewfold.core.admission import meant
 from viewfold.core.log import FINAL, Log, noted
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 
+@suggests_arguments
 def load(path: str | os.PathLike[str], *, engine: Engine | None = None) -> FoldingEstimator:
     """Return the model that a state file holds; it goes on exactly as the one that was saved.
 
@@ -84,6 +86,7 @@ def save(
         model._keep(replace(written, method="", params={}))
 
 
+@suggests_arguments
 @contextmanager
 def edit(
     path: str | os.PathLike[str],
@@ -176,6 +179,7 @@ def _returning(
     return ["main" if back is before and not new else back]
 
 
+@suggests_arguments
 def undo(
     path: str | os.PathLike[str], *, entry: int | None = None, wait: float = 60
 ) -> FoldingEstimator:
@@ -222,6 +226,7 @@ def undo(
         return model_of(store.write(path, back, kept=older, keep=held.keep))
 
 
+@suggests_arguments
 def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> FoldingEstimator:
     """Return a ``.vf`` file to the state after an entry of its log, which gets an entry for it.
 
@@ -267,6 +272,7 @@ def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> Fo
         return model_of(store.write(path, back, kept=["main", *older], keep=held.keep))
 
 
+@suggests_arguments
 def forget(
     path: str | os.PathLike[str], ids: Iterable[int | str], *, wait: float = 60
 ) -> FoldingEstimator:
@@ -322,7 +328,7 @@ def forget(
 
 
 def _check_keep(keep: int | None) -> None:
-    if keep is not None and not (isinstance(keep, int) and 0 <= keep <= MOST_KEPT):
+    if keep is not None and not (is_whole_number(keep) and 0 <= keep <= MOST_KEPT):
         raise ValueError(
             f"{option('keep')} is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
             "how many earlier states a file keeps, each as large as the state of now."

@@ -20,7 +20,7 @@ from viewfold.view._open import (
     own_name,
 )
 from viewfold.view._reading import Reading
-from viewfold.view._view import View
+from viewfold.view._view import View, invented_name
 
 __all__ = [
     "LARGEST",
@@ -35,6 +35,7 @@ __all__ = [
     "as_views",
     "asked_of",
     "ids_of_each",
+    "invented_name",
     "is_view_like",
     "listed_views",
     "named_views",

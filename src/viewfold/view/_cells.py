@@ -148,7 +148,7 @@ def tell_of_rare(view: View) -> View:
         warnings.warn(
             f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
             f"{', '.join(names)}{more}, which counts as constant. {option('drop')} leaves it out.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return view
 
@@ -160,7 +160,7 @@ def tell_of_empty(view: View) -> View:
             f"{called(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
             "hold nothing but zeros and are taken for samples that the view lacks. "
             f"{option('empty_rows', 'keep')} takes them for samples.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return view
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 from viewfold.engine import RowSet, engine_of
 from viewfold.linalg import column_sums, filled, is_sparse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Gaps:
     """What is known of the missing cells of a view.
 
@@ -31,6 +32,8 @@ class Gaps:
     n_rows, n_samples : int
         How many samples lack a cell, and how many there are.
     """
+
+    __repr__ = short_repr
 
     count: Array
     mean: Array

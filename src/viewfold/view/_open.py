@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from viewfold import io
+from viewfold._arguments import suggests_arguments
 from viewfold._choice import which_view
 from viewfold._option import worded
 from viewfold._types import IdsLike, ViewLike, ViewsLike, as_python
@@ -18,7 +19,14 @@ from viewfold.engine import BucketEngine, Rows, current_engine
 from viewfold.ids import as_ids, check_characters, tell_of_totals
 from viewfold.io._asked import NOTHING, Asked, asked_now, asking
 from viewfold.view._anndata import chosen, source_of, with_part
-from viewfold.view._cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
+from viewfold.view._cells import (
+    EmptyRows,
+    MissingCells,
+    check_no_id_column,
+    tell_of_empty,
+    tell_of_rare,
+    without_absent,
+)
 from viewfold.view._column import Column, Source
 from viewfold.view._columns import as_features, asked_of, check_no_text_ids, check_same
 from viewfold.view._elsewhere import ID, is_elsewhere, plain_ids, written
@@ -33,16 +41,25 @@ from viewfold.view._parts import (
     of_file,
     of_object,
 )
-from viewfold.view._reading import Reading, of_view, of_whole, parted
-from viewfold.view._view import View, called
+from viewfold.view._reading import Categories, Names, Reading, of_view, of_whole, parted
+from viewfold.view._view import View, called, invented_name
 
 
+@suggests_arguments
 def as_view(
     X: ViewLike,
     *,
     ids: IdsLike = None,
     name: str | None = None,
-    **reading: Unpack[Reading],
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    columns: Names | Mapping[str, Names] | None = None,
+    drop: Names | Mapping[str, Names] = (),
+    categories: Categories | Mapping[str, Categories] = (),
+    empty_markers: Iterable[str | float] | None = None,
+    strict: bool = False,
+    layer: str | None = None,
+    use_rep: str | None = None,
 ) -> View:
     """Make a `View` of anything that holds one row per sample.
 
@@ -96,6 +113,17 @@ def as_view(
     >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
     View('labs', 2 samples × 2 features, float64)
     """
+    reading = Reading(
+        empty_rows=empty_rows,
+        missing_cells=missing_cells,
+        columns=columns,
+        drop=drop,
+        categories=categories,
+        empty_markers=empty_markers,
+        strict=strict,
+        layer=layer,
+        use_rep=use_rep,
+    )
     X, reading = chosen(X, reading)
     rules, asked = parted(**reading)
     view = open_view(X, ids=ids, name=name, asked=asked)
@@ -193,11 +221,20 @@ def assembled(
     return View(ids, Rows(matrix), name, features, length, file, columns=columns)
 
 
+@suggests_arguments
 def as_views(
     X: ViewsLike,
     *,
     ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
-    **reading: Unpack[Reading],
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    columns: Names | Mapping[str, Names] | None = None,
+    drop: Names | Mapping[str, Names] = (),
+    categories: Categories | Mapping[str, Categories] = (),
+    empty_markers: Iterable[str | float] | None = None,
+    strict: bool = False,
+    layer: str | None = None,
+    use_rep: str | None = None,
 ) -> list[View]:
     """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
 
@@ -210,7 +247,7 @@ def as_views(
     ids : array-like, str, False, list or dict, optional
         For one view, its ids; for several, the name of the column that all of them have, or a
         list or dict with the ids of each. False: samples are known by their row number.
-    **reading
+    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         See `as_view`. `columns`, `drop` and `categories` of several views are dicts by view.
 
     Returns
@@ -228,6 +265,17 @@ def as_views(
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
+    reading = Reading(
+        empty_rows=empty_rows,
+        missing_cells=missing_cells,
+        columns=columns,
+        drop=drop,
+        categories=categories,
+        empty_markers=empty_markers,
+        strict=strict,
+        layer=layer,
+        use_rep=use_rep,
+    )
     if is_path(X):
         X, reading = chosen(X, reading)
         X = opened(X, ids, parted(**of_whole(reading))[1])
@@ -235,8 +283,10 @@ def as_views(
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
     elif (of_list := listed_views(X)) is not None:
-        names = [own_name(view) or f"view{i}" for i, view in enumerate(of_list)]
-        held = of_list
+        own = [own_name(view) for view in of_list]
+        names, held = [], of_list
+        for i, name in enumerate(own):
+            names.append(name or invented_name({*filter(None, own), *names}, i))
     else:
         return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
     if not held:
@@ -291,7 +341,12 @@ def named_views(X: Any) -> dict[str, Any] | None:
     if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
         X = X.mod
     if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
-        return {str(name): view for name, view in X.items()}
+        views = {str(name): view for name, view in X.items()}
+        if len(views) < len(X):
+            names = [str(name) for name in X]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Two views are named {twice!r}. Give each a name of its own.")
+        return views
     return None
 
 

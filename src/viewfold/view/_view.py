@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from viewfold._records import short_repr
 from viewfold._types import Array
 from viewfold.engine import BucketRows, RowSet
 from viewfold.view._column import Column, Source
 from viewfold.view._gaps import Gaps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partitions:
     """Where the rows of a view came from that was read in partitions.
 
@@ -29,6 +31,8 @@ class Partitions:
         The number of the first row that is no sample.
     """
 
+    __repr__ = short_repr
+
     names: tuple[str, ...]
     starts: Array
     numbers: BucketRows | None
@@ -40,7 +44,7 @@ class Partitions:
         return f"row {row - self.starts[at]} of {self.names[at]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """A view: sample ids, and a row of features for each of them.
 
@@ -132,6 +136,20 @@ class View:
         held: Any = getattr(self.rows, "X", self.rows)
         kind = "sparse" if self.rows.is_sparse else str(held.dtype)
         return f"View({self.name!r}, {n} samples × {d} features, {kind})"
+
+
+def invented_name(taken: Collection[str], number: int) -> str:
+    """Return a name for a view that has none: ``view`` and a number, and no name that is taken.
+
+    Examples
+    --------
+    >>> from viewfold.view._view import invented_name
+    >>> invented_name(["labs"], 1), invented_name(["view1"], 1)
+    ('view1', 'view2')
+    """
+    while f"view{number}" in taken:
+        number += 1
+    return f"view{number}"
 
 
 def called(name: str | None, file: str | None = None) -> str:

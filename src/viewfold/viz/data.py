@@ -89,6 +89,7 @@ def page_data(
     (60, ['cluster', 'confidence', 'coverage', 'x', 'y'])
     """
     check_is_fitted(model)
+    model = model._snapshot()
     found = Found(model)
     changes = found.since(since)  # refuses an entry that is not there, before the work is done
     points = Points.of(found, metadata, ids)

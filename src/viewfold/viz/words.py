@@ -48,11 +48,12 @@ def short(number: float) -> str:
     >>> [short(n) for n in (0, 1234, 9999, 12345, 100000, 999999, 2500000, 0.5)]
     ['0', '1,234', '9,999', '12.3k', '100k', '1M', '2.5M', '0.5']
     """
-    if abs(number) < 10_000:
+    # The bounds are where rounding would give one digit more.
+    if abs(number) < 9_999.5:
         return f"{number:,.4g}" if number != int(number) else f"{int(number):,}"
     if abs(number) < 999_500:
         return f"{number / 1000:.3g}k"
-    return f"{number / 1e6:,.3g}M" if abs(number) < 1e9 else f"{number:.2g}"
+    return f"{number / 1e6:,.3g}M" if abs(number) < 999.5e6 else f"{number:.2g}"
 
 
 def called(cluster: int, names: Mapping[int, str], most: int = 20) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold import constants
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.constants import FEWEST
 from viewfold.core.parts import part
@@ -51,7 +52,7 @@ class Learner(Protocol):
 
 
 @part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureEncoder:
     """From raw rows to features, and from features to the consensus.
 
@@ -68,6 +69,8 @@ class FeatureEncoder:
     output : ndarray of shape (n_linear + n_coordinates, n_components)
         From features to the consensus.
     """
+
+    __repr__ = short_repr
 
     project: Projection
     linear: Array
@@ -242,7 +245,7 @@ def _by_directions(
     return learned.kept(n, engine.collect(scores), engine.collect(features)), features
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Learned:
     """What was learned from a view; `kept` returns the part of it that may be stored.
 
@@ -253,6 +256,8 @@ class Learned:
     linear, landmarks, factor
         See `FeatureEncoder`; landmarks are means of ten samples or more.
     """
+
+    __repr__ = short_repr
 
     scaling: Scaling
     directions: Array

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from viewfold import constants
+from viewfold._records import short_repr
 from viewfold._types import Array, Matrix
 from viewfold.clustering.kmeans import nearest, step
 from viewfold.core.parts import part
@@ -18,7 +19,7 @@ from viewfold.methods.scaling import Projection
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Landmarks:
     """A sample's place among landmarks, in the coordinates of a spectral embedding.
 
@@ -31,6 +32,8 @@ class Landmarks:
     coordinates : ndarray of shape (n_landmarks, n_coordinates)
         A sample has the weighted mean of those of its landmarks.
     """
+
+    __repr__ = short_repr
 
     points: Array
     cosine: bool
