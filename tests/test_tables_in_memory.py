@@ -134,3 +134,8 @@ def test_other_characters_are_fine(known: str) -> None:
 
 def test_one_view_of_a_dict_keeps_its_name_when_it_is_inspected() -> None:
     assert inspect_views({"labs": np.eye(3)})[0].name == "labs"
+
+
+def test_a_column_may_have_the_name_of_an_attribute() -> None:
+    table = pd.DataFrame({"column_names": WARD, "columns": [1.0, 2.0, 4.0, 8.0]})
+    assert as_view(table).features == ("column_names=ER", "column_names=ICU", "columns")

@@ -160,9 +160,9 @@ def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
 
     Columns of pandas may be called 0, 1, 2: narwhals takes such a name for a row.
     """
-    columns = getattr(X, "column_names", None) or getattr(X, "columns", ())
-    names = columns if all(isinstance(name, str) for name in columns) else [*map(str, columns)]
-    named = names is columns
+    columns = list(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns)
+    named = all(isinstance(name, str) for name in columns)
+    names = list(map(str, columns))
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise ValueError(
