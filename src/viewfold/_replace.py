@@ -25,8 +25,10 @@ except ImportError:  # Windows
 PRIVATE = 0o600
 """Mode of a new file that follows no other."""
 
-replaced: list[Path] = []
-"""What this process has replaced, in order: after Ctrl-C somebody wants to know."""
+written: list[str] = []
+"""What this process has written, in order: states, files or folders, and outputs.
+
+The one place that knows: an error or Ctrl-C may come when a change is done for good."""
 
 
 @contextmanager
@@ -96,7 +98,7 @@ def _rename(draft: Path, target: Path) -> None:
         os.replace(draft, target)
     finally:  # Ctrl-C may come between the renaming and the next line
         if not draft.exists():
-            replaced.append(target)
+            written.append(str(target))
     _flush(target.parent)
 
 
@@ -120,9 +122,17 @@ def _flush(path: Path) -> None:
         return
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        sync(handle, path)
     finally:
         os.close(handle)
+
+
+def sync(handle: int, path: str | os.PathLike[str]) -> None:
+    """Wait until an open file is on the disk; an error says which file it is, as others do."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
 
 
 # -- folders to write in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
@@ -12,14 +13,14 @@ from viewfold import errors
 from viewfold._console import complain, note, notes, print_json, voice
 from viewfold._journal import journal
 from viewfold._option import command_line
-from viewfold._replace import replaced
+from viewfold._replace import written
 
 
 def run(app: click.Command) -> None:
     """Run the command line and end the process with an exit code."""
     warnings.showwarning = lambda message, *_, **__: note(_one_line(message))
     notes.clear()
-    replaced.clear()
+    written.clear()
     journal.close()
     voice.quiet = False
     try:
@@ -39,7 +40,7 @@ def _fail(error: BaseException) -> int:
     shown = f"viewfold: {message}"
     if isinstance(error, KeyboardInterrupt | click.Abort):
         code, exit_code = errors.INTERRUPTED
-        message = "interrupted; nothing was changed." if not replaced else "interrupted."
+        message = "interrupted; nothing was changed." if not written else "interrupted."
         shown = f"viewfold: {message}"
     elif isinstance(error, click.ClickException):  # a wrong option or argument
         code, exit_code = errors.USAGE
@@ -48,10 +49,10 @@ def _fail(error: BaseException) -> int:
     elif code == errors.ViewfoldError.code:
         traceback.print_exception(error)
         shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
-    if replaced:
-        shown += f" Written before that: {', '.join(path.name for path in replaced)}."
-    written = [str(path) for path in replaced]
-    facts = {"code": code, "exit_code": exit_code, "message": message, "written": written}
+    if written:
+        names = ", ".join(os.path.basename(path) for path in written)
+        shown += f" Written before that: {names}."
+    facts = {"code": code, "exit_code": exit_code, "message": message, "written": written.copy()}
     journal.note("error", **facts)
     if "--json" in sys.argv[1:]:
         print_json({"error": facts})

@@ -18,7 +18,7 @@ from typing import Any
 
 from viewfold._extra import lacking, needed
 from viewfold._file import plain
-from viewfold._replace import _flush
+from viewfold._replace import _flush, sync
 from viewfold.engine._plain import filesystem, is_remote
 from viewfold.errors import (
     DamagedFileError,
@@ -169,7 +169,7 @@ class Folder:
                     os.fchmod(file.fileno(), mode)
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno(), path)
             yield draft, path
         finally:
             with contextlib.suppress(FileNotFoundError):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
+from viewfold._replace import written
 from viewfold.errors import BusyError, StateFileError
 from viewfold.store import _lock, _manifest
 from viewfold.store._folder import Folder
@@ -139,9 +140,12 @@ def write(
             turn.check()
         _manifest.publish(folder, manifest)
     except BaseException:
-        if not _is_published(folder, number, made):  # Ctrl-C may come right after it was
+        if _is_published(folder, number, made):  # Ctrl-C or a fault may come right after it was
+            written.append(str(folder))
+        else:
             _take_back(folder, made)
         raise
+    written.append(str(folder))
     _begun[me] = number, turn
     _manifest.clear(folder, manifest, alone=turn is not None)
     return state
