@@ -1,0 +1,97 @@
+"""What a command says that it has written is what it has written, wherever it was interrupted."""
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import Run, runner
+
+import viewfold
+from viewfold import ViewFold
+from viewfold.engine import DiskEngine
+
+CALLS: list[tuple[Any, str]] = [
+    (os, "fsync"),
+    (os, "link"),
+    (os, "replace"),
+    (os, "unlink"),
+    (shutil, "rmtree"),
+]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    return runner(monkeypatch, capsys)
+
+
+def eio() -> OSError:
+    return OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+class Fault:
+    """Raises at the call of a number, before it is made or when it was."""
+
+    def __init__(self, at: int, error: Callable[[], BaseException], late: bool) -> None:
+        self.left, self.error, self.late = at, error, late
+
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **more: Any) -> Any:
+            self.left -= 1
+            if self.left != 0:
+                return call(*args, **more)
+            if self.late:
+                call(*args, **more)
+            error = self.error()
+            if isinstance(error, OSError) and not isinstance(args[0], int):
+                error.filename = os.fspath(args[0])  # as the system does; not of an open file
+            raise error
+
+        return counted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, eio])
+@pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
+def test_what_is_said_to_be_written_is_written(
+    name: str, error: Any, late: bool, tmp_path: Path, run: Run
+) -> None:
+    good = tmp_path / "good" / name
+    good.parent.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        new = ViewFold(2, n_init=1, random_state=0)
+        with viewfold.edit(good, new=new, keep=3, engine=DiskEngine(2)) as model:
+            model.partial_fit(rng.normal(size=(30, 3)), ids=range(30), view=f"v{i}")
+    n = len(viewfold.load(good).log_)
+    outcomes = []
+    for step in range(1, 200):
+        work = tmp_path / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(good.parent, work)
+        fault = Fault(step, error, late)
+        with pytest.MonkeyPatch.context() as patch:
+            for module, call in CALLS:
+                patch.setattr(module, call, fault.wrap(getattr(module, call)))
+            code, said, err = run("undo --yes --json", work / name)
+        changed = len(viewfold.load(work / name).log_) == n + 1
+        if fault.left > 0:
+            assert code == 0, said + err
+            break
+        if code == 0:  # what could not be removed is left to the next writer
+            assert changed
+            continue
+        facts = json.loads(said)["error"]
+        outcomes.append(changed)
+        assert [Path(path).name for path in facts["written"]] == [name] * changed
+        assert ("nothing was changed" in facts["message"]) <= (not changed)
+        if error is eio:
+            assert str(work) in facts["message"], "which file is it about?"
+    assert outcomes[0] is False
+    assert True in outcomes
