@@ -11,21 +11,26 @@ PIP := -m pip --disable-pip-version-check --quiet
 PYTEST := -m pytest -n 2 --dist worksteal
 # Idle threads of linear algebra sleep, or they keep the cores from the other process. Not in
 # conftest.py: numpy reads this when it is imported, which is earlier.
-test quick test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
-test quick test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
+test quick test-research test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
+test quick test-research test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
 # Commands that tests start find the library compiled, also where Python was told not to write it.
-test quick test-oldest test-newest coverage: export PYTHONDONTWRITEBYTECODE :=
+test quick test-research test-oldest test-newest coverage: export PYTHONDONTWRITEBYTECODE :=
 
 # Warnings are errors, links to names that are not there are warnings.
 SPHINX := $(BIN)/sphinx-build -W --keep-going -n -j 2 -q
 
-.PHONY: demo docs linkcheck page browser test quick test-spark test-oldest test-newest coverage package core image constraints architecture leaderboard lint bench history clean
+.PHONY: demo docs linkcheck page browser test test-research quick test-spark test-oldest test-newest coverage package core image constraints architecture leaderboard lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) install $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS),--upgrade --upgrade-strategy eager) \
 		--editable '.[dev]'
+	touch $@
+
+# Into the same environment; `make test` does not need it.
+$(VENV)/research: $(VENV)/installed research/pyproject.toml
+	$(BIN)/python $(PIP) install $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) --editable 'research[dev]'
 	touch $@
 
 demo: $(VENV)/installed  ## fold six views of digits one by one, leave a report
@@ -39,6 +44,10 @@ lint: $(VENV)/installed  ## style, types, layers
 
 test: lint docs  ## everything a change has to pass
 	$(BIN)/python $(PYTEST)
+
+test-research: $(VENV)/research  ## style, types and tests of research/
+	cd research && ../$(BIN)/ruff check . && ../$(BIN)/ruff format --check . && ../$(BIN)/mypy && ../$(BIN)/lint-imports
+	cd research && ../$(BIN)/python $(PYTEST)
 
 # Tests of pages skip where there is none.
 browser:  ## install Chromium for the tests of pages, where Debian's packages can be installed
@@ -93,8 +102,8 @@ image:  ## the image of the Dockerfile, tried once: needs a container engine
 	$(DOCKER) build --tag viewfold .
 	$(DOCKER) run --rm viewfold --version
 
-leaderboard: $(VENV)/installed  ## write the tables of docs/baselines.md from benchmarks/leaderboard
-	$(BIN)/python docs/make_leaderboard.py $(RESULTS)
+leaderboard: $(VENV)/research  ## write the tables of research/docs/baselines.md from research/benchmarks/leaderboard
+	$(BIN)/python research/docs/make_leaderboard.py $(RESULTS)
 
 constraints: $(VENV)/installed  ## write down the versions that are installed
 	(sed -n '/^#/p' constraints.txt; $(BIN)/python $(PIP) freeze --exclude-editable) > constraints.new
@@ -112,12 +121,12 @@ docs: $(VENV)/installed  ## the site, in docs/_build/html: all examples are run,
 linkcheck: $(VENV)/installed  ## whether addresses in docs/ answer: needs the network
 	$(SPHINX) -b linkcheck docs docs/_build/linkcheck
 
-bench: $(VENV)/installed  ## speed and memory, as ratios (minutes)
-	$(BIN)/python benchmarks/fold.py
-	$(BIN)/python benchmarks/store.py
+bench: $(VENV)/research  ## speed and memory, as ratios (minutes)
+	$(BIN)/python research/benchmarks/fold.py
+	$(BIN)/python research/benchmarks/store.py
 
-history: $(VENV)/installed  ## seconds of a fold, kept in .benchmarks and compared with the last run
-	$(BIN)/python -m pytest --override-ini=addopts=-q benchmarks/history.py --benchmark-autosave \
+history: $(VENV)/research  ## seconds of a fold, kept in .benchmarks and compared with the last run
+	$(BIN)/python -m pytest --override-ini=addopts=-q research/benchmarks/history.py --benchmark-autosave \
 		--benchmark-columns=min,median,rounds --benchmark-sort=name \
 		$(if $(wildcard .benchmarks/*/*.json),--benchmark-compare)
 

@@ -11,8 +11,6 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = [
-    "bench_results",
-    "bench_sets",
     "browser_tabs",
     "crafted_files",
     "store_models",

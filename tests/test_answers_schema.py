@@ -62,7 +62,6 @@ COMMANDS = {
     "labels nobody.vf": "error",
 }
 ELSEWHERE = {
-    "bench": "prints tables; its results are a database and files",
     "demo": "takes seconds: tests/test_cli.py has its answer",
     "ui": "is a server",
 }

@@ -248,7 +248,6 @@ def test_help_imports_nothing_large() -> None:
     ("typed", "completed"),
     [
         ("viewfold sta", "plain,status"),
-        ("viewfold bench lead", "plain,leaderboard"),
         ("viewfold add p.vf --similar", "plain,--similar-ids"),
         ("viewfold add p.vf lab", "file,lab"),
         ("viewfold status p", "file,p"),

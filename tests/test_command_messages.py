@@ -229,7 +229,7 @@ def _constants(module: Path) -> list[tuple[ast.Constant, bool]]:
     ]
 
 
-TYPED = {"bench", "_command.py", "demo.py", "_option.py", "_svg.py"}
+TYPED = {"_command.py", "demo.py", "_option.py", "_svg.py"}
 """What is of the command line, or makes words of it, besides cli."""
 
 

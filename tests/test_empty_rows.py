@@ -12,7 +12,6 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views
-from viewfold.bench.methods import lacking
 from viewfold.engine import block_bytes
 from viewfold.viz import page_data
 
@@ -142,13 +141,6 @@ def test_new_rows_of_zeros_mean_what_they_meant_in_the_fold() -> None:
     assert model.predict({"x": X[[0, 3]], "y": Y[[0, 5]]}).shape == (2,)
     kept = ViewFold(3, random_state=0).fit({"x": X}, empty_rows="keep")
     assert kept.predict(X[[0, 3]]).shape == (2,)
-
-
-@pytest.mark.filterwarnings("ignore:.*nothing but zeros")
-def test_the_bench_takes_them_for_missing_for_every_method() -> None:
-    gone = lacking([counts(), counts() - 0.5])
-    assert np.flatnonzero(gone[:, 0]).tolist() == EMPTY
-    assert not gone[:, 1].any()
 
 
 def test_commands_tell_them_and_take_keep(

@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+import planted_events as planted
 import pytest
 
-import events as planted
 from viewfold import ViewFold
 from viewfold.engine import DiskEngine, LocalEngine, block_bytes, using
 from viewfold.explain.events import ClusterEvent, events_between

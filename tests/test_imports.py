@@ -1,12 +1,10 @@
-"""What an import brings in, public names, and that the benchmark of the fold runs."""
+"""What an import brings in, and public names."""
 
 import json
 import subprocess
 import sys
 
 import pytest
-
-import fold
 
 
 def run(code: str) -> str:
@@ -56,7 +54,7 @@ def test_importing_viewfold_imports_nothing_else() -> None:
     assert ours.strip() == "['viewfold', 'viewfold._version']"
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["add", "--help"], ["bench", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["add", "--help"]])
 def test_help_imports_click_and_nothing_else(words: list[str]) -> None:
     """Why it comes at once: neither numbers, nor what draws progress."""
     found = elsewhere(
@@ -75,16 +73,3 @@ def test_public_names_exist_and_are_documented() -> None:
         assert name in dir(viewfold)
     with pytest.raises(AttributeError, match="no attribute 'Fold'"):
         viewfold.Fold  # noqa: B018
-
-
-@pytest.mark.slow
-def test_the_benchmark_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("VIEWFOLD_BENCH_FILE", "")  # the benchmark sets it
-    monkeypatch.setattr(sys, "argv", ["fold.py", "--quick"])
-    fold.main()
-    said = capsys.readouterr().out
-    for part in "abcdef":
-        assert f"({part})" in said
-    assert "|ΔZ|" in said

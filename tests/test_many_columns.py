@@ -1,7 +1,7 @@
 """Time that reading takes grows with the number of columns, not with its square.
 
 Comparisons of names are counted, and patterns that are made; nothing is timed. The benchmark
-``benchmarks/columns.py`` compares the time with that of pandas.
+``research/benchmarks/columns.py`` compares the time with that of pandas.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from test_sklearn import EXPECTED_TO_FAIL
 
 import viewfold
 from viewfold import ViewFold, cli
-from viewfold.bench import methods as bench
 from viewfold.core import parts
 from viewfold.methods.encoders import encoder_1
 from viewfold.methods.scaling import Scaling
@@ -83,13 +82,6 @@ def test_files_and_commands_know_an_added_method(added, tmp_path, monkeypatch) -
     model.save("q.vf")
     found = viewfold.load("q.vf").predict(views[1], view="b")
     assert np.array_equal(found, model.predict(views[1], view="b"))
-
-
-def test_the_bench_knows_an_added_method(added) -> None:
-    assert "Projected" in bench.names()
-    views, y = two_views()
-    labels = bench.find("Projected")(views, np.zeros((120, 2), bool), n_clusters=3, seed=0)
-    assert accuracy(y, labels) > 0.95
 
 
 def test_an_added_encoder_serves_viewfold_and_its_files(added, tmp_path) -> None:

@@ -22,7 +22,7 @@ import pytest
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-OURS = {"benchmarks", "docs", "page", "recipe", "src", "tests"}
+OURS = {"docs", "page", "recipe", "src", "tests"}
 """Folders of the sdist; page/ is there once the page has sources of its own."""
 
 BESIDE = {"README.md", "LICENSE", "pyproject.toml", "PKG-INFO", "Makefile", "constraints.txt"}

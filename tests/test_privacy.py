@@ -1,4 +1,4 @@
-"""What a file must not tell: the attacks of benchmarks/privacy.py, and a few more, find nobody."""
+"""What a file must not tell: the attacks of privacy_attacks.py, and a few more, find nobody."""
 
 import hashlib
 import json
@@ -15,11 +15,7 @@ import numpy as np
 import pytest
 from conftest import Data
 from every_estimator import folded, folded_once
-from scipy import sparse
-from test_cli import Run, run  # noqa: F401
-
-import viewfold
-from privacy import (
+from privacy_attacks import (
     best_guess,
     by_subtraction,
     guessed,
@@ -29,7 +25,11 @@ from privacy import (
     off_span,
     standardised,
 )
-from privacy import to_landmarks as distance
+from privacy_attacks import to_landmarks as distance
+from scipy import sparse
+from test_cli import Run, run  # noqa: F401
+
+import viewfold
 from viewfold import FCMVC, ViewFold
 from viewfold.clustering import settle
 from viewfold.constants import FEWEST

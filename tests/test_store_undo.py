@@ -154,7 +154,7 @@ def test_readers_are_not_kept_waiting_and_see_whole_states(model_file: Path) -> 
 
 @pytest.mark.slow
 def test_killed_and_simultaneous_writers_leave_a_whole_file() -> None:
-    script = HERE.parent / "benchmarks" / "crash.py"
+    script = HERE / "crash.py"
     asked = ["--times", "7", "--pairs", "2", "--samples", "2000"]
     done = subprocess.run([sys.executable, script, *asked], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -132,5 +132,13 @@ class Group(click.Group):
         """Write the list of commands."""
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, one.get_short_help_str(1000)) for name, one in self.commands.items()]
+                [(name, self._short_help(ctx, name)) for name in self.list_commands(ctx)]
             )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order in which they were added."""
+        return list(self.commands)
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(1000)

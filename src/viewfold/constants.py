@@ -1,7 +1,7 @@
 """The constants of viewfold's own method, in one place.
 
-Each is read when it is used, so that an experiment can move it: ``benchmarks/choose.py`` does, and
-docs/method.md tells what happens then. None of them depends on the data or on a parameter.
+Each is read when it is used, so that an experiment can move it: ``research/benchmarks/choose.py``
+does, and docs/method.md tells what happens then. None of them depends on the data or a parameter.
 """
 
 from __future__ import annotations
@@ -102,4 +102,4 @@ SHRANK = 0.2
 
 CHANCE = 4.0
 """And by so many standard deviations of what comes and goes by chance, a Poisson count: with 3,
-more growth is found, and more that is none (``benchmarks/events.py --seed 1``)."""
+more growth is found, and more that is none (``tests/planted_events.py --seed 1``)."""

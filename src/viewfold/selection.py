@@ -62,12 +62,13 @@ class Suggestion:
     for each cluster). Rows have unit length and all their columns, as they have for the clusters of
     `ViewFold`. Time and memory beyond one pass over the samples do not depend on their number.
 
-    On nineteen data sets with known classes (2 to 100), choosing from half to twice their number,
-    the suggestion was within a fifth of it on fifteen (``benchmarks/accuracy.py --part suggest``),
-    on 12 to 14 with other seeds, on 11 with 30 % of the samples missing. The rule was chosen by
-    looking at these sets; chosen on eighteen of them, it is right on fourteen of those left out.
-    Where clusters are not clear, their number is not well defined, so look at the scores and try
-    several. docs/method.md has more.
+    On nineteen data sets with known classes (2 to 100), choosing from half to twice their
+    number, the suggestion was within a fifth of it on fifteen
+    (``research/benchmarks/accuracy.py --part suggest``), on 12 to 14 with other seeds, on 11
+    with 30 % of the samples missing. The rule was chosen by looking at these sets; chosen on
+    eighteen of them, it is right on fourteen of those left out. Where clusters are not clear,
+    their number is not well defined, so look at the scores and try several. docs/method.md has
+    more.
 
     A model that was fitted for few clusters has few columns, which is all that larger k see: start
     from the views if unsure. The columns of `FCMVC` all have the same singular value, so that only

@@ -13,7 +13,7 @@ import click
 
 from viewfold import __version__
 from viewfold._command import VOICE, Group, listen
-from viewfold.bench.cli import app as bench
+from viewfold._console import say, showing
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, rename, suggest
 from viewfold.cli._convert import convert
@@ -21,6 +21,7 @@ from viewfold.cli._diff import diff
 from viewfold.cli._explain import explain
 from viewfold.cli._look import inspect
 from viewfold.cli._main import run
+from viewfold.cli._plugins import PluginGroup
 from viewfold.cli._report import report
 from viewfold.cli._show import (
     datasets,
@@ -34,12 +35,12 @@ from viewfold.cli._show import (
 )
 from viewfold.cli._ui import ui
 
-__all__ = ["EXAMPLES", "app", "main"]
+__all__ = ["EXAMPLES", "Group", "app", "main", "say", "showing"]
 
 
 @click.group(
     "viewfold",
-    cls=Group,
+    cls=PluginGroup,
     epilog="Begin with: viewfold add patients.vf labs.csv --id patient --clusters 10",
     params=[*VOICE],
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
@@ -80,7 +81,6 @@ EXAMPLES: dict[Callable[..., None], str] = {
 for command, line in EXAMPLES.items():
     name = command.__name__
     app.command(name, epilog=f"Example: viewfold {name} {line}")(command)
-app.add_command(bench)
 
 
 def main() -> None:
