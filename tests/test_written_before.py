@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import Run, runner
 
 import viewfold
+from commands import Run, runner
 from viewfold import ViewFold
 from viewfold.engine import DiskEngine
 

@@ -96,7 +96,7 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
 def known_id(model: FoldingEstimator, sample: str) -> int | str:
     """Return an id as the model knows it: a text is a number where samples have numbers."""
     ids = set(model.ids_.tolist())
-    number = sample.lstrip("-").isdecimal() and int(sample)
+    number = sample.removeprefix("-").isdecimal() and int(sample)
     return int(sample) if sample not in ids and number is not False and number in ids else sample
 
 

@@ -361,7 +361,7 @@ def _anywhere(path: str | os.PathLike[str], state: State, asked: list[int | str]
 def _written(one: int | str) -> list[str]:
     """Return how a sample may be written in a file: numbers have no zeros before them."""
     text = str(one)
-    return [text, str(int(text))] if text.lstrip("-").isdecimal() else [text]
+    return [text, str(int(text))] if text.removeprefix("-").isdecimal() else [text]
 
 
 def model_of(state: State) -> FoldingEstimator:

@@ -60,8 +60,16 @@ def opened(
     connection, dict
         A database with these tables, checked, in the present format; what ``meta`` says.
     """
+    mine: Exception | None = None
     with store_of(path).asked(path, columns, small) as (db, meta):
-        yield db, meta
+        try:
+            yield db, meta
+        except (duckdb.Error, UnreadableError):
+            raise  # about the file, whose name is added there
+        except Exception as error:
+            mine = error  # of the question: it must not be taken for damage
+    if mine is not None:
+        raise mine
 
 
 def _mixed(meta: dict[str, Any]) -> str:
@@ -172,7 +180,7 @@ def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
 
 def _as_known(meta: dict[str, Any], sample: str) -> str:
     """Return an id as the file writes it: numbers without zeros before them."""
-    is_number = meta.get("ids") == "int" and sample.lstrip("-").isdecimal()
+    is_number = meta.get("ids") == "int" and sample.removeprefix("-").isdecimal()
     return str(int(sample)) if is_number else sample
 
 
