@@ -188,6 +188,11 @@ def _lock(folder: str | Path) -> int | None:
         if error.errno in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP):  # on some network drives
             return None
         raise
+    try:
+        os.stat(folder)  # who had the lock a moment ago may have removed it
+    except FileNotFoundError:
+        os.close(handle)
+        raise
     return handle
 
 

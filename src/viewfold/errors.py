@@ -105,8 +105,20 @@ BUILT_IN: tuple[tuple[type[BaseException], str, int], ...] = (
 )
 """Codes and exit codes of Python's own errors; the first that fits counts."""
 
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What the system says where files cannot be locked, as on some network drives."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says when there is no space: on the disk, by quota, for one file."""
+
+
+def without_locks(name: str) -> StateFileError:
+    """Return the error about a state on a drive that cannot lock files."""
+    return StateFileError(
+        f"{name} is on a drive without file locks, as some network drives are: two programs could "
+        "write it at once. Copy it to a local disk and work there, or have locks enabled for the "
+        "drive."
+    )
 
 
 def code_of(error: BaseException) -> tuple[str, int]:

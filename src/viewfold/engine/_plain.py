@@ -18,7 +18,9 @@ from scipy import sparse
 
 from viewfold._extra import needed
 from viewfold._file import plain
+from viewfold._option import worded
 from viewfold._types import Array, Matrix
+from viewfold.errors import FULL, NoSpaceError
 
 Kind: TypeAlias = Literal["dense", "sparse", "text"]
 """Numbers; the non-zeros of a sparse matrix; or sample ids that are texts."""
@@ -164,9 +166,14 @@ def _write(path: str, array: Array) -> None:
         with open(draft, "wb") as file:
             file.write(data)
         os.replace(draft, path)
-    except BaseException:
+    except BaseException as error:
         if os.path.exists(draft):
             os.unlink(draft)
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise NoSpaceError(
+                f"No space is left for temporary files in {os.path.dirname(path)}. Free some, or "
+                f"name a folder on a larger disk: {worded('folder=…', '--scratch …')}, or TMPDIR."
+            ) from None
         raise
 
 

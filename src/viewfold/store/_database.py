@@ -20,12 +20,14 @@ import duckdb
 from viewfold._option import worded
 from viewfold.errors import (
     FULL,
+    NO_LOCKS,
     BusyError,
     DamagedFileError,
     NoSpaceError,
     StateFileError,
     UnreadableError,
     ViewfoldError,
+    without_locks,
 )
 
 STORAGE = "v1.2.0"
@@ -195,6 +197,8 @@ def _explained(path: Path, error: Exception, late: threading.Event | None) -> Ba
     if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
         return error  # of the system, which says itself what is wrong
     if isinstance(error, duckdb.IOException) and "Could not set lock on file" in said:
+        if any(os.strerror(no) in said for no in NO_LOCKS):
+            return without_locks(path.name)
         return BusyError(f"{path.name} is open for writing in another program. Close it there.")
     if late is None:  # what is written comes from memory: nothing about the file is damaged
         of_duckdb = isinstance(error, duckdb.Error)

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from viewfold._replace import clear
-from viewfold.errors import BusyError
+from viewfold.errors import NO_LOCKS, BusyError, without_locks
 
 POLL = 0.02
 """Seconds between two looks at whose turn it is."""
@@ -221,8 +221,10 @@ def _take(target: Path, until: float) -> Turn | None:
                 return None
             if _same(lock, handle):
                 return Turn(target, lock, handle)
-        except BaseException:
+        except BaseException as error:
             os.close(handle)
+            if isinstance(error, OSError) and error.errno in NO_LOCKS:
+                raise without_locks(target.name) from None
             raise
         os.close(handle)  # somebody removed the file: others may queue at a new one
 

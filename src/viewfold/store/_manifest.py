@@ -179,6 +179,13 @@ def numbers(folder: Folder) -> list[int]:
     return sorted((int(one[1]) for one in found if one), reverse=True)
 
 
+def newer_than_now(folder: Folder) -> tuple[int, list[str]]:
+    """Return the number of the manifest of now, and the states that were written after it."""
+    now = numbers(folder)[0]
+    made = [(name, GENERATION.fullmatch(name)) for name in folder.names()]
+    return now, sorted(name for name, found in made if found and int(found[1]) > now)
+
+
 def read(folder: Folder, number: int) -> Manifest:
     """Read and check a manifest."""
     name = f"manifest-{number:06d}.json"

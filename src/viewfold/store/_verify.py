@@ -15,7 +15,7 @@ from viewfold.core.state import State
 from viewfold.errors import StateFileError
 from viewfold.store import queries
 from viewfold.store._kept import restoring, undoing
-from viewfold.store._kinds import store_of
+from viewfold.store._kinds import is_folder, store_of
 from viewfold.store.models import model_of
 
 
@@ -88,8 +88,33 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
         rescue = _rescue(path, whole)
     elif problems:
         rescue = ["The state is whole; the next change to it leaves the damaged part out."]
+    if is_folder(path) and store.exists(path) and not store.is_written(path):
+        _look_for_newer(path, problems, rescue)
     said = tuple(f"{where}: {wrong}" for where, wrong in problems.items())
     return Verdict(os.fspath(path), said, tuple(rescue))
+
+
+def _look_for_newer(
+    path: str | os.PathLike[str], problems: dict[str, str], rescue: list[str]
+) -> None:
+    """Tell of states in a folder that are newer than its newest manifest."""
+    from viewfold.store import _manifest
+    from viewfold.store._folder import Folder
+
+    folder = Folder.at(path)
+    now, newer = _manifest.newer_than_now(folder)
+    if not newer:
+        return
+    problems["Newer files"] = (
+        f"{', '.join(newer)} in {folder.name} are newer than its newest manifest "
+        f"(manifest-{now:06d}.json): the manifest was lost, as in a partial copy, or a program was "
+        "ended while it wrote"
+    )
+    rescue.append(
+        f"If {folder.name} is a copy, copy all manifest-*.json of the original again, before "
+        "anything is changed: the next change removes the newer files. If a program was ended "
+        "while it wrote, repeat what it did."
+    )
 
 
 def _tried(question: Callable[[], Any]) -> tuple[Any, str]:
