@@ -112,7 +112,7 @@ constraints: $(VENV)/installed  ## write down the versions that are installed
 architecture: $(VENV)/installed  ## write docs/architecture.md from the code
 	$(BIN)/python docs/make_architecture.py
 
-page:  ## build the page's script from page/ into src/viewfold/viz/static: needs npm
+page:  ## build the page's script from page/ into src/viewfold/web/static: needs npm
 	cd page && npm ci --no-audit --no-fund && npm run build
 
 docs: $(VENV)/installed  ## the site, in docs/_build/html: all examples are run, and a warning is an error

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 # Spark takes half a gigabyte.
-collect_ignore = [] if find_spec("pyspark") else ["src/viewfold/engine/spark.py"]
+collect_ignore = [] if find_spec("pyspark") else ["src/viewfold/rows/spark.py"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-// Builds what src/viewfold/viz/static holds, from the sources here: `npm run build`.
+// Builds what src/viewfold/web/static holds, from the sources here: `npm run build`.
 //
 // Each built file starts with a digest of all sources, which a test of Python recomputes.
 import { createHash } from "node:crypto";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const target = join(here, "..", "src", "viewfold", "viz", "static");
+const target = join(here, "..", "src", "viewfold", "web", "static");
 const sources = join(here, "src");
 
 /** Every file below a folder. */

@@ -22,8 +22,10 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import viewfold
-from viewfold import FCMVC, ViewFold, constants, selection
-from viewfold.selection import suggest_n_clusters
+from viewfold import FCMVC, ViewFold
+from viewfold._util import constants
+from viewfold.estimators import selection
+from viewfold.estimators.selection import suggest_n_clusters
 
 EXPECTED = ValueError, TypeError, NotFittedError, AttributeError
 ROWS = 150

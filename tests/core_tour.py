@@ -149,7 +149,7 @@ def missing(extra: str, work: Callable[[], Any]) -> None:
 def messages() -> None:
     """Ask for what is not installed."""
     import viewfold
-    from viewfold import engine
+    from viewfold import rows as engine
 
     for name in ("x.parquet", "x.arrow", "x.h5ad", "x.csv.zst"):
         Path(name).write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))

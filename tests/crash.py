@@ -25,8 +25,8 @@ import pandas as pd
 import viewfold
 from viewfold import cli
 from viewfold.errors import BusyError
-from viewfold.store import _manifest
-from viewfold.store._folder import Folder
+from viewfold.store import manifest as _manifest
+from viewfold.store.folder import Folder
 
 
 def write_views(folder: Path, n: int, many: int) -> list[Path]:
@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=["vf", "vfd"], default="vf", help="file or folder")
     asked = parser.parse_args()
-    preload = ["viewfold.estimators", "viewfold.io", "viewfold.cli", "viewfold.report"]
+    preload = ["viewfold.estimators", "viewfold.data.files", "viewfold.cli", "viewfold.web.report"]
     multiprocessing.get_context("forkserver").set_forkserver_preload(preload)
     with tempfile.TemporaryDirectory(prefix="viewfold-crash-") as folder:
         wrong = 0

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 from viewfold import FCMVC, ViewFold
-from viewfold._watch import watching
-from viewfold.engine import LocalEngine, using
-from viewfold.engine._bucketed import BucketRows, bucket_of
-from viewfold.engine.local import added
+from viewfold._util.watch import watching
+from viewfold.rows import LocalEngine, using
+from viewfold.rows.bucketed import BucketRows, bucket_of
+from viewfold.rows.local import added
 
 N = 160
 KINDS = ("complete", "incomplete")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from viewfold import FCMVC
-from viewfold.core.state import ViewRecord
+from viewfold.state.state import ViewRecord
 
 N = 12
 RECORD = ViewRecord("labs", 1, 1, 1, 0, 1)

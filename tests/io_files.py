@@ -20,7 +20,7 @@ import pyarrow.parquet
 import scipy.io
 from scipy import sparse
 
-from viewfold.view import View
+from viewfold.data import View
 
 X = np.array([[1.5, 2.0, -3.0], [0.0, 5.25, 6.0], [7.0, 8.0, 9e-3], [10.0, 0.0, 12.0]])
 IDS = ["ann", "bob", "cleo", "dan"]

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold
-from viewfold.report import _shell
-from viewfold.viz import PageData, page_data
+from viewfold.web import PageData, _shell, page_data
 
 
 def markup(number: int, word: str) -> str:

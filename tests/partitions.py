@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from viewfold.engine import DiskEngine, using
+from viewfold.rows import DiskEngine, using
 
 N = 240
 CUTS = {

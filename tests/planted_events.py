@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewfold.clustering import match
-from viewfold.engine import LocalEngine
 from viewfold.explain.events import ClusterEvent, events_between
+from viewfold.method.clusters import match
+from viewfold.rows import LocalEngine
 
 SMALLEST = 15
 """Samples of the smallest cluster, and of the smallest part of one."""

@@ -21,9 +21,9 @@ from sklearn.neighbors import KNeighborsRegressor
 
 import viewfold
 from viewfold import FCMVC, ViewFold
-from viewfold._types import Array
-from viewfold.core.fingerprints import hasher, shortened
+from viewfold._util.types import Array
 from viewfold.datasets import load_digits_views
+from viewfold.state.fingerprints import hasher, shortened
 
 KNOWN = 100
 """So many rows of a view does the attacker know who knows some."""

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from viewfold import ViewFold, report
-from viewfold.core.state import Clusters, State, ViewRecord
+from viewfold import ViewFold
+from viewfold.state.state import Clusters, State, ViewRecord
+from viewfold.web import report
 
 NAMES = ("<b>bold</b> & <script>alert(1)</script>", "costs in $x^$", "an endless name, " * 9)
 

@@ -13,8 +13,8 @@ from every_estimator import folded
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.core.log import Event
-from viewfold.core.state import State
+from viewfold.state.log import Event
+from viewfold.state.state import State
 
 HERE = Path(__file__).parent
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from viewfold.engine import LocalEngine, Rows, block_bytes
+from viewfold.rows import LocalEngine, Rows, block_bytes
 
 
 def test_blocks_hold_only_rows_that_are_there() -> None:

@@ -12,10 +12,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 
 from viewfold import FCMVC, ViewFold
-from viewfold.core.state import State, ViewRecord, unconnected_groups
-from viewfold.engine import LocalEngine, Rows
-from viewfold.methods import encoders, scaling
+from viewfold.method import encoders, scaling
 from viewfold.metrics import accuracy
+from viewfold.rows import LocalEngine, Rows
+from viewfold.state.state import State, ViewRecord, unconnected_groups
 
 
 def noise(n: int, d: int, seed: int) -> np.ndarray:

@@ -16,8 +16,9 @@ import pytest
 import scipy.io
 from scipy import sparse
 
-from viewfold import FCMVC, ViewFold, as_view, as_views, datasets, io
-from viewfold.view._parts import _is_default
+from viewfold import FCMVC, ViewFold, as_view, as_views, datasets
+from viewfold.data import files as io
+from viewfold.data.parts import _is_default
 
 A = np.random.default_rng(0).normal(size=(20, 3))
 B = np.random.default_rng(1).normal(size=(20, 4))

@@ -281,7 +281,7 @@ def test_the_demo_tells_its_story_and_leaves_its_files(
     assert said.count("changed cluster") == 6
     assert out.rstrip().splitlines()[-3].strip().startswith("viewfold add my.vf")
     # Again, over its own files. Drawing the page takes half of the time, and was seen above.
-    monkeypatch.setattr("viewfold.report.write", lambda _, page, **__: page.write_text("again"))
+    monkeypatch.setattr("viewfold.web.report.write", lambda _, page, **__: page.write_text("again"))
     code, out, _ = run("demo --json")
     assert code == 0
     assert json.loads(out)["accuracy"] > 0.9

@@ -15,10 +15,11 @@ from store_models import changed
 
 import viewfold
 from commands import Run, runner
-from viewfold import StateFileError, ViewFold, plot, report
-from viewfold.core.names import following
-from viewfold.engine import LocalEngine
+from viewfold import StateFileError, ViewFold, plot
+from viewfold.rows import LocalEngine
+from viewfold.state.names import following
 from viewfold.store import digests, queries
+from viewfold.web import report
 
 LATE, MARKUP = "late responders", "<b>$x^2$</b> & co"
 

@@ -6,10 +6,10 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import oas
 
 from viewfold import metrics
-from viewfold.clustering import Reading, cluster, match
-from viewfold.clustering.kmeans import inertia, lloyd
-from viewfold.engine import LocalEngine
-from viewfold.linalg import shrink_eigenvalues
+from viewfold.method.clusters import Reading, cluster, match
+from viewfold.method.kmeans import inertia, lloyd
+from viewfold.rows import LocalEngine
+from viewfold.rows.linalg import shrink_eigenvalues
 
 
 def test_labels_follow_the_majority() -> None:
@@ -98,6 +98,6 @@ def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 3000)
     rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
-    monkeypatch.setattr("viewfold.clustering.find.sample_size", lambda _: 400)
+    monkeypatch.setattr("viewfold.method.find.sample_size", lambda _: 400)
     labels, _ = cluster(LocalEngine(), rows, 3, sample=rng.permutation(3000)[:400], seed=0)
     assert metrics.accuracy(truth, labels) == 1

@@ -8,9 +8,9 @@ from scipy.optimize import linear_sum_assignment
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.clustering import confidence, scattered
-from viewfold.core.state import Clusters
-from viewfold.engine import DiskEngine, LocalEngine, using
+from viewfold.method.clusters import confidence, scattered
+from viewfold.rows import DiskEngine, LocalEngine, using
+from viewfold.state.state import Clusters
 
 FORMATS = Path(__file__).parent / "formats"
 

@@ -11,10 +11,10 @@ import pytest
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.clustering import confidence
-from viewfold.engine import LocalEngine
 from viewfold.errors import UnreadableError
 from viewfold.explain import distinguished
+from viewfold.method.clusters import confidence
+from viewfold.rows import LocalEngine
 from viewfold.store._check import check_state
 
 N, K = 600, 4

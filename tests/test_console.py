@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from viewfold import _console
-from viewfold._progress import NUMBERS, Line
+from viewfold.cli import console as _console
+from viewfold.cli.progress import NUMBERS, Line
 
 
 def printed(capsys: pytest.CaptureFixture[str], *rows: dict[str, Any]) -> list[str]:
@@ -72,7 +72,7 @@ def test_what_is_said_meanwhile_has_a_line_of_its_own(monkeypatch: pytest.Monkey
 
 def test_time_goes_on_where_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = looked_at(monkeypatch)
-    monkeypatch.setattr("viewfold._progress.SECONDS", 0.001)
+    monkeypatch.setattr("viewfold.cli.progress.SECONDS", 0.001)
     with _console.progress("waiting"):
         end = monotonic() + 20
         while screen.getvalue().count("waiting") < 5 and monotonic() < end:

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from viewfold.engine import block_bytes
 from viewfold.metrics import accuracy
+from viewfold.rows import block_bytes
 
 
 @every_estimator

@@ -20,7 +20,8 @@ from crafted_files import FOR_EVER, craft, forge
 import viewfold
 from viewfold import FCMVC, StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _catalogue, _database, _file, _kept, queries
+from viewfold.store import _catalogue, _database, _file, queries
+from viewfold.store import kept as _kept
 
 
 def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:

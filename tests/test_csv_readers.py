@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from viewfold import io
-from viewfold.io import _csv_rows
-from viewfold.io._columns import Cells, Codes
+from viewfold.data import _csv_rows
+from viewfold.data import files as io
+from viewfold.data.codes import Cells, Codes
 
 READ = {
     "numbers": "id,a,b\np1,1,2.5\np2,-3e2,.5\np3,+4,nan\n",

@@ -12,8 +12,8 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views
-from viewfold.engine import block_bytes
-from viewfold.viz import page_data
+from viewfold.rows import block_bytes
+from viewfold.web import page_data
 
 N, EMPTY = 60, [3, 4, 17, 59]
 

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import DiskEngine, LocalEngine, Rows, block_bytes, using
-from viewfold.engine._bucketed import BucketRows
+from viewfold.rows import DiskEngine, LocalEngine, Rows, block_bytes, using
+from viewfold.rows.bucketed import BucketRows
 
 N = 1500
 
@@ -139,7 +139,7 @@ def test_map_returns_rows_whatever_the_blocks() -> None:
 def test_sums_do_not_depend_on_the_number_of_threads(monkeypatch) -> None:
     from contextlib import contextmanager
 
-    from viewfold.engine import local
+    from viewfold.rows import local
 
     X = np.random.default_rng(0).normal(size=(1000, 5)).astype(np.float32)
     found = []

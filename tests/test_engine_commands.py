@@ -9,7 +9,7 @@ import pytest
 
 import viewfold
 from commands import Run, runner
-from viewfold.engine import current_engine
+from viewfold.rows import current_engine
 
 run = pytest.fixture(runner, name="run")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import engine_rounds as rounds
 import pytest
 
-from viewfold.engine import open_engine
+from viewfold.rows import open_engine
 
 distributed = pytest.importorskip("distributed")
 
-from viewfold.engine import dask as module  # noqa: E402
-from viewfold.engine.dask import DaskEngine  # noqa: E402
+from viewfold.rows import dask as module  # noqa: E402
+from viewfold.rows.dask import DaskEngine  # noqa: E402
 
 
 @pytest.fixture(scope="module")

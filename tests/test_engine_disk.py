@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import DiskEngine, using
-from viewfold.engine._bucketed import bucket_of
-from viewfold.engine._plain import store
+from viewfold.rows import DiskEngine, using
+from viewfold.rows.bucketed import bucket_of
+from viewfold.rows.plain import store
 
 
 def tables(n: int = 60, texts: bool = True) -> list[pd.DataFrame]:
@@ -54,7 +54,7 @@ def test_results_do_not_depend_on_buckets_even_with_one_sample_in_each(
 def test_the_number_of_threads_does_not_change_a_bit(monkeypatch) -> None:
     from contextlib import contextmanager
 
-    from viewfold.engine import disk
+    from viewfold.rows import disk
 
     found = []
     for n in (1, 4):
@@ -145,7 +145,7 @@ def test_an_error_in_what_a_task_was_given_is_raised_as_it_is() -> None:
 def test_the_files_of_a_program_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:
     code = (
         "import numpy as np, os, signal\n"
-        "from viewfold.engine import DiskEngine\n"
+        "from viewfold.rows import DiskEngine\n"
         f"engine = DiskEngine(3, {str(tmp_path)!r})\n"
         "kept = engine.place(np.arange(30))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"

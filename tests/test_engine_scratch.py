@@ -11,12 +11,12 @@ import sys
 import numpy as np
 import pytest
 
-from viewfold.engine import BucketEngine, DiskEngine, buckets_for, disk, open_engine
+from viewfold.rows import BucketEngine, DiskEngine, buckets_for, disk, open_engine
 
 
 def left_by_a_killed_program(folder) -> list[str]:
     code = (
-        "import os, signal, sys; from viewfold.engine import DiskEngine; import numpy as np;"
+        "import os, signal, sys; from viewfold.rows import DiskEngine; import numpy as np;"
         "rows = DiskEngine(folder=sys.argv[1]).place(np.arange(9));"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
@@ -90,7 +90,7 @@ def test_engines_open_by_name(tmp_path) -> None:
 def test_what_is_not_installed_is_named_with_the_command(name: str, package: str) -> None:
     extra = name.removesuffix("Engine").lower()
     code = (
-        f"import sys; sys.modules[{package!r}] = None; import viewfold.engine as engine\n"
+        f"import sys; sys.modules[{package!r}] = None; import viewfold.rows as engine\n"
         f"assert not [m for m in sys.modules if m.split('.')[0] in ('dask', 'py4j')]\n"
         f"try: engine.{name}\nexcept ImportError as error: print(error)"
     )

@@ -3,8 +3,8 @@
 import pytest
 from test_engine import ESTIMATORS, _new_ids, folded, views
 
-from viewfold.engine import using
-from viewfold.engine._sent import SendingEngine, do, fold
+from viewfold.rows import using
+from viewfold.rows._sent import SendingEngine, do, fold
 
 dumps = pytest.importorskip("cloudpickle").dumps
 

@@ -6,7 +6,7 @@ import shutil
 import engine_rounds as rounds
 import pytest
 
-from viewfold.engine import open_engine
+from viewfold.rows import open_engine
 
 pytest.importorskip("pyspark")
 if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
@@ -14,7 +14,7 @@ if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
 
 from pyspark.sql import SparkSession
 
-from viewfold.engine.spark import SparkEngine
+from viewfold.rows.spark import SparkEngine
 
 pytestmark = pytest.mark.slow  # a session takes five seconds to start
 

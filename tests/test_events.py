@@ -8,8 +8,8 @@ import planted_events as planted
 import pytest
 
 from viewfold import ViewFold
-from viewfold.engine import DiskEngine, LocalEngine, block_bytes, using
 from viewfold.explain.events import ClusterEvent, events_between
+from viewfold.rows import DiskEngine, LocalEngine, block_bytes, using
 
 
 def told(before: list[int], after: list[int], counts: list[int]) -> list[ClusterEvent]:

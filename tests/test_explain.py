@@ -9,7 +9,7 @@ from explained import N, effects_of, farthest, planted, told_by
 from scipy import sparse
 
 from viewfold import FCMVC, ViewFold
-from viewfold.engine import DiskEngine, using
+from viewfold.rows import DiskEngine, using
 
 VIEWS, Y = planted()
 

@@ -11,12 +11,12 @@ from scipy import sparse
 
 import transcription
 from viewfold import FCMVC, as_view
-from viewfold.core.state import State
-from viewfold.core.transitions import fold
-from viewfold.engine import LocalEngine, Rows
-from viewfold.linalg import inverse_sqrt, polar
-from viewfold.methods import fcmvc
-from viewfold.methods.scaling import survey
+from viewfold.method import fcmvc
+from viewfold.method.scaling import survey
+from viewfold.rows import LocalEngine, Rows
+from viewfold.rows.linalg import inverse_sqrt, polar
+from viewfold.state.state import State
+from viewfold.state.transitions import fold
 
 
 def problem(seed: int, n: int = 40, d: int = 8, k: int = 4, share: float = 0.7):

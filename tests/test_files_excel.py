@@ -15,7 +15,8 @@ from io_files import IDS, X, dense
 from ugly_files import add_to_archive, sheet_of, write_workbook
 
 from viewfold import as_view, as_views
-from viewfold.io import File, _budget
+from viewfold.data import _budget
+from viewfold.data.files import File
 
 pytest.importorskip("openpyxl")
 

@@ -14,8 +14,8 @@ from ugly_files import write_workbook
 
 from viewfold.cli import app
 from viewfold.cli._reading import OPTIONS
-from viewfold.io import File
-from viewfold.io._registry import _BUILT_IN
+from viewfold.data.files import File
+from viewfold.data.readers import _BUILT_IN
 
 PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
 

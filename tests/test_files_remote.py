@@ -18,7 +18,8 @@ import pytest
 from io_files import ALL, FRAME, IDS, SEVERAL, TABLES, X, dense
 from ugly_files import GENES, with_lists, write_hugging_face, write_tenx
 
-from viewfold import as_view, as_views, io
+from viewfold import as_view, as_views
+from viewfold.data import files as io
 
 fsspec = pytest.importorskip("fsspec")
 NAMES = [name for name in ALL if name not in SEVERAL]
@@ -135,7 +136,7 @@ def test_copies_are_bounded_and_removed(memory, tmp_path: Path, monkeypatch) -> 
     del views
     gc.collect()
     assert not list(place.iterdir())
-    monkeypatch.setattr("viewfold.io._fetch.free_disk", lambda: 10)
+    monkeypatch.setattr("viewfold.data.fetch.free_disk", lambda: 10)
     with pytest.raises(ValueError, match=r"labs\.csv: a copy would take .* but 10 bytes are free"):
         as_view(address, ids="id")
 

@@ -17,7 +17,7 @@ from io_files import FRAME, IDS, TABLES, X, dense
 from ugly_files import NAMES, german, write_text
 
 from viewfold import as_view
-from viewfold.io import File
+from viewfold.data.files import File
 
 quiet = pytest.mark.filterwarnings("ignore:.*decimal signs", "ignore:.*text in")
 
@@ -50,7 +50,7 @@ def test_what_was_guessed_is_told_and_what_was_said_is_not(tmp_path: Path, recwa
 def test_late_letters_in_another_encoding_are_an_error_with_the_option(
     tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("viewfold.io._encoding._SAMPLE", 1000)
+    monkeypatch.setattr("viewfold.data.encoding._SAMPLE", 1000)
     lines = ["id,x", *[f"p{i:06},1" for i in range(5000)], "Jörg,2"]
     path = write_text(tmp_path / "a.csv", lines, "cp1252")
     with pytest.raises(ValueError, match=r"a\.csv.*encoding=…"):
@@ -181,7 +181,7 @@ def test_errors_call_standard_input_so_and_nothing_is_left(tmp_path: Path, monke
 
 def test_a_copy_that_does_not_fit_the_disk_is_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("viewfold.io._fetch.free_disk", lambda: 1000)
+    monkeypatch.setattr("viewfold.data.fetch.free_disk", lambda: 1000)
     pipe(monkeypatch, b"id,x\n" + b"ann,1\n" * 200)
     with pytest.raises(ValueError, match=r"copy would take 1\.\d+ KB of disk or more.*TMPDIR"):
         as_view("-", ids="id")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from viewfold.core.fingerprints import fingerprints, hasher, shortened
-from viewfold.engine import LocalEngine, Rows
+from viewfold.rows import LocalEngine, Rows
+from viewfold.state.fingerprints import fingerprints, hasher, shortened
 
 BITS = np.array(list(product([0.0, 1.0], repeat=14)))
 

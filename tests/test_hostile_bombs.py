@@ -23,8 +23,9 @@ import pytest
 from hostile_files import MARKET, MEGA, h5ad, mat73
 from scipy import sparse
 
-from viewfold import as_views, io
-from viewfold.io import _budget
+from viewfold import as_views
+from viewfold.data import _budget
+from viewfold.data import files as io
 
 
 def npy_header(shape: tuple[int, ...], version: int = 1) -> bytes:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hostile_files import h5ad, mat73
 
-from viewfold import as_views, io
+from viewfold import as_views
+from viewfold.data import files as io
 
 
 def external_link(file: h5py.File) -> None:

@@ -17,7 +17,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from viewfold import as_view, io
+from viewfold import as_view
+from viewfold.data import files as io
 
 LONG = pa.array(["x" * 1_000_000])
 
@@ -148,7 +149,7 @@ def test_a_sheet_may_have_many_rows_and_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["<f8", ">f4", "<i2", "?"])
 def test_an_array_is_read_as_it_is(order, kind: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.io._numpy.BATCH_BYTES", 100)
+    monkeypatch.setattr("viewfold.data._numpy.BATCH_BYTES", 100)
     X = np.asarray(np.random.default_rng(0).normal(size=(37, 5)) * 10, dtype=kind, order=order)
     np.save(tmp_path / "a.npy", X)
     found = io.read(tmp_path / "a.npy")["a"].rows

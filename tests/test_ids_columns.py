@@ -16,7 +16,7 @@ from ids_rows import TEXTS, N, folded, rows
 from sklearn import datasets
 
 from viewfold import FCMVC, as_view, as_views
-from viewfold.ids import is_called_id
+from viewfold.data.ids import is_called_id
 
 
 @pytest.mark.parametrize("word", ["", " ", "N/A", "NA", "nan", "NaN", "null", "None", "<NA>"])

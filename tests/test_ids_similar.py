@@ -10,9 +10,9 @@ import pytest
 from ids_rows import RECORD, TEXTS, N, folded, rows
 
 from viewfold import FCMVC, as_view
-from viewfold.core.admission import admit
-from viewfold.core.state import State
-from viewfold.engine import LocalEngine
+from viewfold.rows import LocalEngine
+from viewfold.state.admission import admit
+from viewfold.state.state import State
 
 ALMOST = {
     "space after": ("p1", "p1 "),

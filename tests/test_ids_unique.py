@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import viewfold
-from viewfold import ViewFold, _normal
-from viewfold.engine import DiskEngine, LocalEngine, _bucketed, using
-from viewfold.engine._bucketed import bucket_of
+from viewfold import ViewFold
+from viewfold.rows import DiskEngine, LocalEngine, using
+from viewfold.rows import bucketed as _bucketed
+from viewfold.rows import normal as _normal
+from viewfold.rows.bucketed import bucket_of
 from viewfold.store.models import state_of
 
 X = np.random.default_rng(0).normal(size=(60, 4))

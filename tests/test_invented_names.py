@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from viewfold import View, ViewFold, as_view, as_views, inspect_views
-from viewfold.engine import LocalEngine
+from viewfold.rows import LocalEngine
 
 A = np.random.default_rng(0).normal(size=(20, 3))
 B = np.random.default_rng(1).normal(size=(20, 3))

@@ -102,7 +102,7 @@ def test_gzip_that_ends_too_early_is_told(tmp_path: Path) -> None:
 
 FOOTERS = r"""
 import sys
-from viewfold import io
+from viewfold.data import files as io
 path, content = sys.argv[1], open(sys.argv[1], "rb").read()
 begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 for place in range(begin, begin + 120):  # what columns there are

@@ -19,8 +19,9 @@ from io_files import (
 )
 from scipy import sparse
 
-from viewfold import as_view, io
-from viewfold.io import _mat5
+from viewfold import as_view
+from viewfold.data import _mat5
+from viewfold.data import files as io
 
 A, B = np.arange(20.0).reshape(4, 5), np.arange(28.0).reshape(4, 7)
 GT = np.array([[1], [2], [2], [3]])

@@ -17,8 +17,9 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import StateFileError, ViewFold
-from viewfold.methods.encoders import Landmarks
-from viewfold.store import _kept, queries
+from viewfold.method.encoders import Landmarks
+from viewfold.store import kept as _kept
+from viewfold.store import queries
 from viewfold.store.tables import FORMAT
 
 HERE = Path(__file__).parent

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from viewfold import as_view, inspect_views, io
-from viewfold.io import _columnar, _csv_rows, _numerals
-from viewfold.io._asked import Asked
-from viewfold.io._partitions import Facts, same_columns
-from viewfold.io._tables import without
-from viewfold.view import Column
-from viewfold.view._columns import check_known, check_no_twins, expand
+from viewfold import as_view, inspect_views
+from viewfold.data import Column, _columnar, _csv_rows, _numerals
+from viewfold.data import files as io
+from viewfold.data._parquet_parts import Facts, same_columns
+from viewfold.data._tables import without
+from viewfold.data.asked import Asked
+from viewfold.data.features import check_known, check_no_twins, expand
 
 NONE: frozenset[str] = frozenset()
 

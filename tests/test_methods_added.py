@@ -13,11 +13,11 @@ from test_sklearn import EXPECTED_TO_FAIL
 
 import viewfold
 from viewfold import ViewFold, cli
-from viewfold.core import parts
-from viewfold.methods.encoders import encoder_1
-from viewfold.methods.scaling import Scaling
+from viewfold.method.encoders import encoder_1
+from viewfold.method.scaling import Scaling
 from viewfold.metrics import accuracy
-from viewfold.registry import ENCODERS, METHODS, PARTS, Registry
+from viewfold.state import parts
+from viewfold.state.registry import ENCODERS, METHODS, PARTS, Registry
 from viewfold.store._check import _of_part
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"

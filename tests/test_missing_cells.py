@@ -17,12 +17,12 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views
-from viewfold.engine import LocalEngine, block_bytes
-from viewfold.linalg import filled
-from viewfold.methods.encoders import scale_of
-from viewfold.methods.filling import learn_filling
+from viewfold.method.encoders import scale_of
+from viewfold.method.filling import learn_filling
 from viewfold.metrics import accuracy
-from viewfold.viz import page_data
+from viewfold.rows import LocalEngine, block_bytes
+from viewfold.rows.linalg import filled
+from viewfold.web import page_data
 
 N, D, K = 240, 30, 6
 Y = np.arange(N) % K
@@ -295,7 +295,7 @@ def test_files_and_small_blocks_give_what_memory_gives(kind, tmp_path: Path) -> 
 
 def test_a_large_view_is_completed_in_every_pass_and_gives_the_same(monkeypatch) -> None:
     whole = ViewFold(K, random_state=0).fit(GAPS)
-    monkeypatch.setattr("viewfold.methods.encoders.features.CELLS", 0)
+    monkeypatch.setattr("viewfold.method.encoders.features.CELLS", 0)
     with block_bytes(17 * D * 8):
         model = ViewFold(K, random_state=0).fit(GAPS)
     assert np.allclose(model.embedding_, whole.embedding_, atol=1e-8)

@@ -12,7 +12,7 @@ from store_models import HERE, bits, changed
 
 import viewfold
 from viewfold import StateFileError, ViewFold
-from viewfold.constants import FEWEST
+from viewfold._util.constants import FEWEST
 
 VIEWS, Y = planted()
 IDS = VIEWS["labs"].index

@@ -6,13 +6,13 @@ from scipy import sparse
 from scipy.cluster.hierarchy import ward
 
 from viewfold import ViewFold
-from viewfold.clustering import Reading, starts
-from viewfold.clustering import cluster as cluster_rows
-from viewfold.engine import LocalEngine
-from viewfold.methods import balanced
-from viewfold.methods.aggregates import weights_of
-from viewfold.methods.encoders import landmarks, scale_of
+from viewfold.method import balanced, starts
+from viewfold.method.aggregates import weights_of
+from viewfold.method.clusters import Reading
+from viewfold.method.clusters import cluster as cluster_rows
+from viewfold.method.encoders import landmarks, scale_of
 from viewfold.metrics import accuracy
+from viewfold.rows import LocalEngine
 
 
 def cluster(rows, n_clusters, *, sample, previous=None, **reading) -> np.ndarray:

@@ -11,11 +11,11 @@ import sklearn
 from report_models import NAMES, model, synthetic  # noqa: F401
 
 from viewfold import FCMVC, ViewFold, plot
-from viewfold.engine import DiskEngine
-from viewfold.viz import card as cards
-from viewfold.viz import colour_of
-from viewfold.viz.card import card
-from viewfold.viz.words import shorten
+from viewfold.rows import DiskEngine
+from viewfold.web import card as cards
+from viewfold.web import colour_of
+from viewfold.web.card import card
+from viewfold.web.words import shorten
 
 
 class Text(HTMLParser):

@@ -17,8 +17,10 @@ import pytest
 import scipy.io
 from scipy import sparse
 
-from viewfold import as_view, io
-from viewfold.io import File, _csv_rows
+from viewfold import as_view
+from viewfold.data import _csv_rows
+from viewfold.data import files as io
+from viewfold.data.files import File
 
 Writer = Callable[[Path, list[list[str]]], Any]
 ARRAY = "%%MatrixMarket matrix array real general\n% a comment\n"
@@ -174,5 +176,5 @@ def test_an_exponent_does_not_end_the_process(tmp_path: Path) -> None:
     path = tmp_path / "t.mtx"
     path.write_text(f"{ARRAY}1 2\n1e3000000000\n2\n")
     assert path.stat().st_size < 100
-    script = f"import viewfold.io\ntry: viewfold.io.read({str(path)!r})\nexcept ValueError: pass"
+    script = f"from viewfold.data import read\ntry: read({str(path)!r})\nexcept ValueError: pass"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -11,7 +11,7 @@ import pytest
 from test_cli import Run, files, run, state  # noqa: F401
 
 import viewfold
-from viewfold import report
+from viewfold.web import report
 
 WRITERS = {
     "labels": "labels p.vf -o {0}",

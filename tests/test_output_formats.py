@@ -16,8 +16,9 @@ import pytest
 from pandas.testing import assert_frame_equal
 from test_cli import Run, run  # noqa: F401
 
-from viewfold import ViewFold, _output
-from viewfold._table import Table
+from viewfold import ViewFold
+from viewfold._util.table import Table
+from viewfold.app import output as _output
 
 IDS = ["=1+1", "#REF!", "007", "Jörg", *(f"p{i}" for i in range(36))]
 

@@ -12,7 +12,7 @@ import pytest
 from browser_tabs import ARTEFACTS, NO_WEBGL, Tab
 from page_models import markup, named_data, tiled, write
 
-from viewfold.viz import PageData
+from viewfold.web import PageData
 
 FIGURES = ("flow", "features", "views", "confidence")
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")

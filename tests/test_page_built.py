@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "page"
-STATIC = ROOT / "src" / "viewfold" / "viz" / "static"
+STATIC = ROOT / "src" / "viewfold" / "web" / "static"
 BUILT = sorted(path for path in STATIC.glob("*") if path.suffix in (".js", ".css"))
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from report_models import NAMES, model, synthetic  # noqa: F401
 
-from viewfold import FCMVC, ViewFold, selection
-from viewfold.engine import DiskEngine
-from viewfold.viz import PageData, colour_of, page_data
-from viewfold.viz._points import Points, Rows
-from viewfold.viz.layout import LAID_OUT, places
-from viewfold.viz.words import from_line
+from viewfold import FCMVC, ViewFold
+from viewfold.estimators import selection
+from viewfold.rows import DiskEngine
+from viewfold.web import PageData, colour_of, page_data
+from viewfold.web._points import Points, Rows
+from viewfold.web.layout import LAID_OUT, places
+from viewfold.web.words import from_line
 
 
 @pytest.fixture(scope="module")
@@ -166,10 +167,10 @@ def test_rows_of_an_engine_give_the_same_page(model, told_data, quick, tmp_path)
 
 
 def test_of_very_many_samples_some_are_drawn_and_all_are_counted(monkeypatch, quick) -> None:
-    monkeypatch.setattr("viewfold.viz._points.MOST_POINTS", 1000)
-    monkeypatch.setattr("viewfold.viz.layout.PIECE", 300)
-    monkeypatch.setattr("viewfold.viz.layout.LAID_OUT", 200)
-    monkeypatch.setattr("viewfold.viz._found.number", lambda model: None)
+    monkeypatch.setattr("viewfold.web._points.MOST_POINTS", 1000)
+    monkeypatch.setattr("viewfold.web.layout.PIECE", 300)
+    monkeypatch.setattr("viewfold.web.layout.LAID_OUT", 200)
+    monkeypatch.setattr("viewfold.web._found.number", lambda model: None)
     model = synthetic(3000, 5, 2)
     data = page_data(model)
     assert (data.summary["n"], data.summary["n_drawn"]) == (3000, 1000)
@@ -182,7 +183,7 @@ def test_of_very_many_samples_some_are_drawn_and_all_are_counted(monkeypatch, qu
 
 def test_samples_are_placed_among_those_they_resemble(monkeypatch) -> None:
     model = synthetic(5000, 6, 1)
-    monkeypatch.setattr("viewfold.viz.layout.LAID_OUT", 500)
+    monkeypatch.setattr("viewfold.web.layout.LAID_OUT", 500)
     place = places(model._engine, model._state, np.arange(5000))
     middle = np.array([np.median(place[model.labels_ == c], axis=0) for c in range(6)])
     nearest = ((place[:, None] - middle) ** 2).sum(axis=2).argmin(axis=1)

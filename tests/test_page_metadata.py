@@ -7,9 +7,9 @@ import pytest
 from report_models import model  # noqa: F401
 
 from viewfold import ViewFold
-from viewfold.engine import LocalEngine
-from viewfold.report._table import read_metadata
-from viewfold.viz._metadata import coloured
+from viewfold.rows import LocalEngine
+from viewfold.web._metadata import coloured
+from viewfold.web.metadata_table import read_metadata
 
 IDS = np.array([f"p{i}" for i in range(60)], object)
 
@@ -179,7 +179,7 @@ def test_dates_and_free_text_of_a_file_are_understood(tmp_path) -> None:
 
 
 def test_a_map_is_coloured_by_what_belongs_to_each_sample() -> None:
-    from viewfold.viz import page_data
+    from viewfold.web import page_data
 
     X = np.random.default_rng(0).normal(size=(60, 4))
     model = ViewFold(1).fit(pd.DataFrame(X, index=IDS, columns=list("abcd")))

@@ -13,7 +13,7 @@ from browser_tabs import Tab
 from page_models import write
 
 from viewfold import ViewFold
-from viewfold.viz import page_data
+from viewfold.web import page_data
 
 LONG = "measured in the second of five hospitals " * 120
 """A name that would fill a page."""

@@ -10,7 +10,7 @@ import pytest
 from browser_tabs import ARTEFACTS, DRIVER
 from page_models import named_data
 
-from viewfold.viz import PageData, static_text
+from viewfold.web import PageData, static_text
 
 MODEL = """
 async ([code, summary, columns]) => {

@@ -9,12 +9,13 @@ import pytest
 from scipy import sparse
 
 import viewfold
-from viewfold import FCMVC, ViewFold, constants
-from viewfold.clustering import Reading, cluster, match
-from viewfold.clustering.kmeans import inertia, means
-from viewfold.engine import LocalEngine
-from viewfold.linalg import membership
+from viewfold import FCMVC, ViewFold
+from viewfold._util import constants
+from viewfold.method.clusters import Reading, cluster, match
+from viewfold.method.kmeans import inertia, means
 from viewfold.metrics import accuracy
+from viewfold.rows import LocalEngine
+from viewfold.rows.linalg import membership
 
 K, N = 6, 300
 KINDS = [ViewFold, FCMVC]

@@ -13,7 +13,7 @@ from partitions import CUTS, N, agree, frame, left_in, on_disk, pieces
 from scipy import sparse
 
 from viewfold import ViewFold, as_view, as_views, inspect_views
-from viewfold.engine import LocalEngine, using
+from viewfold.rows import LocalEngine, using
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -141,7 +141,7 @@ def test_an_error_of_dask_is_passed_on_and_nothing_is_left(engine) -> None:
 
 
 def test_rows_that_workers_wrote_elsewhere_are_missed(engine, monkeypatch) -> None:
-    from viewfold.view import _elsewhere
+    from viewfold.data import _dask_spark as _elsewhere
 
     written = _elsewhere._write
     monkeypatch.setattr(_elsewhere, "_write", lambda *given: written(*given) + 1)

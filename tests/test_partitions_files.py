@@ -11,9 +11,9 @@ import pytest
 from partitions import CUTS, N, agree, few, frame, left_in, on_disk, pieces, written
 
 from viewfold import FCMVC, ViewFold, as_view
-from viewfold.engine import BucketRows, LocalEngine, using
-from viewfold.io import _partitions
-from viewfold.view import _dealing
+from viewfold.data import _dealing
+from viewfold.data import _parquet_parts as _partitions
+from viewfold.rows import BucketRows, LocalEngine, using
 
 every_cut = pytest.mark.parametrize("cuts", list(CUTS.values()), ids=list(CUTS))
 
@@ -161,7 +161,7 @@ def test_what_is_held_at_once_is_bounded(tmp_path: Path, monkeypatch) -> None:
         return deal(path, n_buckets, ids, *rows)
 
     monkeypatch.setattr(_dealing, "deal", noted)
-    monkeypatch.setattr("viewfold.view._partitions.PIECE", 20 * 8 * 8)
+    monkeypatch.setattr("viewfold.data._partitioned.PIECE", 20 * 8 * 8)
     with on_disk() as engine:
         view = as_view(path, ids="id")
         assert max(sizes) <= 20
@@ -170,7 +170,7 @@ def test_what_is_held_at_once_is_bounded(tmp_path: Path, monkeypatch) -> None:
         # A single row group is dealt piece by piece as well.
         sizes.clear()
         monkeypatch.setattr(_dealing, "PIECE", 1)
-        monkeypatch.setattr("viewfold.io._tables.BATCH_BYTES", 1)
+        monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 1)
         table.reset_index().to_parquet(path, index=False)
         as_view(path, ids="id")
         assert len(sizes) == 4

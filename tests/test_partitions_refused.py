@@ -13,7 +13,7 @@ import pytest
 from partitions import frame, left_in, on_disk, written
 
 from viewfold import ViewFold, as_view
-from viewfold.engine import LocalEngine, using
+from viewfold.rows import LocalEngine, using
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -132,7 +132,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_named(tmp_path: Path, monkeypatch) -> None:
-    from viewfold.view import _partitions
+    from viewfold.data import _partitioned as _partitions
 
     folder = written(tmp_path / "labs", frame())
     cut = _partitions.runs_of

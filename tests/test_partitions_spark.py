@@ -12,7 +12,7 @@ import pytest
 from partitions import agree, frame, left_in, on_disk
 
 from viewfold import ViewFold, as_view
-from viewfold.engine import LocalEngine, using
+from viewfold.rows import LocalEngine, using
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [

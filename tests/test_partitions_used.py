@@ -12,8 +12,8 @@ from partitions import CUTS, N, agree, frame, on_disk, written
 
 from commands import Run, runner
 from viewfold import FCMVC, ViewFold, as_view, inspect_views
-from viewfold.engine import BucketRows, DiskEngine, LocalEngine, using
 from viewfold.estimators import base
+from viewfold.rows import BucketRows, DiskEngine, LocalEngine, using
 
 
 def model_of(**kwargs) -> ViewFold:

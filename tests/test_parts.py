@@ -16,8 +16,8 @@ from scipy import sparse
 
 import viewfold
 from viewfold import FCMVC, ViewFold
-from viewfold.core import parts
-from viewfold.registry import PARTS, Registry
+from viewfold.state import parts
+from viewfold.state.registry import PARTS, Registry
 from viewfold.store import opened
 
 HERE = Path(__file__).parent
@@ -82,7 +82,7 @@ def test_a_new_process_reads_every_kind_of_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tag", sorted(PARTS.built_in))
 def test_the_table_of_parts_is_enough_to_find_each(tag: str) -> None:
     done = in_a_new_process(
-        "import sys\nfrom viewfold.registry import PARTS\nPARTS[sys.argv[1]]", tag
+        "import sys\nfrom viewfold.state.registry import PARTS\nPARTS[sys.argv[1]]", tag
     )
     assert done.returncode == 0, done.stderr
 
@@ -125,8 +125,8 @@ def test_state_files_do_not_blame_themselves_for_a_part_that_nobody_knows(
 PACKAGE = """
 from dataclasses import dataclass, replace
 import numpy as np
-from viewfold.core.parts import part
-from viewfold.registry import ENCODERS
+from viewfold.state.parts import part
+from viewfold.state.registry import ENCODERS
 
 @part("signs.signs", axes={"middle": "d", "output": "dr"})
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from report_models import NAMES, axes, model, synthetic  # noqa: F401
 
 from viewfold import ViewFold, plot
 from viewfold.plot import _style
-from viewfold.viz.words import shorten
+from viewfold.web.words import shorten
 
 
 def points(ax) -> dict[int, np.ndarray]:
@@ -188,7 +188,7 @@ def test_axes_are_the_given_ones_or_those_of_a_new_figure(model) -> None:
 
 
 def test_matplotlib_is_imported_only_when_something_is_drawn() -> None:
-    code = "import sys, viewfold.plot, viewfold.report; print(*sys.modules)"
+    code = "import sys, viewfold.plot, viewfold.web.report; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "jinja2", "sklearn.manifold"} & set(run.stdout.split())
 

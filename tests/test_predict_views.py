@@ -16,8 +16,8 @@ from ugly_files import write_workbook
 
 import viewfold
 from viewfold import ViewFold, as_view
-from viewfold.engine import Rows, block_bytes
 from viewfold.estimators.checks import in_order
+from viewfold.rows import Rows, block_bytes
 
 NEW = {"labs": ["ann", "bob", "cleo"], "scan": ["cleo", "dan", "bob"]}
 

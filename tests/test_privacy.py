@@ -31,13 +31,13 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold
-from viewfold.clustering import settle
-from viewfold.constants import FEWEST
+from viewfold._util.constants import FEWEST
 from viewfold.datasets import load_digits_views
-from viewfold.engine import LocalEngine, block_bytes
-from viewfold.methods import balanced
-from viewfold.methods.aggregates import groups_of_ten
-from viewfold.missing import at_random, by_mask
+from viewfold.datasets.missing import at_random, by_mask
+from viewfold.method import balanced
+from viewfold.method.aggregates import groups_of_ten
+from viewfold.method.clusters import settle
+from viewfold.rows import LocalEngine, block_bytes
 
 Written = Callable[[Any, int], Path]
 FRESH = 200

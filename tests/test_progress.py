@@ -16,9 +16,11 @@ import pytest
 
 import viewfold
 from commands import Run, runner
-from viewfold import _console, _watch, cli
-from viewfold._progress import Line
-from viewfold.engine import LocalEngine, block_bytes
+from viewfold import cli
+from viewfold._util import watch as _watch
+from viewfold.cli import console as _console
+from viewfold.cli.progress import Line
+from viewfold.rows import LocalEngine, block_bytes
 
 
 class Seen:

@@ -8,9 +8,9 @@ from conftest import SHARED, golden_files, load, zscore
 from sklearn.cluster import KMeans
 
 from viewfold import FCMVC
-from viewfold.linalg import unit_rows
+from viewfold.datasets.missing import by_mask
 from viewfold.metrics import evaluate
-from viewfold.missing import by_mask
+from viewfold.rows.linalg import unit_rows
 
 
 def test_golden_files_are_tested_where_they_are_present() -> None:

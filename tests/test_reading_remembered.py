@@ -12,8 +12,8 @@ from ugly_files import write_workbook
 
 import viewfold
 from viewfold import ViewFold
+from viewfold.data.files import File
 from viewfold.errors import DamagedFileError
-from viewfold.io import File
 
 N = 30
 

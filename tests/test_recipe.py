@@ -51,7 +51,9 @@ def test_the_recipe_bounds_what_extras_bound(recipe: dict[str, Any]) -> None:
 
 
 def test_the_recipe_and_the_citation_have_the_version(recipe: dict[str, Any]) -> None:
-    said = re.search(r'__version__ = "(.*)"', (ROOT / "src/viewfold/_version.py").read_text())[1]
+    said = re.search(r'__version__ = "(.*)"', (ROOT / "src/viewfold/_util/version.py").read_text())[
+        1
+    ]
     assert recipe["context"]["version"] == said
     assert re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)[1] == said
     heads = re.findall(r"^## \[(.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)

@@ -13,7 +13,7 @@ from writers import names, run
 
 import viewfold
 from viewfold import ViewFold
-from viewfold._replace import replacing
+from viewfold._util.replace import replacing
 
 RIGHTS = pytest.mark.skipif(
     os.name == "nt" or os.geteuid() != 0, reason="only root can be several users"
@@ -149,7 +149,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_what_replaces_files_needs_neither_duckdb_nor_scikit_learn() -> None:
     script = """
         import sys
-        from viewfold._replace import replacing
+        from viewfold._util.replace import replacing
         from viewfold.store import writing
         assert not {"duckdb", "sklearn", "pandas", "numpy"} & set(sys.modules), "slow to import"
     """

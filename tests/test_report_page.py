@@ -12,9 +12,9 @@ from report_models import NAMES, Reader, model, page  # noqa: F401
 
 import viewfold
 from commands import runner
-from viewfold import ViewFold, report
-from viewfold.viz import static_text
-from viewfold.viz.words import from_line, printable
+from viewfold import ViewFold
+from viewfold.web import report, static_text
+from viewfold.web.words import from_line, printable
 
 EVIL = "</script><img src=x onerror=alert(3)> & co"
 
@@ -168,10 +168,10 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Pages without what takes most of the time and is not looked at here."""
-    monkeypatch.setattr("viewfold.viz._found.number", lambda model: None)
+    monkeypatch.setattr("viewfold.web._found.number", lambda model: None)
     unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
-    monkeypatch.setattr("viewfold.viz._found.Found._stability", unknown)
-    monkeypatch.setattr("viewfold.viz.layout.tsne", lambda rows: rows[:, :2])
+    monkeypatch.setattr("viewfold.web._found.Found._stability", unknown)
+    monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])
 
 
 def grown() -> ViewFold:

@@ -9,9 +9,9 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from viewfold import FCMVC, ViewFold
-from viewfold.clustering import silhouette
-from viewfold.engine import LocalEngine, block_bytes
-from viewfold.linalg import unit_rows
+from viewfold.method import silhouette
+from viewfold.rows import LocalEngine, block_bytes
+from viewfold.rows.linalg import unit_rows
 
 
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])

@@ -7,11 +7,11 @@ import pytest
 from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
-from viewfold.core.sampling import draw
 from viewfold.datasets import load_digits_views
-from viewfold.engine import LocalEngine
+from viewfold.estimators.selection import suggest_n_clusters
 from viewfold.metrics import accuracy
-from viewfold.selection import suggest_n_clusters
+from viewfold.rows import LocalEngine
+from viewfold.state.sampling import draw
 
 N = 900
 
@@ -50,10 +50,10 @@ def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
 
     for room in ("methods.encoders.features", "methods.encoders.directions", "estimators.method"):
         monkeypatch.setattr(f"viewfold.{room}.draw", spy)
-    monkeypatch.setattr("viewfold.selection.draw", spy)
+    monkeypatch.setattr("viewfold.estimators.selection.draw", spy)
     # So that directions come from a sample.
-    monkeypatch.setattr("viewfold.methods.encoders.directions.WIDEST_GRAM", 20)
-    monkeypatch.setattr("viewfold.constants.GRAPH_DIRECTIONS", 20)
+    monkeypatch.setattr("viewfold.method.encoders.directions.WIDEST_GRAM", 20)
+    monkeypatch.setattr("viewfold._util.constants.GRAPH_DIRECTIONS", 20)
     views, _ = digits
     texts = np.random.default_rng(0).poisson(0.05, size=(N, 60))
     for now in (0, 1):

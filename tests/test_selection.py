@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from conftest import load
 
-from viewfold import ViewFold, selection
-from viewfold.selection import Suggestion, suggest_n_clusters
+from viewfold import ViewFold
+from viewfold.estimators import selection
+from viewfold.estimators.selection import Suggestion, suggest_n_clusters
 
 
 def clusters(k: int) -> list[np.ndarray]:

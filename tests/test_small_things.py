@@ -13,11 +13,11 @@ import pandas as pd
 import pytest
 
 from viewfold import FCMVC, Inspection, View, ViewFold, as_view, inspect_views, suggest_n_clusters
-from viewfold.engine import Rows
-from viewfold.io._source import natural
-from viewfold.registry import Registry
-from viewfold.view._gaps import Gaps
-from viewfold.viz.words import short
+from viewfold.data.gaps import Gaps
+from viewfold.data.source import natural
+from viewfold.rows import Rows
+from viewfold.state.registry import Registry
+from viewfold.web.words import short
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 40)) + 4 * np.eye(40)[np.arange(120) % 3]

@@ -10,7 +10,7 @@ import pytest
 import viewfold
 from commands import runner
 from viewfold import ViewFold
-from viewfold.clustering import resampled
+from viewfold.method.clusters import resampled
 
 TRUE = 0.6
 """Clusters with less should not be trusted, by the author of the measure."""

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import viewfold
-from viewfold import ViewFold, _replace, store
+from viewfold import ViewFold, store
+from viewfold._util import replace as _replace
 from viewfold.errors import ViewfoldError
 from viewfold.store import _catalogue, _database, _lock
 

@@ -9,7 +9,8 @@ from store_models import HERE, changed
 
 import viewfold
 from viewfold import StateFileError
-from viewfold.store import _kept, queries
+from viewfold.store import kept as _kept
+from viewfold.store import queries
 
 
 @pytest.fixture

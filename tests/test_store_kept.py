@@ -18,7 +18,8 @@ from test_cli import Run, run  # noqa: F401
 import viewfold
 from viewfold import StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError
-from viewfold.store import _file, _kept
+from viewfold.store import _file
+from viewfold.store import kept as _kept
 
 NAMES = ["labs", "scan", "text", "labs2", "scan2"]
 

@@ -10,7 +10,7 @@ from writers import names, run
 
 import viewfold
 from viewfold import ViewFold
-from viewfold._replace import replacing
+from viewfold._util.replace import replacing
 from viewfold.errors import BusyError
 
 
@@ -75,7 +75,7 @@ def test_a_live_writer_of_a_file_with_a_longer_name_keeps_its_folder(small_state
 def test_what_the_dead_left_is_cleared_and_what_the_living_use_is_not(small_state: Path) -> None:
     script = """
         import os, sys
-        from viewfold._replace import replacing
+        from viewfold._util.replace import replacing
         with replacing(sys.argv[1]) as draft:
             draft.write_text("half")
             print("ready", flush=True)

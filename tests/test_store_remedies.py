@@ -11,9 +11,10 @@ import pytest
 from vfd_models import state_folder, written_folder
 
 import viewfold
-from viewfold import ViewFold, _replace
-from viewfold.engine import DiskEngine
+from viewfold import ViewFold
+from viewfold._util import replace as _replace
 from viewfold.errors import BusyError, NoSpaceError
+from viewfold.rows import DiskEngine
 from viewfold.store import _database, _lock
 
 __all__ = ["state_folder", "written_folder"]

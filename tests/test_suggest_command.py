@@ -10,8 +10,9 @@ import pytest
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import FCMVC, ViewFold, selection, suggest_n_clusters
-from viewfold.viz import page_data
+from viewfold import FCMVC, ViewFold, suggest_n_clusters
+from viewfold.estimators import selection
+from viewfold.web import page_data
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view
-from viewfold.core.columns import StoredColumns
-from viewfold.engine import block_bytes
+from viewfold.rows import block_bytes
+from viewfold.state.columns import StoredColumns
 from viewfold.store._check import problems
 from viewfold.store.models import state_of
 
@@ -118,9 +118,9 @@ def test_whatever_holds_a_table_its_features_are_the_same(holder: str, tmp_path:
 @IGNORE
 def test_row_order_and_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     turned = table().iloc[::-1]
-    monkeypatch.setattr("viewfold.io._tables.BATCH_BYTES", 0)
-    monkeypatch.setattr("viewfold.io._delimited._BLOCK", 200)
-    monkeypatch.setattr("viewfold.io._columnar._SECTION_BYTES", 300)
+    monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 0)
+    monkeypatch.setattr("viewfold.data._delimited._BLOCK", 200)
+    monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", 300)
     for name in ("csv", "parquet", "json lines"):
         view = as_view(HOLDERS[name](turned, tmp_path), ids="id")
         assert view.features == FEATURES

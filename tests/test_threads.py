@@ -15,9 +15,10 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from viewfold import FCMVC, ViewFold, engine
-from viewfold.engine import all_on_one_thread, blas_on_one_thread, block_bytes
-from viewfold.selection import suggest_n_clusters
+from viewfold import FCMVC, ViewFold
+from viewfold import rows as engine
+from viewfold.estimators.selection import suggest_n_clusters
+from viewfold.rows import all_on_one_thread, blas_on_one_thread, block_bytes
 
 
 def limits() -> list[int]:
@@ -75,7 +76,7 @@ NESTED = """
 from sklearn.cluster import KMeans  # brings OpenMP
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
-from viewfold.engine import all_on_one_thread, blas_on_one_thread
+from viewfold.rows import all_on_one_thread, blas_on_one_thread
 
 def limits(api):
     return {one["num_threads"] for one in threadpool_info() if one["user_api"] == api}

@@ -18,11 +18,11 @@ pytest.importorskip("uvicorn")
 
 from ui_pages import TOKEN
 
-from viewfold.ui._connections import Limits, server_of
-from viewfold.ui._desk import Desk, Settings
-from viewfold.ui._guard import Guard
-from viewfold.ui._routes import app_of
-from viewfold.ui._serve import HOST, _listening
+from viewfold.web._connections import Limits, server_of
+from viewfold.web._guard import Guard
+from viewfold.web._routes import app_of
+from viewfold.web.desk import Desk, Settings
+from viewfold.web.serve import HOST, _listening
 
 SOON = Limits(head=0.3, stall=0.3)
 

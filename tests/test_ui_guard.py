@@ -19,9 +19,9 @@ pytest.importorskip("starlette")
 
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
-from viewfold.ui._guard import HEADERS
-from viewfold.ui._jobs import Job
-from viewfold.ui._routes import _Api
+from viewfold.web._guard import HEADERS
+from viewfold.web._jobs import Job
+from viewfold.web._routes import _Api
 
 # ---- who may ask --------------------------------------------------------------------------------
 

@@ -21,10 +21,10 @@ from ui_pages import MARKUP, Page, csv
 import viewfold
 from commands import runner
 from viewfold import store
-from viewfold.ui import _desk
-from viewfold.ui._changes import changes
-from viewfold.ui._routes import _Api
-from viewfold.viz.words import from_line
+from viewfold.web import desk as _desk
+from viewfold.web._changes import changes
+from viewfold.web._routes import _Api
+from viewfold.web.words import from_line
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -227,7 +227,7 @@ def test_other_work_has_to_wait_and_work_can_be_stopped(ui_folded: Page, monkeyp
         go.wait(30)
         return []
 
-    monkeypatch.setattr("viewfold.actions.folding.read_views", slow)
+    monkeypatch.setattr("viewfold.app.folding.read_views", slow)
     key = ui_folded.upload("scan.csv", csv("scan", range(60, 150)))
     assert ui_folded.post("fold", upload=key)["state"] == "running"
     assert at.wait(30)
@@ -257,7 +257,7 @@ def test_a_change_is_refused_if_another_program_was_there_since(ui_folded: Page)
 
 
 def test_while_another_program_writes_nothing_is_lost(ui_folded: Page, monkeypatch: Any) -> None:
-    monkeypatch.setattr("viewfold.ui._desk.SOON", 0.0)
+    monkeypatch.setattr("viewfold.web.desk.SOON", 0.0)
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -11,10 +11,11 @@ from vfd_models import files_of
 
 import viewfold
 from viewfold import StateFileError, ViewFold
-from viewfold.engine import DiskEngine, using
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _manifest, queries
-from viewfold.store._folder import Folder
+from viewfold.rows import DiskEngine, using
+from viewfold.store import manifest as _manifest
+from viewfold.store import queries
+from viewfold.store.folder import Folder
 
 
 def now(folder: Path) -> _manifest.Generation:

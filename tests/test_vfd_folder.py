@@ -18,11 +18,12 @@ from vfd_models import (
 import viewfold
 from commands import runner
 from viewfold import StateFileError, ViewFold
-from viewfold.engine import BucketRows, DiskEngine, LocalEngine, using
 from viewfold.errors import BusyError
-from viewfold.store import _manifest, queries
-from viewfold.store._folder import Folder
-from viewfold.store._kinds import store_of
+from viewfold.rows import BucketRows, DiskEngine, LocalEngine, using
+from viewfold.store import manifest as _manifest
+from viewfold.store import queries
+from viewfold.store.folder import Folder
+from viewfold.store.kinds import store_of
 
 
 @pytest.fixture

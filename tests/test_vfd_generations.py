@@ -17,8 +17,8 @@ from writers import run
 
 import viewfold
 from viewfold import StateFileError
-from viewfold.store import _manifest
-from viewfold.store._folder import Folder
+from viewfold.store import manifest as _manifest
+from viewfold.store.folder import Folder
 
 
 def needed(folder: Path) -> set[str]:
@@ -96,8 +96,8 @@ def test_one_writer_waits_for_the_other(state_folder: Path) -> None:
 
 KILLED = """
     import os, signal, sys
-    import viewfold, viewfold.estimators, viewfold.methods.encoders, viewfold.store.models
-    from viewfold.store import _bucket, _folder, _vfd  # before the first fork
+    import viewfold, viewfold.estimators, viewfold.method.encoders, viewfold.store.models
+    from viewfold.store import _bucket, folder as _folder, _vfd  # before the first fork
 
     path, what, stride = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

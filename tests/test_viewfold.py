@@ -10,10 +10,10 @@ from scipy import sparse
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.datasets import load_digits_views
-from viewfold.engine import LocalEngine, Rows, local
-from viewfold.linalg import ridge
-from viewfold.methods import encoders
+from viewfold.method import encoders
 from viewfold.metrics import accuracy
+from viewfold.rows import LocalEngine, Rows, local
+from viewfold.rows.linalg import ridge
 
 
 @pytest.fixture(scope="module")

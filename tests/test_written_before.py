@@ -14,7 +14,7 @@ import pytest
 import viewfold
 from commands import Run, runner
 from viewfold import ViewFold
-from viewfold.engine import DiskEngine
+from viewfold.rows import DiskEngine
 
 CALLS: list[tuple[Any, str]] = [
     (os, "fsync"),

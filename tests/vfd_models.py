@@ -10,7 +10,7 @@ import pytest
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.engine import DiskEngine
+from viewfold.rows import DiskEngine
 
 N = 90
 

@@ -16,7 +16,7 @@ from typing import Any
 
 HERE = Path(__file__).parents[1]
 MARK = re.compile(r"^<!-- made: (\w+)((?: [\w.]+)*) -->$", re.MULTILINE)
-SHOWN_BY_NAMES = ("viewfold.core.method",)
+SHOWN_BY_NAMES = ("viewfold.state.method",)
 """Modules whose own words are for those who read the code."""
 OUTSIDE = {"CHANGELOG": "changelog", "CONTRIBUTING": "contributing", "SECURITY": "security"}
 """Pages beside docs/, and what they are called on the site."""
@@ -41,7 +41,7 @@ def outside(name: str) -> str:
 def public_names(module: str) -> list[str]:
     """Return the public names of a module: `__all__`, or what it defines without an underscore.
 
-    Constants count if the module has nothing else, as `viewfold.constants` does.
+    Constants count if the module has nothing else, as `viewfold._util.constants` does.
     """
     made = importlib.import_module(module)
     if hasattr(made, "__all__"):

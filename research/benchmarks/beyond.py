@@ -134,7 +134,7 @@ def blocks(view: Path) -> Iterator[np.ndarray]:
 def fold(method: str, data: str, buckets: str, room: str) -> dict[str, float]:
     """Fold both views into a folder."""
     from viewfold import FCMVC, ViewFold, edit
-    from viewfold.engine import DiskEngine
+    from viewfold.rows import DiskEngine
 
     new = {
         "fcmvc": FCMVC(K, random_state=0),

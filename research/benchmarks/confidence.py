@@ -26,7 +26,8 @@ from threadpoolctl import threadpool_limits
 
 from quality import sets
 from quality.study import markdown
-from viewfold import ViewFold, constants, missing
+from viewfold import ViewFold, missing
+from viewfold._util import constants
 from viewfold.metrics import accuracy
 from viewfold_research._linalg import unit_rows
 

@@ -70,7 +70,7 @@ def cpu_seconds() -> float:
 
 
 def opened(name: str, folder: str) -> Any:
-    from viewfold import engine
+    from viewfold import rows as engine
 
     if name == "disk":
         return engine.DiskEngine(N_BUCKETS, folder)
@@ -92,7 +92,7 @@ def folded(method: str, data: Path) -> Any:
 
 
 def measure(name: str, method: str, data: Path) -> dict[str, Any]:
-    from viewfold.engine import using
+    from viewfold.rows import using
 
     started = time.perf_counter()
     with opened(name, str(data / "scratch")) as engine, using(engine):

@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 from quality import sets
 from quality.study import markdown
 from viewfold import ViewFold
-from viewfold.core import transitions
+from viewfold.state import transitions
 
 TEXT = ("bbcsport", "3sources", "bbc-4view", "webkb", "movies", "acm", "mouse-cortex")
 """Sets whose views are words, links or counts; all others are dense."""

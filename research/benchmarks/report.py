@@ -16,8 +16,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from viewfold import ViewFold, missing, report
+from viewfold import ViewFold, missing
 from viewfold.datasets import make_multiview
+from viewfold.web import report
 
 
 def made(n: int, k: int = 20, n_views: int = 5) -> ViewFold:

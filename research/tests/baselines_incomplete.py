@@ -7,7 +7,7 @@ from typing import Any
 import baselines_contract as contract
 import numpy as np
 
-from viewfold.missing import by_paper_rule
+from viewfold.datasets.missing import by_paper_rule
 
 
 def named(model: Any) -> str:

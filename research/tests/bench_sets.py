@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from viewfold.missing import by_paper_rule
+from viewfold.datasets.missing import by_paper_rule
 from viewfold_research.bench import methods
 from viewfold_research.bench.results import Results
 
@@ -73,7 +73,7 @@ def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
     names = ("sums", "marks", "dies", "fails", "greedy", "short", "spins")
     lines = [f"{name} = others:{name}" for name in names] + ["gone = others:nothing"]
-    (info / "entry_points.txt").write_text("[viewfold.methods]\n" + "\n".join(lines))
+    (info / "entry_points.txt").write_text("[viewfold.method]\n" + "\n".join(lines))
     monkeypatch.syspath_prepend(str(place))
     methods.find.cache_clear()
     yield place

@@ -16,7 +16,7 @@ import choose
 from quality import cells, choice, runs, sets, table
 from quality.cells import HERE, Cell, Results
 from quality.study import Study
-from viewfold import constants
+from viewfold._util import constants
 
 NAMES = ("clear", "odd")
 

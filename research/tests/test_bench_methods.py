@@ -11,7 +11,7 @@ from bench_sets import QUICK, cells, incomplete
 from conftest import zscore
 
 from viewfold import FCMVC, ViewFold
-from viewfold.missing import by_mask
+from viewfold.datasets.missing import by_mask
 from viewfold_research.baselines import NEMO
 from viewfold_research.bench import methods
 from viewfold_research.bench.methods import BASELINES, takes_missing_samples

@@ -11,7 +11,7 @@ import pytest
 from bench_sets import QUICK
 
 from viewfold import metrics
-from viewfold.missing import by_paper_rule
+from viewfold.datasets.missing import by_paper_rule
 from viewfold_research.bench.plan import Options, plan, some_orders
 from viewfold_research.bench.protocol import METRICS, SetSource, Task, mask, paper_order, score
 from viewfold_research.bench.results import Cell, Results

@@ -64,9 +64,13 @@ def test_it_uses_documented_names_only(path: Path, documented: set[str]) -> None
 def test_private_names_are_found(tmp_path: Path, documented: set[str]) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import viewfold\nfrom viewfold._types import Array\nimport viewfold.linalg\n"
-        "from viewfold.core.transitions import fold\nviewfold.ViewFold()._state\n"
+        "import viewfold\nfrom viewfold._util.types import Array\nimport viewfold.rows.linalg\n"
+        "from viewfold.state.transitions import fold\nviewfold.ViewFold()._state\n"
     )
     found = set(used(script))
-    wrong = {"viewfold._types.Array", "viewfold.linalg", "viewfold.core.transitions.fold"}
+    wrong = {
+        "viewfold._util.types.Array",
+        "viewfold.rows.linalg",
+        "viewfold.state.transitions.fold",
+    }
     assert found - documented == {*wrong, "._state"}

@@ -9,23 +9,25 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from viewfold._version import __version__ as __version__
+from viewfold._util.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from viewfold import datasets, errors, io, metrics, missing, plot, report
-    from viewfold.core.state import State, ViewRecord
+    from viewfold import data, datasets, errors, metrics, plot
+    from viewfold.app.inspection import Inspection, inspect_views
+    from viewfold.data import View, as_view, as_views
+    from viewfold.datasets import missing
     from viewfold.errors import StateFileError
     from viewfold.estimators import FCMVC, ViewFold
-    from viewfold.inspection import Inspection, inspect_views
-    from viewfold.selection import Suggestion, suggest_n_clusters
+    from viewfold.estimators.selection import Suggestion, suggest_n_clusters
+    from viewfold.state.state import State, ViewRecord
     from viewfold.store import convert, edit, forget, load, restore, undo, verify
-    from viewfold.view import View, as_view, as_views
+    from viewfold.web import report
 
 _home = {
     "FCMVC": "viewfold.estimators",
     "ViewFold": "viewfold.estimators",
-    "State": "viewfold.core.state",
-    "ViewRecord": "viewfold.core.state",
+    "State": "viewfold.state.state",
+    "ViewRecord": "viewfold.state.state",
     "convert": "viewfold.store",
     "edit": "viewfold.store",
     "forget": "viewfold.store",
@@ -34,14 +36,16 @@ _home = {
     "undo": "viewfold.store",
     "verify": "viewfold.store",
     "StateFileError": "viewfold.errors",
-    "Inspection": "viewfold.inspection",
-    "inspect_views": "viewfold.inspection",
-    "Suggestion": "viewfold.selection",
-    "suggest_n_clusters": "viewfold.selection",
-    "View": "viewfold.view",
-    "as_view": "viewfold.view",
-    "as_views": "viewfold.view",
+    "Inspection": "viewfold.app.inspection",
+    "inspect_views": "viewfold.app.inspection",
+    "Suggestion": "viewfold.estimators.selection",
+    "suggest_n_clusters": "viewfold.estimators.selection",
+    "View": "viewfold.data",
+    "as_view": "viewfold.data",
+    "as_views": "viewfold.data",
 }
+
+_module = {"missing": "viewfold.datasets.missing", "report": "viewfold.web.report"}
 
 __all__ = [
     "FCMVC",
@@ -55,12 +59,12 @@ __all__ = [
     "as_view",
     "as_views",
     "convert",
+    "data",
     "datasets",
     "edit",
     "errors",
     "forget",
     "inspect_views",
-    "io",
     "load",
     "metrics",
     "missing",
@@ -78,7 +82,7 @@ def __getattr__(name: str) -> Any:
     if name in _home:
         return getattr(importlib.import_module(_home[name]), name)
     if name in __all__:
-        return importlib.import_module(f"viewfold.{name}")
+        return importlib.import_module(_module.get(name, f"viewfold.{name}"))
     raise AttributeError(f"module 'viewfold' has no attribute {name!r}")
 
 

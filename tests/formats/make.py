@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, edit
-from viewfold.engine import DiskEngine
-from viewfold.store._manifest import VERSION
+from viewfold.rows import DiskEngine
+from viewfold.store.manifest import VERSION
 from viewfold.store.tables import FORMAT
 
 PART = "moments"

@@ -138,7 +138,7 @@ def result(name: str) -> dict[str, Any]:
 
 
 def _blocks(size: int) -> Any:
-    from viewfold.engine import block_bytes
+    from viewfold.rows import block_bytes
 
     return block_bytes(size)
 

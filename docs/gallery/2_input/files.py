@@ -2,7 +2,7 @@
 Files
 =====
 
-Wherever a view goes, a path goes: CSV, Parquet, Excel and :doc:`many more </files>`. A :class:`viewfold.io.File` says what a file does not tell.
+Wherever a view goes, a path goes: CSV, Parquet, Excel and :doc:`many more </files>`. A :class:`viewfold.data.File` says what a file does not tell.
 """
 
 import tempfile
@@ -12,7 +12,7 @@ from pathlib import Path
 from sklearn.datasets import load_wine
 
 from viewfold import ViewFold
-from viewfold.io import File
+from viewfold.data import File
 
 wine = load_wine(as_frame=True).data.rename("w{:03}".format).rename_axis("bottle")
 folder = tempfile.TemporaryDirectory()

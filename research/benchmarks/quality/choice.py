@@ -19,7 +19,7 @@ from quality.runs import MEASURES
 from quality.sets import RATIOS
 from quality.study import Study, markdown, triple
 from viewfold import ViewFold
-from viewfold import constants as module
+from viewfold._util import constants as module
 
 SWITCHES = {
     "encoder=linear": "principal directions only",

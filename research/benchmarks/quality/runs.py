@@ -162,7 +162,7 @@ def moved(constants: Settings) -> Iterator[None]:
     if not constants:  # an older tree may have no such module
         yield
         return
-    module = importlib.import_module("viewfold.constants")
+    module = importlib.import_module("viewfold._util.constants")
     before = {name: getattr(module, name) for name in constants}
     try:
         for name, value in constants.items():

@@ -12,8 +12,6 @@ from pathlib import Path
 import click
 
 from viewfold import __version__
-from viewfold._command import VOICE, Group, listen
-from viewfold._console import say, showing
 from viewfold.cli._change import add, extend, forget, init, restore, undo
 from viewfold.cli._clusters import recluster, rename, suggest
 from viewfold.cli._convert import convert
@@ -34,6 +32,8 @@ from viewfold.cli._show import (
     verify,
 )
 from viewfold.cli._ui import ui
+from viewfold.cli.command import VOICE, Group, listen
+from viewfold.cli.console import say, showing
 
 __all__ = ["EXAMPLES", "Group", "app", "main", "say", "showing"]
 

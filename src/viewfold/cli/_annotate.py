@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from viewfold import _output
-from viewfold._console import progress, tell
-from viewfold.actions.states import folded_table
-from viewfold.actions.telling import without_doubtful
+from viewfold.app import output as _output
+from viewfold.app.states import folded_table
+from viewfold.app.telling import without_doubtful
 from viewfold.cli._files import ids_of
+from viewfold.cli.console import progress, tell
 
 
 def export_copy(
@@ -21,8 +21,8 @@ def export_copy(
     as_json: bool,
 ) -> None:
     """Write an annotated copy of a file; `how`: key, column of ids, overwrite, min_confidence."""
-    from viewfold.io._annotate import ENDINGS, copy_name
-    from viewfold.io._source import optional
+    from viewfold.data.annotate import ENDINGS, copy_name
+    from viewfold.data.source import optional
 
     key, id_column, overwrite, least = how
     ending = file.suffix.lower()
@@ -55,7 +55,7 @@ def export_copy(
 
 
 def _annotation(state: Path, key: str, least: float | None) -> Any:
-    from viewfold.io._annotate import Annotation
+    from viewfold.data.annotate import Annotation
     from viewfold.store import queries
 
     table = without_doubtful(folded_table(state, queries.embedded(state)), least)

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._command import PATH, Whole, argument
-from viewfold._console import note, progress, say, tell
-from viewfold._file import File
-from viewfold._visible import visible
-from viewfold.actions.folding import Added, Wanted, fold_line
-from viewfold.actions.folding import add as fold
-from viewfold.actions.numbers import evidence
-from viewfold.actions.states import is_there, new_model, returned
+from viewfold._util.file import File
+from viewfold._util.visible import visible
+from viewfold.app.folding import Added, Wanted, fold_line
+from viewfold.app.folding import add as fold
+from viewfold.app.numbers import evidence
+from viewfold.app.states import is_there, new_model, returned
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli._files import ids_option, known_view, reading_options
 from viewfold.cli._moved import Limit, share
 from viewfold.cli._reading import file_argument, reads
+from viewfold.cli.command import PATH, Whole, argument
+from viewfold.cli.console import note, progress, say, tell
 
 if TYPE_CHECKING:
+    from viewfold.data.ids import Similar
     from viewfold.estimators import FoldingEstimator
-    from viewfold.ids import Similar
 
 
 @opt.state
@@ -215,7 +215,7 @@ def forget(
 
 def _ids_in(listed: Path) -> list[str]:
     """Return the ids in a text file, one per line, in whatever encoding views may have."""
-    from viewfold.io._encoding import encoding_of, not_text
+    from viewfold.data.encoding import encoding_of, not_text
 
     encoding = encoding_of(str(listed))
     try:
@@ -235,7 +235,7 @@ def undo(state: Path, entry: int | None, yes: bool, wait: float, as_json: bool) 
 
     As many changes can be taken back as states were kept (--keep of add and init).
     """
-    from viewfold.store._kept import undoing
+    from viewfold.store.kept import undoing
 
     _, taken = undoing(state, entry)
     said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
@@ -264,8 +264,8 @@ def restore(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> N
 
     The state of now is kept in turn: undo takes a restore back.
     """
-    from viewfold.core.log import undoable
-    from viewfold.store._kept import restoring
+    from viewfold.state.log import undoable
+    from viewfold.store.kept import restoring
 
     held, wanted = restoring(state, entry)
     said = " and ".join(map(str, undoable(held.log, wanted.log or ()))) or "nothing"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._command import Whole, argument
-from viewfold._console import print_json, print_rows, progress, say, tell
-from viewfold.actions import numbers
-from viewfold.actions.numbers import evidence
-from viewfold.actions.states import check_folded, folded_model
+from viewfold.app import numbers
+from viewfold.app.numbers import evidence
+from viewfold.app.states import check_folded, folded_model
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli._files import check_output, deliver
+from viewfold.cli.command import Whole, argument
+from viewfold.cli.console import print_json, print_rows, progress, say, tell
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
@@ -38,7 +38,7 @@ def suggest(
     facts = numbers.suggested(model, found)
     rows = facts["scores"]
     if output is not None:
-        from viewfold._table import Table
+        from viewfold._util.table import Table
 
         deliver(Table.of_rows(rows), output, as_json, state, raw=raw)
     elif as_json:

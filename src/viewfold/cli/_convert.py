@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from viewfold._command import Whole, argument
-from viewfold._console import progress, tell
 from viewfold.cli import _options as opt
+from viewfold.cli.command import Whole, argument
+from viewfold.cli.console import progress, tell
 
 
 @opt.state
@@ -27,7 +27,7 @@ def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json
     Everything comes along, states to return to included. The state stays as it is.
     """
     from viewfold.store import convert as write_anew
-    from viewfold.store._kinds import store_of
+    from viewfold.store.kinds import store_of
 
     with progress(f"converting {state}"):
         write_anew(state, target, n_buckets=buckets, wait=wait)

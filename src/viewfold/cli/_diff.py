@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold._command import argument
-from viewfold._console import notes, print_json, print_rows, say
-from viewfold.actions.states import folded_table
+from viewfold.app.states import folded_table
 from viewfold.cli import _options as opt
 from viewfold.cli._files import ids_of
 from viewfold.cli._moved import Limit
+from viewfold.cli.command import argument
+from viewfold.cli.console import notes, print_json, print_rows, say
 
 if TYPE_CHECKING:
     from viewfold.explain.difference import Difference

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from viewfold._command import Whole, stacked
+from viewfold.cli.command import Whole, stacked
 
 OPTIONS = {
     "engine": click.option(
@@ -55,7 +55,7 @@ def works(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[None]:
     """Let the engine that was named work on the state."""
-    from viewfold.store._kinds import is_folder
+    from viewfold.store.kinds import is_folder
 
     given = [f"--{name}" for name, value in said.items() if value is not None]
     if not is_folder(state):
@@ -68,7 +68,7 @@ def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[No
             )
         yield
         return
-    from viewfold.engine import open_engine, using
+    from viewfold.rows import open_engine, using
 
     known = _buckets(state)
     if known is not None and said["buckets"] not in (None, known):
@@ -90,8 +90,8 @@ def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[No
 
 def _buckets(state: Path) -> int | None:
     """Return how many buckets a folder has, None if there is none yet."""
-    from viewfold.store._folder import Folder
-    from viewfold.store._manifest import latest
+    from viewfold.store.folder import Folder
+    from viewfold.store.manifest import latest
 
     found = latest(Folder.at(state))
     return None if found is None else found.states[0].n_buckets

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from viewfold._command import Whole
-from viewfold._console import notes, print_json, print_rows, progress, say
-from viewfold.actions.states import folded_model
-from viewfold.actions.telling import DIGITS, described, explained
+from viewfold.app.states import folded_model
+from viewfold.app.telling import DIGITS, described, explained
 from viewfold.cli import _options as opt
+from viewfold.cli.command import Whole
+from viewfold.cli.console import notes, print_json, print_rows, progress, say
 
 
 @opt.state

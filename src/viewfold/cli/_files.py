@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold import _output
-from viewfold._choice import which_view
-from viewfold._console import print_json, tell
-from viewfold._output import StrPath
+from viewfold._util.choice import which_view
+from viewfold.app import output as _output
+from viewfold.app.output import StrPath
+from viewfold.cli.console import print_json, tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from viewfold._table import Table
-    from viewfold._types import Ids
+    from viewfold._util.table import Table
+    from viewfold._util.types import Ids
+    from viewfold.data import EmptyRows, MissingCells, Reading
+    from viewfold.data.files import File
     from viewfold.estimators import FoldingEstimator
-    from viewfold.io import File
-    from viewfold.view import EmptyRows, MissingCells, Reading
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -79,7 +79,7 @@ def known_view(model: FoldingEstimator, view: str | None, file: File) -> str:
     """Return the name of the view that rows belong to: the one that is called like their file."""
     if not hasattr(model, "labels_"):
         raise ValueError("No view was folded yet: nothing is known about any.")
-    from viewfold.io import name_of
+    from viewfold.data.files import name_of
 
     names = [record.name for record in model.views_]
     view = name_of(file) if view is None and name_of(file) in names else view
@@ -103,7 +103,7 @@ def ids_of(table: Table) -> Ids:
 
 def as_table(frame: pd.DataFrame) -> Table:
     """Return a frame with ids that are numbers, texts or both as other tables have them."""
-    from viewfold._table import Table
+    from viewfold._util.table import Table
 
     plain = frame.reset_index().astype({"confidence": "float32"})  # as `labels` has it
     if plain["id"].dtype == object:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._console import print_json, print_lines, progress
-from viewfold._file import File
-from viewfold._option import option
-from viewfold.actions.states import is_there, load_model
-from viewfold.actions.telling import command, inspected
+from viewfold._util.file import File
+from viewfold._util.option import option
+from viewfold.app.states import is_there, load_model
+from viewfold.app.telling import command, inspected
 from viewfold.cli import _options as opt
 from viewfold.cli._files import ids_option, reading_options
 from viewfold.cli._reading import file_argument, reads
+from viewfold.cli.console import print_json, print_lines, progress
 
 if TYPE_CHECKING:
-    from viewfold.ids import Similar
-    from viewfold.inspection import ColumnFacts, Inspection, SampleFacts
+    from viewfold.app.inspection import ColumnFacts, Inspection, SampleFacts
+    from viewfold.data.ids import Similar
 
 SCALES = {
     "zscore": "z-score of every feature",
@@ -53,7 +53,7 @@ def inspect(
 
     Rows, ids, columns by kind, missing cells, scaling; with --state, which samples are known.
     """
-    from viewfold.inspection import inspect_views
+    from viewfold.app.inspection import inspect_views
 
     model = load_model(state) if state is not None and is_there(state) else None
     with progress(f"reading {file}"):

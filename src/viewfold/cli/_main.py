@@ -10,10 +10,10 @@ import warnings
 import click
 
 from viewfold import errors
-from viewfold._console import complain, note, notes, print_json, voice
-from viewfold._journal import journal
-from viewfold._option import command_line
-from viewfold._replace import written
+from viewfold._util.option import command_line
+from viewfold._util.replace import written
+from viewfold.cli.console import complain, note, notes, print_json, voice
+from viewfold.cli.journal import journal
 
 
 def run(app: click.Command) -> None:

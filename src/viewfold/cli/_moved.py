@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold import errors
-from viewfold._console import note
+from viewfold.cli.console import note
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import click
 
-from viewfold._command import PATH, Decorator, Whole, argument, stacked
-from viewfold._file import File
-from viewfold.actions.numbers import AUTO
+from viewfold._util.file import File
+from viewfold.app.numbers import AUTO
+from viewfold.cli.command import PATH, Decorator, Whole, argument, stacked
 
 
 class StatePath(click.Path):

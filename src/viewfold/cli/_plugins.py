@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from viewfold._command import Group
+from viewfold.cli.command import Group
 from viewfold.errors import MissingExtraError
-from viewfold.registry import entry_points
+from viewfold.state.registry import entry_points
 
 GROUP = "viewfold.commands"
 ELSEWHERE = {"bench": "viewfold-research"}

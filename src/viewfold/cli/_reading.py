@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from viewfold._command import Decorator, argument, stacked
-from viewfold._file import File
+from viewfold._util.file import File
 from viewfold.cli._options import FILE
+from viewfold.cli.command import Decorator, argument, stacked
 
 OPTIONS = {
     "sheet": click.option(
@@ -77,7 +77,7 @@ def _each_with(files: Sequence[File], said: dict[str, Any]) -> Sequence[File]:
     given = {name: value for name, value in said.items() if value is not None}
     if not given:
         return files
-    from viewfold.io import options_of
+    from viewfold.data.files import options_of
 
     fit = [tuple(given) if (known := options_of(file)) is None else known for file in files]
     fits_none = {name for name in given if not any(name in names for names in fit)}

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold import _output
-from viewfold._command import PATH
-from viewfold._console import progress, tell
-from viewfold._file import File
-from viewfold.actions.states import folded_model
+from viewfold._util.file import File
+from viewfold.app import output as _output
+from viewfold.app.states import folded_model
 from viewfold.cli import _options as opt
 from viewfold.cli._files import listed
+from viewfold.cli.command import PATH
+from viewfold.cli.console import progress, tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from viewfold.core.log import Log
+    from viewfold.state.log import Log
 
 
 @opt.state
@@ -66,7 +66,7 @@ def report(
         raise ValueError("--metadata-id and --metadata-columns say something about --metadata.")
     inputs = [state] if metadata is None else [state, metadata]
     _output.check(output, _output.PAGES, inputs)
-    from viewfold.report import last_report, write
+    from viewfold.web.report import last_report, write
 
     with progress(f"reading {state}") as step:
         model = folded_model(state)
@@ -97,6 +97,6 @@ def _known(log: Log, entry: int) -> int:
 
 
 def _table(file: File, id_column: str | None, columns: str | None) -> pd.DataFrame:
-    from viewfold.report._table import read_metadata
+    from viewfold.web.metadata_table import read_metadata
 
     return read_metadata(file, id_column, listed(columns))

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold import _output, errors
-from viewfold._choice import which_view
-from viewfold._command import PATH, Whole, argument
-from viewfold._console import complain, print_json, print_lines, print_rows, progress, say, tell
-from viewfold._file import File
-from viewfold.actions.states import folded_model, folded_table
-from viewfold.actions.telling import without_doubtful
+from viewfold import errors
+from viewfold._util.choice import which_view
+from viewfold._util.file import File
+from viewfold.app import output as _output
+from viewfold.app.states import folded_model, folded_table
+from viewfold.app.telling import without_doubtful
 from viewfold.cli import _options as opt
 from viewfold.cli._annotate import export_copy
 from viewfold.cli._clusters import not_trusted, resampled
@@ -28,9 +27,11 @@ from viewfold.cli._files import (
     ids_option,
 )
 from viewfold.cli._reading import files_argument, reads
+from viewfold.cli.command import PATH, Whole, argument
+from viewfold.cli.console import complain, print_json, print_lines, print_rows, progress, say, tell
 
 if TYPE_CHECKING:
-    from viewfold.core.log import Event
+    from viewfold.state.log import Event
 
 KEY = "viewfold"
 """What new columns of an AnnData or MuData are called, unless something else is said."""
@@ -76,7 +77,7 @@ def labels(
 def status(state: Path, stability: bool, as_json: bool) -> None:
     """Tell what a state file holds, and to which entries of its log it can be returned."""
     from viewfold.store import queries
-    from viewfold.store._kinds import store_of
+    from viewfold.store.kinds import store_of
 
     found, store = queries.status(state), store_of(state)
     facts: dict[str, Any] = {"file": str(state), "bytes": store.size(state), **found}
@@ -197,7 +198,7 @@ def history(
         log = queries.log(state)
         rows, shown = [_entry(event) for event in log], [_line(event) for event in log]
     if output is not None:
-        from viewfold._table import Table
+        from viewfold._util.table import Table
 
         deliver(Table.of_rows(rows), output, as_json, state, raw=raw)
     elif as_json:
@@ -361,7 +362,7 @@ def demo(folder: Path, as_json: bool) -> None:
     """Fold six views of handwritten digits, with samples missing; leave labels and a report."""
     from contextlib import redirect_stdout
 
-    from viewfold.demo import tell
+    from viewfold.cli.demo import tell
 
     if not as_json:
         tell(folder)

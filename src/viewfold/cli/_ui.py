@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from viewfold._command import Whole
-from viewfold._console import complain, say
-from viewfold._option import size_in_bytes
+from viewfold._util.option import size_in_bytes
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
+from viewfold.cli.command import Whole
+from viewfold.cli.console import complain, say
 
 
 @opt.state
@@ -35,8 +35,8 @@ def ui(
 
     Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
     """
-    from viewfold.ui._desk import Settings
-    from viewfold.ui._serve import serve
+    from viewfold.web.desk import Settings
+    from viewfold.web.serve import serve
 
     limit = size_in_bytes(max_upload, f"--max-upload {max_upload}")
 

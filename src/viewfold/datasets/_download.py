@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from viewfold._watch import Tally
+from viewfold._util.watch import Tally
 
 _PIECE = 2**18
 _SECONDS = 30  # without a byte

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold._replace import replacing
+from viewfold._util.replace import replacing
 from viewfold.datasets._download import check_address, download
 from viewfold.datasets._files import load
 from viewfold.datasets._sources import SOURCES, Parsed, Source, genes

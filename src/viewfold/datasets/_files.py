@@ -1,6 +1,6 @@
 """Data sets that the user has as a file.
 
-The readers are those of ``viewfold.io``; what this adds is the shape that all data sets here have,
+The readers are those of `viewfold.data`; what this adds is the shape that all data sets here have,
 and classes that count from 0, whatever they are called in the file.
 """
 
@@ -45,7 +45,7 @@ def load(path: str | PathLike[str]) -> Bunch:
     """
     from sklearn.utils import Bunch
 
-    from viewfold.io import read_set
+    from viewfold.data.files import read_set
 
     views, classes = read_set(path)
     named = {name: X for name, X in views.items() if re.fullmatch(r"view_\d+", name)}

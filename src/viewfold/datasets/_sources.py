@@ -130,7 +130,7 @@ def _cells(folder: Path) -> Parsed:
     """Read sparse matrices of features × nuclei, and the type of each nucleus."""
     import pandas as pd
 
-    from viewfold.io import read_set
+    from viewfold.data.files import read_set
 
     broader = {part: whole for whole, parts in _BROADER.items() for part in parts.split()}
     found = pd.read_csv(folder / "meta_c1.csv", index_col=0)["Ident"].replace(broader)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from viewfold.missing import GeneratorSeed, by_paper_rule
+from viewfold.datasets.missing import GeneratorSeed, by_paper_rule
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch

@@ -17,24 +17,10 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._compat import Interval, ShortHelp, validate, without_requests
-from viewfold._option import option
-from viewfold._types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.core.admission import admit, meant
-from viewfold.core.method import Method
-from viewfold.core.names import rename
-from viewfold.core.sampling import seed_of
-from viewfold.core.state import State
-from viewfold.core.transitions import fold, forget, recluster
-from viewfold.core.updates import Delivery, no_encoder, update
-from viewfold.engine import BucketRows, Engine, RowSet, current_engine, using
-from viewfold.estimators.certainty import Certainty
-from viewfold.estimators.checks import check_y
-from viewfold.estimators.delivery import delivered
-from viewfold.estimators.turns import changes
-from viewfold.ids import Similar
-from viewfold.registry import CARDS, STORES
-from viewfold.view import (
+from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
+from viewfold._util.option import option
+from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
+from viewfold.data import (
     EmptyRows,
     MissingCells,
     Reading,
@@ -44,7 +30,21 @@ from viewfold.view import (
     invented_name,
     own_name,
 )
-from viewfold.view._reading import Categories, Names
+from viewfold.data.ids import Similar
+from viewfold.data.reading import Categories, Names
+from viewfold.estimators.certainty import Certainty
+from viewfold.estimators.checks import check_y
+from viewfold.estimators.delivery import delivered
+from viewfold.estimators.turns import changes
+from viewfold.rows import BucketRows, Engine, RowSet, current_engine, using
+from viewfold.state.admission import admit, meant
+from viewfold.state.method import Method
+from viewfold.state.names import rename
+from viewfold.state.registry import CARDS, STORES
+from viewfold.state.sampling import seed_of
+from viewfold.state.state import State
+from viewfold.state.transitions import fold, forget, recluster
+from viewfold.state.updates import Delivery, no_encoder, update
 
 
 class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHelp):
@@ -107,7 +107,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             different ones.
         engine : Engine, optional
             Who computes with the rows and holds them, in any thread; if not given, the engine of
-            `viewfold.engine.using`, or the memory of this process.
+            `viewfold.rows.using`, or the memory of this process.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the views are to be read; see `as_view` and `as_views`.
 

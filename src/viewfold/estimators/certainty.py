@@ -12,15 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._arguments import is_whole_number
-from viewfold._types import Array, Seed
-from viewfold.clustering import next_nearest, resampled
-from viewfold.core.method import Method
-from viewfold.core.sampling import draw, seed_of
-from viewfold.core.state import unconnected_groups
-from viewfold.engine import LocalEngine, RowSet, all_on_one_thread
+from viewfold._util.arguments import is_whole_number
+from viewfold._util.types import Array, Seed
 from viewfold.estimators.prediction import Prediction
 from viewfold.estimators.turns import asks
+from viewfold.method.clusters import next_nearest, resampled
+from viewfold.rows import LocalEngine, RowSet, all_on_one_thread
+from viewfold.state.method import Method
+from viewfold.state.sampling import draw, seed_of
+from viewfold.state.state import unconnected_groups
 
 ROWS = 2000
 """Clusters are found again in so many rows at most; in 50 for each cluster if these are more."""

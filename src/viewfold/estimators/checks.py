@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from viewfold.core.state import ViewRecord
-from viewfold.view import View, is_view_like
-from viewfold.view._column import columns_for
+from viewfold.data import View, is_view_like
+from viewfold.data.column import columns_for
+from viewfold.state.state import ViewRecord
 
 
 def check_y(y: object, method: str) -> None:

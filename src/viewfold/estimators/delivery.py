@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from viewfold._option import option
-from viewfold.core.committee import takes_gaps
-from viewfold.core.state import ViewRecord
-from viewfold.estimators.checks import check_features, in_order
-from viewfold.io._asked import Asked
-from viewfold.view import (
+from viewfold._util.option import option
+from viewfold.data import (
     MissingCells,
     Reading,
     View,
@@ -24,10 +20,14 @@ from viewfold.view import (
     own_name,
     without_absent,
 )
-from viewfold.view._anndata import chosen
-from viewfold.view._cells import tell_of_empty
-from viewfold.view._column import Source
-from viewfold.view._reading import of_whole, parted
+from viewfold.data.anndata_parts import chosen
+from viewfold.data.asked import Asked
+from viewfold.data.cells import tell_of_empty
+from viewfold.data.column import Source
+from viewfold.data.reading import of_whole, parted
+from viewfold.estimators.checks import check_features, in_order
+from viewfold.state.committee import takes_gaps
+from viewfold.state.state import ViewRecord
 
 
 def views_of(

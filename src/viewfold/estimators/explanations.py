@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._arguments import is_whole_number
-from viewfold._option import option
+from viewfold._util.arguments import is_whole_number
+from viewfold._util.option import option
 from viewfold.estimators.results import Results, known_view
 from viewfold.estimators.turns import asks
 from viewfold.explain import (

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from viewfold._choice import which_view
-from viewfold._option import option
-from viewfold.core.state import ViewRecord
+from viewfold._util.choice import which_view
+from viewfold._util.option import option
+from viewfold.data import asked_of, ids_of_each, listed_views, named_views, opened, own_name
+from viewfold.data.asked import NOTHING, Asked
 from viewfold.estimators.results import known_view
-from viewfold.io._asked import NOTHING, Asked
-from viewfold.view import asked_of, ids_of_each, listed_views, named_views, opened, own_name
+from viewfold.state.state import ViewRecord
 
 
 class Given(NamedTuple):

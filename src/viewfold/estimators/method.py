@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewfold._option import option, worded
-from viewfold._records import short_repr
-from viewfold._types import Array
-from viewfold.clustering import Reading, assign, cluster, sample_size, settle
-from viewfold.core.method import Combined
-from viewfold.core.sampling import draw
-from viewfold.core.state import Clusters, State
-from viewfold.engine import Alignment, Engine, RowSet
-from viewfold.view import View
+from viewfold._util.option import option, worded
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.data import View
+from viewfold.method import assign
+from viewfold.method.clusters import Reading, cluster, sample_size, settle
+from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state.method import Combined
+from viewfold.state.sampling import draw
+from viewfold.state.state import Clusters, State
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A combination of views, and k-means on the consensus; see `viewfold.core.method.Method`.
+    """A combination of views, and k-means on the consensus; see `viewfold.state.method.Method`.
 
     Attributes
     ----------

@@ -12,22 +12,23 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._normal import kind_of
-from viewfold._option import option
-from viewfold._records import short_repr
-from viewfold._types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.clustering import assign, confidence, scattered, silhouette, sure_enough
-from viewfold.core.admission import admit, placed
-from viewfold.core.committee import takes_gaps
-from viewfold.core.state import Clusters, ViewRecord
-from viewfold.core.updates import extend
-from viewfold.engine import BucketRows, Engine, RowSet, using
+from viewfold._util.option import option
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
+from viewfold.data import EmptyRows, MissingCells, View, open_view, without_absent
+from viewfold.data.ids import Similar
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
 from viewfold.estimators.turns import asks, changes
-from viewfold.ids import Similar
-from viewfold.view import EmptyRows, MissingCells, View, open_view, without_absent
+from viewfold.method import assign, silhouette
+from viewfold.method.clusters import confidence, scattered, sure_enough
+from viewfold.rows import BucketRows, Engine, RowSet, using
+from viewfold.rows.normal import kind_of
+from viewfold.state.admission import admit, placed
+from viewfold.state.committee import takes_gaps
+from viewfold.state.state import Clusters, ViewRecord
+from viewfold.state.updates import extend
 
 
 class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):

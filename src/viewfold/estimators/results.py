@@ -12,17 +12,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._arguments import is_whole_number
-from viewfold._choice import which_view
-from viewfold._option import worded
-from viewfold._types import Array
-from viewfold.clustering import confidence, sure_enough
-from viewfold.core.log import Event
-from viewfold.core.state import State, ViewRecord
-from viewfold.engine import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold._util.arguments import is_whole_number
+from viewfold._util.choice import which_view
+from viewfold._util.option import worded
+from viewfold._util.types import Array
 from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished
 from viewfold.explain.events import ClusterEvent, events_between
+from viewfold.method.clusters import confidence, sure_enough
+from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.state.log import Event
+from viewfold.state.state import State, ViewRecord
 
 
 def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
@@ -124,7 +124,7 @@ class Results(Shared):
         AnnData, MuData or None
             The copy, if one was asked for.
         """
-        from viewfold.io._annotate import Annotation
+        from viewfold.data.annotate import Annotation
 
         check_is_fitted(self)
         sure = self._confidence()
@@ -297,7 +297,7 @@ class Results(Shared):
     @property
     @asks
     def cluster_centers_(self) -> Array:
-        """Centres of the clusters; see `viewfold.core.state.Clusters` for where they lie."""
+        """Centres of the clusters; see `viewfold.state.state.Clusters` for where they lie."""
         clusters = self._fitted.clusters
         assert clusters is not None
         return np.asarray(clusters.centers.sum(axis=0))

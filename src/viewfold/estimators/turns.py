@@ -12,7 +12,7 @@ from functools import wraps
 from threading import RLock
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from viewfold._arguments import arguments_of, check_arguments
+from viewfold._util.arguments import arguments_of, check_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal
 
-from viewfold._arguments import suggests_arguments
-from viewfold._compat import Interval, StrOptions
-from viewfold._types import Seed
-from viewfold.clustering import Reading
-from viewfold.core.method import Combined, Method
-from viewfold.core.state import State
-from viewfold.engine import Alignment, Engine
+from viewfold._util.arguments import suggests_arguments
+from viewfold._util.compat import Interval, StrOptions
+from viewfold._util.types import Seed
+from viewfold.data import View
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe
-from viewfold.methods import balanced, encoders
-from viewfold.registry import ENCODERS
-from viewfold.view import View
+from viewfold.method import balanced, encoders
+from viewfold.method.clusters import Reading
+from viewfold.rows import Alignment, Engine
+from viewfold.state.method import Combined, Method
+from viewfold.state.registry import ENCODERS
+from viewfold.state.state import State
 
 
 class ViewFold(FoldingEstimator):

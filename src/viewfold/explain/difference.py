@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from viewfold._types import Ids
-from viewfold.clustering import match
-from viewfold.core.log import Log
-from viewfold.core.transfers import Transfers
-from viewfold.engine import LocalEngine
+from viewfold._util.types import Ids
 from viewfold.explain.events import ClusterEvent, events_of
+from viewfold.method.clusters import match
+from viewfold.rows import LocalEngine
+from viewfold.state.log import Log
+from viewfold.state.transfers import Transfers
 
 
 @dataclass(frozen=True)

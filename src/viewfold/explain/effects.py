@@ -1,7 +1,7 @@
 """Means of features in clusters, and effects, from moments: no row of a view is needed.
 
 The mean of feature j in cluster c is mean_j + spread_j · effect_cj, with the effect
-(mean of P over the cluster − mean of P over the view) A D; see `viewfold.core.moments` for P, A, D.
+(mean of P over the cluster − mean of P over the view) A D; `viewfold.state.moments` has P, A, D.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._option import option
-from viewfold._records import short_repr
-from viewfold._types import Array
-from viewfold.constants import FEWEST
-from viewfold.core.moments import Moments
-from viewfold.core.state import State, ViewRecord
-from viewfold.engine import Engine, engine_of
-from viewfold.linalg import membership
+from viewfold._util.constants import FEWEST
+from viewfold._util.option import option
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.rows import Engine, engine_of
+from viewfold.rows.linalg import membership
+from viewfold.state.moments import Moments
+from viewfold.state.state import State, ViewRecord
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from viewfold import constants
-from viewfold._types import Array
-from viewfold.core.transfers import Transfers
-from viewfold.engine import Engine, RowSet
+from viewfold._util import constants
+from viewfold._util.types import Array
+from viewfold.rows import Engine, RowSet
+from viewfold.state.transfers import Transfers
 
 KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
 """What can happen to clusters, in the order in which it is told."""
@@ -75,7 +75,7 @@ def events_between(
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.engine import LocalEngine
+    >>> from viewfold.rows import LocalEngine
     >>> from viewfold.explain.events import events_between
     >>> before = np.repeat([0, 1, 2], [40, 40, 60])
     >>> after = np.repeat([0, 0, 2, 1], [40, 40, 30, 30])  # 1 went into 0, and is a part of 2 now

@@ -14,13 +14,13 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from viewfold._types import Array
-from viewfold.clustering import confidence, scattered, squared_distances
-from viewfold.core.admission import meant
-from viewfold.core.state import State
-from viewfold.engine import Engine
+from viewfold._util.types import Array
 from viewfold.explain.effects import Told
 from viewfold.explain.shares import weights
+from viewfold.method.clusters import confidence, scattered, squared_distances
+from viewfold.rows import Engine
+from viewfold.state.admission import meant
+from viewfold.state.state import State
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from viewfold._types import Array
-from viewfold.core.moments import described, regression
-from viewfold.core.state import State
-from viewfold.engine import Engine
+from viewfold._util.types import Array
 from viewfold.explain.effects import Told
+from viewfold.rows import Engine
+from viewfold.state.moments import described, regression
+from viewfold.state.state import State
 
 
 def products(engine: Engine, state: State, name: str) -> tuple[Array, int]:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from viewfold._arguments import suggests_arguments
+from viewfold._util.arguments import suggests_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")

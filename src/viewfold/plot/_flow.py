@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._types import Array
+from viewfold._util.types import Array
 from viewfold.plot._docs import figure
 from viewfold.plot._style import annotate, axes_or_new, cluster_colour
-from viewfold.viz.words import called, shorten
+from viewfold.web.words import called, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold.core.sampling import draw
-from viewfold.engine import LocalEngine
-from viewfold.linalg import unit_rows
 from viewfold.plot._docs import figure
 from viewfold.plot._style import (
     MANY,
@@ -23,8 +20,11 @@ from viewfold.plot._style import (
     mark,
     tag_cluster,
 )
-from viewfold.viz.layout import LAID_OUT, tsne
-from viewfold.viz.words import counted_sample, short
+from viewfold.rows import LocalEngine
+from viewfold.rows.linalg import unit_rows
+from viewfold.state.sampling import draw
+from viewfold.web.layout import LAID_OUT, tsne
+from viewfold.web.words import counted_sample, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

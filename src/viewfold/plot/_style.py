@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from viewfold._extra import needed
-from viewfold._types import Array
-from viewfold.viz.palette import GREY, colour_of
-from viewfold.viz.words import called
+from viewfold._util.extra import needed
+from viewfold._util.types import Array
+from viewfold.web.palette import GREY, colour_of
+from viewfold.web.words import called
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

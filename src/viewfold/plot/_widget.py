@@ -7,16 +7,16 @@ import importlib.util
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from viewfold._arguments import suggests_arguments
+from viewfold._util.arguments import suggests_arguments
 from viewfold.plot._samples import sample_map
-from viewfold.viz import static_text
-from viewfold.viz.words import from_line, named
+from viewfold.web import static_text
+from viewfold.web.words import from_line, named
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from viewfold.estimators import FoldingEstimator
-    from viewfold.viz import PageData
+    from viewfold.web import PageData
 
 
 @suggests_arguments
@@ -38,7 +38,7 @@ def map(  # as users call it: plot.map
         What colours tell: ``"cluster"``, ``"confidence"``, ``"coverage"`` (the number of views), or
         a column of `metadata`.
     metadata : DataFrame, optional
-        Columns to colour by, with the sample ids in the index; see `viewfold.report.render`.
+        Columns to colour by, with the sample ids in the index; see `viewfold.web.report.render`.
     ids : bool, default=True
         Whether the map knows sample ids. A notebook that is saved with its widgets holds them then.
     height : int, default=480
@@ -69,7 +69,7 @@ def map(  # as users call it: plot.map
                 f"colour_by={colour_by!r} needs anywidget: pip install 'viewfold[notebook]'"
             )
         return sample_map(model)
-    from viewfold.viz import page_data
+    from viewfold.web import page_data
 
     data = page_data(model, ids=ids, metadata=metadata)
     columns = {name: data.packed(name) for name in data.columns}

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from viewfold._types import Array
-from viewfold.engine._bucketed import (
+from viewfold._util.types import Array
+from viewfold.errors import UnreadableError
+from viewfold.rows.bucketed import (
     BucketRows,
     Dealt,
     Part,
@@ -23,17 +24,16 @@ from viewfold.engine._bucketed import (
     former_bucket_of,
     whole,
 )
-from viewfold.engine._plain import Stored, store
-from viewfold.errors import UnreadableError
+from viewfold.rows.plain import Stored, store
 from viewfold.store import digests
 from viewfold.store._check import DOUBLE, Expected, checked, differ, row_problems
-from viewfold.store._folder import Folder, reading
-from viewfold.store._manifest import Bucket
 from viewfold.store._samples import samples_table
+from viewfold.store.folder import Folder, reading
+from viewfold.store.manifest import Bucket
 from viewfold.store.tables import CHANGED, COLUMNS
 
 if TYPE_CHECKING:
-    from viewfold.core.state import Clusters
+    from viewfold.state.state import Clusters
 
 TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "id": (pa.int64(), pa.string()),

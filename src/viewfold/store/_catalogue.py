@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 
 Tables = Mapping[str, Mapping[str, str]]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
 from viewfold.store._catalogue import MOST_KEPT
 
 if TYPE_CHECKING:
-    from viewfold.core.state import Clusters, State
+    from viewfold.state.state import Clusters, State
 
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
@@ -185,7 +185,7 @@ def check_state(state: State) -> None:
 
 def problems(state: State) -> Iterator[str]:
     """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
-    from viewfold.core import names
+    from viewfold.state import names
 
     for name, value in state.params.items():
         if not isinstance(value, str | int | float | None | np.random.RandomState):
@@ -219,7 +219,7 @@ def problems(state: State) -> Iterator[str]:
 
 
 def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
-    from viewfold.core.moments import Moments
+    from viewfold.state.moments import Moments
 
     columns = state.embedding.shape[1] + clusters.n_clusters
     for record in state.views:
@@ -233,7 +233,7 @@ def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
 
 
 def _of_encoders(state: State) -> Iterator[str]:
-    from viewfold.view._column import features_of
+    from viewfold.data.column import features_of
 
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
@@ -361,7 +361,7 @@ def _is_scatter(scatter: Any, n_groups: int) -> bool:
 
 def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
-    from viewfold.core.committee import MOST, Committee
+    from viewfold.state.committee import MOST, Committee
 
     members: list[Committee] = []
     while part is not None and len(members) <= MOST:
@@ -384,7 +384,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; `axes` collects the lengths of axes."""
     if part is None:
         return
-    from viewfold.core.parts import axes_of, tag_of
+    from viewfold.state.parts import axes_of, tag_of
 
     tag = tag_of(part)
     if tag is None:

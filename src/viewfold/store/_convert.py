@@ -7,17 +7,17 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from viewfold._arguments import suggests_arguments
-from viewfold._option import option
-from viewfold.core.state import ROWS
-from viewfold.engine import BucketEngine, BucketRows, DiskEngine, current_engine, using
-from viewfold.engine._bucketed import assembled
-from viewfold.engine.buckets import check_rows
+from viewfold._util.arguments import suggests_arguments
+from viewfold._util.option import option
 from viewfold.errors import BusyError, StateFileError
-from viewfold.store._kinds import is_folder, store_of
+from viewfold.rows import BucketEngine, BucketRows, DiskEngine, current_engine, using
+from viewfold.rows.bucketed import assembled
+from viewfold.rows.buckets import check_rows
+from viewfold.state.state import ROWS
+from viewfold.store.kinds import is_folder, store_of
 
 if TYPE_CHECKING:
-    from viewfold.core.state import State
+    from viewfold.state.state import State
 
 StrPath = str | os.PathLike[str]
 

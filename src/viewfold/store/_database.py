@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from viewfold._option import worded
+from viewfold._util.option import worded
 from viewfold.errors import (
     FULL,
     NO_LOCKS,

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from viewfold._replace import replacing
+from viewfold._util.replace import replacing
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.store import _catalogue, _check, digests
 from viewfold.store._database import STORAGE, check_is_ours, making, reading, understood
-from viewfold.store._kept import Held, Kept
 from viewfold.store._lock import identity, is_held, own_turn, writing
 from viewfold.store._sql import batches_of, put, small_table
+from viewfold.store.kept import Held, Kept
 from viewfold.store.tables import (
     CHANGED,
     FORMAT,
@@ -33,9 +33,9 @@ from viewfold.store.tables import (
 )
 
 if TYPE_CHECKING:
-    from viewfold.core.log import Log
-    from viewfold.core.state import State
-    from viewfold.engine import Engine
+    from viewfold.rows import Engine
+    from viewfold.state.log import Log
+    from viewfold.state.state import State
 
 __all__ = ["writing"]
 

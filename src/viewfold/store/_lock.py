@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from viewfold._replace import clear
+from viewfold._util.replace import clear
 from viewfold.errors import NO_LOCKS, BusyError, without_locks
 
 POLL = 0.02

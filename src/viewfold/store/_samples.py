@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 
 if TYPE_CHECKING:
-    from viewfold._types import Array
-    from viewfold.core.state import Clusters
-    from viewfold.engine import RowSet
+    from viewfold._util.types import Array
+    from viewfold.rows import RowSet
+    from viewfold.state.state import Clusters
 
 
 def samples_table(
@@ -24,8 +24,8 @@ def samples_table(
     fingerprints: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
-    from viewfold.clustering import confidence
-    from viewfold.engine import LocalEngine
+    from viewfold.method.clusters import confidence
+    from viewfold.rows import LocalEngine
 
     assert clusters is not None
     kind = kind_of_ids(ids)
@@ -59,7 +59,7 @@ def kind_of_ids(ids: RowSet) -> str:
     """Return what ids are: ``int``, ``str`` or ``mixed``."""
     if ids.dtype != object:
         return "int"
-    from viewfold.engine import BucketRows
+    from viewfold.rows import BucketRows
 
     if isinstance(ids, BucketRows):  # they cannot be mixed there
         return "str"

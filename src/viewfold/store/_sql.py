@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 from viewfold.store.digests import time_of
 
 BATCH_ROWS = 122_880

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from viewfold._arguments import suggests_arguments
-from viewfold.core.state import State
+from viewfold._util.arguments import suggests_arguments
 from viewfold.errors import StateFileError
+from viewfold.state.state import State
 from viewfold.store import queries
-from viewfold.store._kept import restoring, undoing
-from viewfold.store._kinds import is_folder, store_of
+from viewfold.store.kept import restoring, undoing
+from viewfold.store.kinds import is_folder, store_of
 from viewfold.store.models import model_of
 
 
@@ -98,8 +98,8 @@ def _look_for_newer(
     path: str | os.PathLike[str], problems: dict[str, str], rescue: list[str]
 ) -> None:
     """Tell of states in a folder that are newer than its newest manifest."""
-    from viewfold.store import _manifest
-    from viewfold.store._folder import Folder
+    from viewfold.store import manifest as _manifest
+    from viewfold.store.folder import Folder
 
     folder = Folder.at(path)
     now, newer = _manifest.newer_than_now(folder)

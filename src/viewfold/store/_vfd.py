@@ -1,7 +1,7 @@
 """Write and read a ``.vfd`` folder: a state in buckets, for engines that hold a few at once.
 
 Files are never changed. A new generation is written beside the others, bucket by bucket and by
-whoever has the bucket, and its manifest makes it the state of now; see `viewfold.store._manifest`.
+whoever has the bucket, and its manifest makes it the state of now; see `viewfold.store.manifest`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
-from viewfold._replace import written
+from viewfold._util.replace import written
 from viewfold.errors import BusyError, StateFileError
-from viewfold.store import _lock, _manifest
-from viewfold.store._folder import Folder
-from viewfold.store._manifest import Bucket, Generation, Manifest
+from viewfold.store import _lock
+from viewfold.store import manifest as _manifest
 from viewfold.store._vfd_reading import (
     asked,
     engine_for,
@@ -33,10 +32,12 @@ from viewfold.store._vfd_reading import (
     listed,
     read,
 )
+from viewfold.store.folder import Folder
+from viewfold.store.manifest import Bucket, Generation, Manifest
 from viewfold.store.tables import COLUMNS, small_tables
 
 if TYPE_CHECKING:
-    from viewfold.core.state import State
+    from viewfold.state.state import State
     from viewfold.store._file import Change
 
 __all__ = ["asked", "held", "known_to", "listed", "read"]
@@ -171,8 +172,8 @@ def _put(
     folder: Folder, number: int, state: State, made: list[str], now: Manifest | None = None
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
-    from viewfold.engine.buckets import check_rows
     from viewfold.explain import distinguished
+    from viewfold.rows.buckets import check_rows
     from viewfold.store._bucket import WriteBucket, as_rows
 
     name = _manifest.new_folder(number)

@@ -14,21 +14,22 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 from viewfold.errors import StateFileError, UnreadableError
-from viewfold.store import _check, _manifest
+from viewfold.store import _check
+from viewfold.store import manifest as _manifest
 from viewfold.store._catalogue import check_json
-from viewfold.store._folder import Folder, reading
-from viewfold.store._kept import Held, Kept
-from viewfold.store._manifest import TABLES, Bucket, Generation, Manifest
 from viewfold.store._samples import no_samples
 from viewfold.store._sql import put
+from viewfold.store.folder import Folder, reading
+from viewfold.store.kept import Held, Kept
+from viewfold.store.manifest import TABLES, Bucket, Generation, Manifest
 from viewfold.store.tables import CHANGED, COLUMNS, events_of, of_columns, read_meta
 
 if TYPE_CHECKING:
-    from viewfold.core.log import Log
-    from viewfold.core.state import State
-    from viewfold.engine import BucketEngine, Engine, RowSet
+    from viewfold.rows import BucketEngine, Engine, RowSet
+    from viewfold.state.log import Log
+    from viewfold.state.state import State
 
 StrPath = str | os.PathLike[str]
 
@@ -37,7 +38,7 @@ def engine_for(
     state: State | None = None, engine: Engine | None = None, n_buckets: int | None = None
 ) -> BucketEngine:
     """Return an engine with buckets: that of the rows, the given one, that of now, or a disk."""
-    from viewfold.engine import BucketEngine, BucketRows, DiskEngine, current_engine
+    from viewfold.rows import BucketEngine, BucketRows, DiskEngine, current_engine
 
     if state is not None and isinstance(state.ids, BucketRows):
         held: BucketEngine = state.ids.engine
@@ -73,7 +74,7 @@ def read(
 def get_state(
     folder: Folder, one: Generation, engine: Engine | None = None, *, unpack: bool = False
 ) -> State:
-    from viewfold.engine import BucketEngine
+    from viewfold.rows import BucketEngine
 
     small = {name: _small(folder, one, name) for name in TABLES}
     with reading(folder, f"{one.folder}/meta.parquet"):
@@ -217,7 +218,7 @@ def _register(
         return
     from pyarrow import dataset
 
-    from viewfold.engine._plain import filesystem
+    from viewfold.rows.plain import filesystem
 
     files = [f"{folder.address}/{one.folder}/{bucket.file}" for bucket in chosen]
     fs = None
@@ -267,7 +268,7 @@ def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
 
     Only the buckets that they fall into are read; a state that is damaged is passed over.
     """
-    from viewfold.engine._bucketed import bucket_of, former_bucket_of
+    from viewfold.rows.bucketed import bucket_of, former_bucket_of
 
     folder, found = Folder.at(path), dict[str, list[Any]]()
     for one in _manifest.current(folder).states:

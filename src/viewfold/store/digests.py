@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._table import Table
+from viewfold._util.table import Table
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 

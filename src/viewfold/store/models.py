@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from viewfold._arguments import is_whole_number, suggests_arguments
-from viewfold._option import option
-from viewfold.core.admission import meant
-from viewfold.core.log import FINAL, Log, noted
-from viewfold.core.names import lost
-from viewfold.core.state import State
-from viewfold.core.transitions import keep_samples
-from viewfold.engine import BucketRows, Engine, RowSet, engine_of, using
+from viewfold._util.arguments import is_whole_number, suggests_arguments
+from viewfold._util.option import option
 from viewfold.errors import StateFileError
-from viewfold.registry import METHODS
+from viewfold.rows import BucketRows, Engine, RowSet, engine_of, using
+from viewfold.state.admission import meant
+from viewfold.state.log import FINAL, Log, noted
+from viewfold.state.names import lost
+from viewfold.state.registry import METHODS
+from viewfold.state.state import State
+from viewfold.state.transitions import keep_samples
 from viewfold.store._catalogue import MOST_KEPT
 from viewfold.store._file import Change
-from viewfold.store._kept import restoring, undoing
-from viewfold.store._kinds import store_of
+from viewfold.store.kept import restoring, undoing
+from viewfold.store.kinds import store_of
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import numpy as np
 
-from viewfold._table import Table
-from viewfold.core.log import Log
+from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
+from viewfold.state.log import Log
 from viewfold.store import digests
 from viewfold.store._check import cluster_names
-from viewfold.store._kinds import store_of
 from viewfold.store._sql import small_table, table_of
+from viewfold.store.kinds import store_of
 from viewfold.store.tables import events_of
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ def names(path: StrPath) -> list[str]:
 
 def events(path: StrPath) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
-    from viewfold.engine import LocalEngine
     from viewfold.explain.events import events_between
+    from viewfold.rows import LocalEngine
 
     with opened(path, "history", small=("log", "steps", "views")) as (db, meta):
         if "n_samples" not in meta:

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from viewfold._table import Table
-from viewfold._types import as_python
-from viewfold._version import __version__
-from viewfold.core.log import Event, Log
+from viewfold._util.table import Table
+from viewfold._util.types import as_python
+from viewfold._util.version import __version__
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
+from viewfold.state.log import Event, Log
 from viewfold.store import digests
 from viewfold.store._check import cluster_names
 from viewfold.store._samples import kind_of_ids, no_samples, samples_table
 
 if TYPE_CHECKING:
-    from viewfold._types import Array
-    from viewfold.core.parts import Part
-    from viewfold.core.state import State, ViewRecord
-    from viewfold.engine import RowSet
+    from viewfold._util.types import Array
+    from viewfold.rows import RowSet
+    from viewfold.state.parts import Part
+    from viewfold.state.state import State, ViewRecord
 
 FORMAT = 3
 """Version of the format. Files of every version up to this one can be read."""
@@ -38,7 +38,7 @@ NUMBERS = ("float64", "float32", "int64", "int32", "bool")
 CHANGED = "its content was damaged, or changed by another program"
 
 ARRAY = ("array", 1)
-"""The tag of arrays; `viewfold.core.parts` has the tags of what consists of parts."""
+"""The tag of arrays; `viewfold.state.parts` has the tags of what consists of parts."""
 
 
 COLUMNS = {
@@ -150,8 +150,8 @@ def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _arrays(state: State) -> Table:
-    from viewfold.core.columns import StoredColumns, StoredSource
-    from viewfold.core.parts import take_apart
+    from viewfold.state.columns import StoredColumns, StoredSource
+    from viewfold.state.parts import take_apart
 
     parts: dict[str, Part] = {}
     if (found := state.clusters) is not None:
@@ -386,8 +386,8 @@ def _state(
     samples: dict[str, RowSet],
     log: Log,
 ) -> State:
-    from viewfold.core.fingerprints import new_key
-    from viewfold.core.state import Clusters, State
+    from viewfold.state.fingerprints import new_key
+    from viewfold.state.state import Clusters, State
 
     params = {name: _from_plain(value) for name, value in meta["params"].items()}
     if "n_samples" not in meta:
@@ -428,8 +428,8 @@ def _state(
 
 
 def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
-    from viewfold.core.parts import put_together
-    from viewfold.core.state import ViewRecord
+    from viewfold.state.parts import put_together
+    from viewfold.state.state import ViewRecord
 
     fold = row.pop("fold")
     row["objective"] = tuple(row["objective"])
@@ -445,7 +445,7 @@ def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
 
 
 def _part(row: dict[str, Any]) -> Part:
-    from viewfold.core.parts import Tag
+    from viewfold.state.parts import Tag
 
     if row["shape"] is None:
         return Tag(row["type"], row["version"])

@@ -1,7 +1,7 @@
 """Who takes part in the experiments: viewfold's own methods, baselines, and those of plug-ins.
 
 A method gets views and a mask and returns an embedding or labels. Other packages add theirs by an
-entry point in the group ``viewfold.methods``; see `Contender` for what it is called with.
+entry point in the group ``viewfold.method``; see `Contender` for what it is called with.
 Estimators that are registered (docs/extending.md) take part, too.
 """
 
@@ -20,15 +20,15 @@ from scipy import sparse
 
 from viewfold import as_view
 from viewfold import missing as patterns
-from viewfold.core.state import Clusters
-from viewfold.engine import Engine
 from viewfold.estimators import FCMVC, Recipe
-from viewfold.registry import METHODS
+from viewfold.rows import Engine
+from viewfold.state.registry import METHODS
+from viewfold.state.state import Clusters
 from viewfold_research import baselines
 from viewfold_research._linalg import Array, Matrix
 from viewfold_research.baselines._base import Aligned, Baseline
 
-GROUP = "viewfold.methods"
+GROUP = "viewfold.method"
 Mask = NDArray[np.bool_]
 
 

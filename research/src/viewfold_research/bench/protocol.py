@@ -25,7 +25,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from viewfold import metrics
-from viewfold.missing import by_paper_rule
+from viewfold.datasets.missing import by_paper_rule
 from viewfold_research._linalg import Array, Matrix, unit_rows
 from viewfold_research.bench._agreement import References, agreement, kept, references
 from viewfold_research.bench.methods import Answer, Mask, as_answer, lacking, tuned

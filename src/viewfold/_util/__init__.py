@@ -1,0 +1,1 @@
+"""What every room uses: errors, optional imports, types, files that are replaced as a whole."""

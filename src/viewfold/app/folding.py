@@ -1,0 +1,288 @@
+"""Fold the views of a file into a state: one transaction, or a try of which nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from viewfold._util.file import File
+from viewfold._util.option import option, worded
+from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
+from viewfold.app.states import is_there, load_model, new_model
+
+if TYPE_CHECKING:
+    from viewfold.data import Reading, View
+    from viewfold.estimators import FoldingEstimator
+    from viewfold.estimators.selection import Suggestion
+
+SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
+"""Files that may hold several views."""
+
+Step = Callable[[str], None]
+"""Hears what is done next."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a file is to be folded; what the options of ``viewfold add`` say.
+
+    Attributes
+    ----------
+    ids : str, False or None
+        The column of ids, that there is none, or nothing about it.
+    view : str or None
+        What the view is called; of a file of several, which one.
+    reading : dict
+        How it is read; see `viewfold.as_view`.
+    clusters : int or None
+        How many; `AUTO` for the number that stands out. Needed for a new state.
+    """
+
+    ids: str | bool | None = None
+    view: str | None = None
+    reading: Reading = field(default_factory=dict)  # type: ignore[assignment]
+    similar_ids: Literal["refuse", "match", "new"] = "refuse"
+    min_shared: float | None = None
+    clusters: int | None = None
+    unconnected: str | None = None
+    method: str = "viewfold"
+    seed: int = 0
+    private: bool = False
+    keep: int | None = None
+    wait: float = 60
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Added:
+    """What folding a file did, or would do."""
+
+    model: FoldingEstimator
+    folds: list[dict[str, Any]]
+    removed: list[str]
+    chosen: Suggestion | None
+    seconds: float
+    dry_run: bool
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a program is told."""
+        return {
+            "folds": self.folds,
+            "clusters": self.model.n_clusters,
+            "private": not self.model.keep_encoders,
+            "encoders_removed": self.removed,
+            **({} if self.chosen is None else {"suggestion": scores(self.chosen)}),
+            "seconds": self.seconds,
+            "dry_run": self.dry_run,
+        }
+
+    def notes(self, state: Path) -> list[str]:
+        """Return questions whether a delivery is the right one."""
+        found = []
+        for fold in self.folds:
+            found += [
+                _replaced(state, fold, self.model.n_samples_, self.dry_run),
+                _known_columns(state, fold, self.model),
+            ]
+        return [note for note in found if note]
+
+
+def add(
+    state: Path,
+    file: File,
+    wanted: Wanted,
+    step: Step,
+    begin: Callable[[FoldingEstimator], None] = lambda model: None,
+) -> Added:
+    """Fold the views of a file into a state, which is made if it is not there.
+
+    Parameters
+    ----------
+    state, file : path
+        Where to, and what.
+    wanted : Wanted
+        How.
+    step : callable
+        Hears what is done next.
+    begin : callable, optional
+        Gets the model before anything is folded.
+
+    Returns
+    -------
+    Added
+    """
+    from viewfold.store import edit
+
+    started, clusters = perf_counter(), wanted.clusters
+    new = None if is_there(state) else _first_model(state, wanted)
+    views = read_views(state, file, wanted.ids, wanted.view, wanted.reading)
+    step(f"waiting for {state}")
+    opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
+    with _in_memory(state, new) if wanted.dry_run else opened as model:
+        begin(model)
+        removed = _set(model, clusters or None, wanted.private, wanted.unconnected)
+        if clusters == AUTO and new is not None:
+            model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
+        folds, chosen = _fold_all(model, views, step, wanted), None
+        if clusters == AUTO:
+            step("choosing a number of clusters")
+            chosen = choose(model)
+        step(f"writing {state}")
+    seconds = round(perf_counter() - started, 3)
+    return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
+
+
+def read_views(
+    state: Path, file: File, ids: str | bool | None, name: str | None, reading: Reading
+) -> list[View]:
+    """Return the views of a file; one of them, if a name is given.
+
+    What the state knows of views is looked up only if the file may hold one that is known.
+    """
+    from viewfold.data.files import name_of
+    from viewfold.estimators.delivery import views_of
+    from viewfold.state.updates import no_encoder
+    from viewfold.store import queries
+
+    names = queries.names(state) if is_there(state) else []
+    several = name is None and str(file).lower().endswith(SEVERAL)
+    known = names and (several or (name or name_of(file)) in names)
+    model = load_model(state) if known else None
+    if model is not None and not several and not model.keep_encoders:
+        raise no_encoder(name or name_of(file))
+    records = () if model is None else model.views_
+    return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
+
+
+def _fold_all(
+    model: FoldingEstimator, views: list[View], step: Step, wanted: Wanted
+) -> list[dict[str, Any]]:
+    """Fold views one after the other; return what is told of each."""
+    folds = []
+    for view in views:
+        step(f"folding {view.name}")
+        model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+        folds.append(_fold_summary(model, view) | {"missing": view.missing()})
+    return folds
+
+
+def _in_memory(
+    state: Path, new: FoldingEstimator | None
+) -> AbstractContextManager[FoldingEstimator]:
+    """Return the model that would be changed; nobody has to wait for it."""
+    return nullcontext(load_model(state) if new is None else new)
+
+
+def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
+    if wanted.clusters is None:
+        clusters = worded("clusters", "--clusters")
+        raise ValueError(f"There is no {state} yet. To make it, say how many {clusters}.")
+    number = wanted.clusters or PROVISIONAL
+    return new_model(number, wanted.method, wanted.seed, wanted.private)
+
+
+def _set(
+    model: FoldingEstimator, clusters: int | None, private: bool, unconnected: str | None
+) -> list[str]:
+    """Set parameters before a fold; return the views whose encoders it will remove."""
+    if unconnected is not None:
+        if "unconnected" not in model.get_params():
+            known = worded("unconnected", "--unconnected")
+            raise ValueError(f"{type(model).__name__} does not know {known}: leave it out.")
+        model.set_params(unconnected=unconnected)
+    if clusters is not None:
+        model.set_params(n_clusters=clusters)
+    if private:
+        model.set_params(keep_encoders=False)
+    views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
+    return [record.name for record in views if record.encoder is not None]
+
+
+# -- what is told of a fold
+
+
+def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
+    """Return who came, who was there before, and who moved."""
+    came, seen = model.delivery_, model.seen_[view.name]
+    n, d = view.shape
+    return {
+        "view": came.view,
+        "samples": n,
+        "features": d,
+        "new": came.n_new,
+        "shared": came.n_late,
+        "corrected": came.n_corrected,
+        "same": came.n_same,
+        "empty": view.n_empty,
+        "unseen": int((~seen).sum()),
+        "moved": came.n_moved,
+        "update": came.update,
+    }
+
+
+def fold_line(fold: dict[str, Any]) -> str:
+    """Say in a line what a fold did."""
+    if fold["update"] and fold["same"] == fold["samples"]:
+        same = "{view}: all {samples:,} samples are known as they are; nothing changed."
+        return same.format(**fold)
+    empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
+    counts = "{new:,} new, {shared:,} shared, "
+    if fold["update"]:
+        counts = "more rows of it: {new:,} new, {shared:,} known that lacked it, "
+        counts += "{corrected:,} corrected, {same:,} unchanged, "
+    said = (
+        f"{{view}}: {{samples:,}} samples × {{features:,}} features; {counts}"
+        f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
+    ).format(**fold)
+    return said + _missing_line(fold["missing"])
+
+
+def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
+    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
+    had = n - fold["unseen"] - fold["new"] - fold["shared"]
+    if 2 * fold["corrected"] <= had:
+        return ""
+    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
+    return (
+        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
+        f" row of it now: ids and rows may not belong together.{back}"
+    )
+
+
+def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
+    """Ask whether a new view is more rows of a known one: its features are called the same."""
+    records = {record.name: record for record in model.views_}
+    features = records[fold["view"]].features
+    if fold["update"] or features is None:
+        return ""
+    before = list(records)[: list(records).index(fold["view"])]
+    same = [name for name in before if set(records[name].features or ()) == set(features)]
+    if not same:
+        return ""
+    return (
+        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
+        f" rows or corrections of {same[0]}, add it with {option('view', same[0])}, once it is"
+        f" taken back (viewfold undo {state}) if it was folded."
+    )
+
+
+def _missing_line(missing: dict[str, Any]) -> str:
+    """Say how many cells were missing, and in which columns most of them."""
+    if not missing["cells"]:
+        return ""
+    worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
+    cells = _counted(missing["cells"], "cell is", "cells are")
+    samples = _counted(missing["samples"], "sample", "samples")
+    columns = _counted(missing["features"], "column", "columns")
+    return (
+        f" {cells} missing ({100 * missing['share']:.3g} % of all features),"
+        f" in {samples} and {columns} (most: {worst})."
+    )
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n:,} {one if n == 1 else many}"

@@ -1,0 +1,145 @@
+"""What is told about files, clusters and samples, as plain values."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viewfold._util.file import File
+from viewfold._util.option import option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from viewfold._util.table import Table
+    from viewfold.app.inspection import Inspection
+    from viewfold.estimators import FoldingEstimator
+
+DIGITS = 4
+
+
+# -- files
+
+
+def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | None:
+    """Return the command that folds a view; None if none does."""
+    if found.refused:
+        return None
+    said = dict(found.said())
+    named = said.pop("view", None)
+    if named is None and found.samples is not None and found.samples.fits:
+        # More rows of a view that is known, under another file's name.
+        known = found.samples.fits
+        named = known[0] if found.name not in known else None
+    words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
+    words += [option(name, value) for name, value in said.items() if name != "sheet"]
+    sheets = found.source.sheets() if isinstance(found.source, File) else None
+    words += [option("sheet", sheet) for sheet in sheets or []]
+    words += [option("view", named)] if named is not None else []
+    if new:
+        words.append(option("n_clusters", "auto"))
+    return " ".join(words)
+
+
+def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
+    """Return what was found out about a view."""
+    samples = found.samples
+    return {
+        "view": found.name,
+        "rows": found.n_rows,
+        "ids": {
+            "column": found.id_column,
+            "proposed": "ids" in found.proposed,
+            "candidates": list(found.id_candidates),
+            "given": found.has_ids,
+        },
+        "columns": {
+            "numbers": len(found.of_kind("number")),
+            "booleans": [one.name for one in found.of_kind("boolean")],
+            "categories": {one.name: list(one.levels) for one in found.of_kind("category")},
+            "dates": [one.name for one in found.of_kind("date")],
+            "left_out": {one.name: one.why or "as asked" for one in found.of_kind("out")},
+        },
+        "missing": {
+            "cells": found.n_missing,
+            "share": found.n_missing / max(found.n_cells, 1),
+            "worst": {one.name: one.n_missing for one in found.worst()},
+        },
+        "absent_rows": found.n_absent,
+        "zero_rows": found.n_zero,
+        "empty": found.n_empty,
+        "suspects": {f"{value:g}": list(names) for value, names in found.suspects.items()},
+        "written": dict(found.written),
+        "scale": found.scale,
+        "samples": None
+        if samples is None
+        else {
+            "known": samples.n_known,
+            "new": samples.n_new,
+            "nearly_known": samples.n_similar,
+            "examples": [list(pair) for pair in samples.examples],
+            "in_view": samples.n_in_view,
+            "fits": list(samples.fits),
+        },
+        "problems": list(found.problems),
+        "refused": found.refused or None,
+        "notes": list(found.notes),
+        "command": line,
+    }
+
+
+# -- clusters and samples
+
+
+def known_id(model: FoldingEstimator, sample: str) -> int | str:
+    """Return an id as the model knows it: a text is a number where samples have numbers."""
+    ids = set(model.ids_.tolist())
+    number = sample.removeprefix("-").isdecimal() and int(sample)
+    return int(sample) if sample not in ids and number is not False and number in ids else sample
+
+
+def explained(
+    model: FoldingEstimator, sample: str, view: str | None, top: int
+) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]], str]:
+    """Return why a sample is in its cluster: facts, rows of tables, and a text that says it."""
+    why = model.explain(known_id(model, sample), view=view, top=top)
+    facts: dict[str, Any] = {"id": why.id, "cluster": why.cluster}
+    facts |= {"next_cluster": why.next_cluster, "confidence": round(why.confidence, DIGITS)}
+    lists = {"views": rows_of(why.views.reset_index()), "features": rows_of(why.features)}
+    return facts, lists, str(why)
+
+
+def described(
+    model: FoldingEstimator, cluster: int | None, view: str | None, top: int
+) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Return what makes one cluster, or each: facts, and rows of tables."""
+    found = rows_of(model.features(view=view, cluster=cluster, top=top))
+    lists = {"features": found}
+    if cluster is None and view is None:
+        lists = {"variance": rows_of(model.variance().reset_index()), **lists}
+    return {"clusters": model.n_clusters}, lists
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain values; what is not told is None."""
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def without_doubtful(table: Table, least: float | None) -> Table:
+    """Return a table with -1 for clusters of samples that are less certain than asked for."""
+    if least is None:
+        return table
+    from viewfold.method.clusters import sure_enough
+
+    old = table["cluster"]
+    labels = sure_enough(old, table["confidence"], least).astype(old.dtype)
+    table = table.with_column("cluster", labels)
+    if "name" in table.column_names:  # of a cluster that they are not in any more
+        pairs = zip(table["name"], labels.tolist(), strict=True)
+        table = table.with_column("name", [name if c >= 0 else None for name, c in pairs])
+    return table

@@ -1,0 +1,217 @@
+"""The check of all cells of a view, made once: values that cannot be computed with are refused.
+
+Absent samples (rows of NaN, and rows of zeros where these mean the same) are left out here, other
+NaN are missing cells; inf and a number that is too large to be squared is an error with its place.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from viewfold._util.constants import FEWEST
+from viewfold._util.option import option, worded
+from viewfold._util.types import Array, Matrix
+from viewfold.data._dates import suggest_dates
+from viewfold.data._dealing import Unread, dealt
+from viewfold.data._look import Found, look_at, unusable
+from viewfold.data.gaps import Gaps, missing_in
+from viewfold.data.ids import is_called_id, like_ids, look_like_ids
+from viewfold.data.view import View, called
+from viewfold.rows import BucketRows, engine_of
+from viewfold.rows.linalg import dense
+
+SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
+"""Numbers that programs write where there is no value; they are suggested, never taken for it."""
+
+EmptyRows: TypeAlias = Literal["absent", "keep"]
+"""What rows of zeros are: samples that the view lacks, by the rule of `as_view`, or samples."""
+
+
+MissingCells: TypeAlias = Literal["accept", "error"]
+"""What is done with a NaN in a row that has other values."""
+
+
+def check_rules(empty_rows: str, missing_cells: str) -> None:
+    """Refuse rules that are not known."""
+    if empty_rows not in get_args(EmptyRows):
+        raise ValueError(f"empty_rows must be 'absent' or 'keep', got {empty_rows!r}.")
+    if missing_cells not in get_args(MissingCells):
+        raise ValueError(f"missing_cells must be 'accept' or 'error', got {missing_cells!r}.")
+
+
+def without_absent(
+    view: View,
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    *,
+    known: bool = False,
+) -> View:
+    """Leave out samples that a view lacks, find missing cells, refuse inf and what is too large.
+
+    Parameters
+    ----------
+    view : View
+        The view; if it was checked already, it is returned as it is.
+    empty_rows : {"absent", "keep"}, default="absent"
+        See `as_view`.
+    missing_cells : {"accept", "error"}, default="accept"
+        See `as_view`.
+    known : bool, default=False
+        Whether the rows belong to a view that is known: then "absent" is said of all rows of
+        zeros, which were found to mean that when the view was folded.
+
+    Returns
+    -------
+    View
+    """
+    check_rules(empty_rows, missing_cells)
+    if isinstance(view.rows, Unread):
+        return _in_buckets(view, empty_rows == "keep", missing_cells == "error", known)
+    if view.checked:
+        if missing_cells == "error" and view.n_missing:
+            raise _has_gaps(view)
+        if empty_rows == "keep" and view.n_empty:
+            raise ValueError(
+                f"{called(view.name, view.file)} is a View whose rows of zeros were left out "
+                "already. Pass empty_rows='keep' to as_view."
+            )
+        return view
+    found = look_at(view, ignore_zeros=empty_rows == "keep", refuse=missing_cells == "error")
+    if not known:
+        _suggest(view, found)
+    n = view.rows.X.shape[0]
+    lacks = known or found.mean_absent(n, found.absent.size, found.empty.size)
+    empty = found.empty if lacks else found.empty[:0]
+    absent = np.append(found.absent, empty)
+    rows = replace(view.rows, double=found.large)
+    if not absent.size:
+        return _with_gaps(replace(view, rows=rows, checked=True), found)
+    present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
+    if not present.size:
+        raise ValueError(
+            f"{called(view.name, view.file)} is empty: all its rows are {worded('NaN', 'empty')}"
+            f"{' or zero' * bool(empty.size)}. Leave the view out."
+        )
+    rows = replace(rows, present=present)
+    view = replace(view, ids=view.ids[present], rows=rows, checked=True, n_empty=empty.size)
+    return _with_gaps(view, found)
+
+
+def _in_buckets(view: View, keep_empty: bool, refuse: bool, known: bool) -> View:
+    """Return a view that is not read yet after its rows were checked, and dealt into buckets."""
+    view, found = dealt(view, keep_empty=keep_empty, refuse=refuse, known=known)
+    if not known:
+        _suggest(view, found)
+    return view
+
+
+def _with_gaps(view: View, found: Found) -> View:
+    """Return a view whose missing cells, if there are any, are counted and read as means."""
+    if not found.gaps:
+        return view
+    gaps = Gaps.of(view.rows)
+    return replace(view, rows=replace(view.rows, fill=gaps), gaps=gaps)
+
+
+def _has_gaps(view: View) -> ValueError:
+    """Return the error about the first missing cell of a view that has one."""
+    if isinstance(view.rows, BucketRows):
+        worst = next(iter(view.missing()["worst"]))
+        return ValueError(
+            f"{called(view.name, view.file)} contains NaN in {view.n_missing:,} cells, for "
+            f"instance in column {worst}. {option('missing_cells', 'accept')} takes it as it is."
+        )
+    return unusable(view, *_first_gap(view), np.nan)
+
+
+def _first_gap(view: View) -> tuple[int, int]:
+    """Return row and column of the first missing cell."""
+    rows = replace(view.rows, fill=None)
+    for where, block in rows.blocks():
+        at = np.argwhere(dense(missing_in(block)))
+        if at.size:
+            return where.start + int(at[0, 0]), int(at[0, 1])
+    raise AssertionError("there is none")
+
+
+def tell_of_rare(view: View) -> View:
+    """Say which features hardly anybody has, if there are any; return the view."""
+    if view.gaps is not None and view.gaps.rare.any():
+        at = np.flatnonzero(view.gaps.rare)
+        names = [repr(view.features[j]) if view.features else str(j) for j in at[:5]]
+        more = f", … ({at.size} in all)" if at.size > 5 else ""
+        few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
+        warnings.warn(
+            f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
+            f"{', '.join(names)}{more}, which counts as constant. {option('drop')} leaves it out.",
+            stacklevel=4,
+        )
+    return view
+
+
+def tell_of_empty(view: View) -> View:
+    """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
+    if view.n_empty:
+        warnings.warn(
+            f"{called(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
+            "hold nothing but zeros and are taken for samples that the view lacks. "
+            f"{option('empty_rows', 'keep')} takes them for samples.",
+            stacklevel=4,
+        )
+    return view
+
+
+def check_no_id_column(view: View) -> None:
+    """Refuse a column of ids that would be taken for a feature: by its name, and by its values."""
+    if view.length is None or view.features is None or isinstance(view.rows, Unread):
+        return  # what is not read yet is looked at when it is
+    if view.rows.is_sparse:
+        return
+    for j, name in enumerate(view.features):
+        if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
+            raise like_ids(name, called(view.name, view.file))
+
+
+def _suggest(view: View, found: Found) -> None:
+    """Say which numbers look as if they were something else."""
+    view = replace(view, rows=replace(view.rows, fill=None))
+    _suggest_markers(view, found)
+    suggest_dates(view, found.low, found.high)
+
+
+def _suggest_markers(view: View, found: Found) -> None:
+    """Say which features have an extreme value that programs write for a missing one."""
+    for extremes in (found.low, found.high):
+        if extremes is None:
+            continue
+        suspects = np.flatnonzero(np.isin(extremes, SENTINELS))
+        if suspects.size:
+            suspects = suspects[_are_alone(view, suspects, extremes[suspects])]
+        for value in np.unique(extremes[suspects]).tolist():
+            of = suspects[extremes[suspects] == value].tolist()
+            names = [view.features[j] if view.features else j for j in of[:5]]
+            more = f", … ({len(of)} in all)" if len(of) > 5 else ""
+            warnings.warn(
+                f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
+                f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
+                f"Then name it with the others: {option('empty_markers', [f'{value:g}', '…'])}"
+                f"{worded(', or replace it by NaN', '')}.",
+                stacklevel=5,
+            )
+
+
+def _are_alone(view: View, features: Array, values: Array) -> Array:
+    """Tell for which features several cells have the extreme value, and no other is near it."""
+
+    def look(block: Matrix) -> tuple[Array, Array]:
+        cells = block[:, features]
+        same = cells == values
+        near = (cells * np.sign(values) > np.abs(values) / 2) & ~same
+        return same.sum(axis=0), near.sum(axis=0)
+
+    same, near = engine_of(view.rows).reduce(look, view.rows)
+    return np.asarray((same >= 3) & (near == 0))

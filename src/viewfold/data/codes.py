@@ -1,0 +1,287 @@
+"""Columns of tables that are not numbers: their cells become numbers while the table is read.
+
+A `Codes` gives every cell of a column a number and remembers what it stands for, so that one pass
+finds the levels of a file of any size. It sees `Cells`, whatever the table was before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from math import isinf
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._util.option import helped_by, option
+from viewfold._util.types import Array, Kind
+from viewfold.data.asked import asked_now
+from viewfold.data.source import FileError, too_large
+
+MOST_LEVELS = 1000
+"""What is asked to be a category may have so many levels."""
+
+LONGEST_LEVEL = 200
+"""A longer text is no level of anything."""
+
+_FLAGS = {"true": 1.0, "false": 0.0}
+_POINT = re.compile(r"^(-?\d+)\.0+$")
+_NUMBER = re.compile(
+    r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE
+)
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+"""A time as ISO 8601 has it."""
+_DAY = 86_400_000_000  # microseconds
+_1970 = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of some rows of one column: the texts that occur, and which of them each cell is.
+
+    Attributes
+    ----------
+    texts : list of str
+        All different.
+    at : ndarray of int
+        For each cell, which text it is; -1 if it is missing.
+    declared : bool
+        Whether the table says that the column is a category.
+    moments : ndarray of float, optional
+        Of a column of dates: microseconds since 1970 instead, NaN where a cell is missing.
+
+    Examples
+    --------
+    >>> from viewfold.data.codes import Cells
+    >>> cells = Cells.of(["ICU", None, 7.0, "ICU"])
+    >>> cells.texts, cells.at
+    (['ICU', '7'], array([ 0, -1,  1,  0]))
+    """
+
+    texts: list[str]
+    at: NDArray[np.intp]
+    declared: bool = False
+    moments: Array | None = None
+
+    @classmethod
+    def of(cls, values: Iterable[Any], *, declared: bool = False) -> Cells:
+        """Return Python's values: whole numbers are written without a point."""
+        texts = [value if type(value) is str else _written(value) for value in values]
+        held = np.empty(len(texts), dtype=object)
+        held[:] = texts
+        at, found = pd.factorize(held)
+        return cls(found.tolist(), at, declared)
+
+    @classmethod
+    def of_dates(cls, dates: Iterable[date | None]) -> Cells:
+        """Return Python's dates and times."""
+        return cls.of_moments([np.nan if day is None else _microseconds(day) for day in dates])
+
+    @classmethod
+    def of_moments(cls, moments: Any) -> Cells:
+        """Return times that are given in microseconds since 1970."""
+        found = np.asarray(moments, dtype=np.float64)
+        return cls([], np.full(found.size, -1), moments=found)
+
+    def spread(self, values: Sequence[float]) -> Array:
+        """Return for each cell what its text stands for; NaN where it is missing."""
+        return np.array([*values, np.nan])[self.at]
+
+
+class Codes:
+    """Numbers for the cells of one column, and what they stand for.
+
+    Of a category, a cell becomes the number of its level, in the order in which levels are met; of
+    dates, days since 1970; of numbers that are written as text, these. The first cells tell which
+    it is. A missing cell is NaN.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    label : str
+        What errors call the table.
+    markers : frozenset of str
+        What stands for a missing cell.
+    kind : str, optional
+        What it is, if that is known.
+
+    Attributes
+    ----------
+    kind : str or None
+        What it is; None as long as all cells are missing.
+    levels : dict of str to int
+        Of a category: the number of each level.
+    n_cells, n_missing : int
+        How many cells are not missing, and how many are.
+    repeats : bool
+        Whether any text was met twice.
+    too_many : bool
+        Whether there are so many texts, or so long ones, that they were not remembered.
+    declared : bool
+        Whether the table says that it is a category, or the user does.
+    days : set of int
+        Of dates: those that occur, in days since 1970.
+
+    Examples
+    --------
+    >>> from viewfold.data.asked import EMPTY_MARKERS
+    >>> from viewfold.data.codes import Cells, Codes
+    >>> ward = Codes("ward", "labs.csv", EMPTY_MARKERS)
+    >>> ward(Cells.of(["ICU", "ER", None, "ICU", "NA"])), ward.levels
+    (array([ 0.,  1., nan,  0., nan]), {'ICU': 0, 'ER': 1})
+    """
+
+    def __init__(
+        self, name: str, label: str, markers: frozenset[str], kind: Kind | None = None
+    ) -> None:
+        self.name, self.label, self.kind = name, label, kind
+        self.levels: dict[str, int] = {}
+        self.n_cells, self.n_missing, self.repeats, self.too_many = 0, 0, False, False
+        self.days: set[int] = set()
+        self.declared = kind == "category"
+        self._markers = markers
+
+    def __call__(self, cells: Cells) -> Array:
+        """Return a number for each cell of some rows."""
+        if cells.declared:
+            self.declared |= self.kind is None
+            self.kind = self.kind or "category"
+        if cells.moments is not None:
+            self.kind = self.kind or "date"
+            return self._days(cells.moments)
+        cells = self._without_markers(cells)
+        held = int(np.count_nonzero(cells.at >= 0))
+        if self.kind is None and held:
+            self.kind = "number" if _numbers(cells.texts) is not None else None
+            self.kind = self.kind or ("date" if _times(cells.texts) is not None else "category")
+        self.n_cells += held
+        self.n_missing += cells.at.size - held
+        if self.kind == "date":
+            return self._days(cells.spread(self._parsed(_times, cells.texts, "date")))
+        if self.kind == "number":
+            found = self._parsed(_numbers, cells.texts, "number")
+            for text, value in zip(cells.texts, found, strict=True):
+                if isinf(value) and "n" not in text.lower():  # neither inf nor infinity
+                    raise too_large(f"{self.label}, column {self.name!r}", text)
+            return cells.spread(found)
+        return self._numbers_of(cells, held)
+
+    def joined(self, other: Codes) -> Codes:
+        """Add what was found in rows that follow, in another file; levels get new numbers."""
+        if self.kind and other.kind and self.kind != other.kind:
+            said = (
+                f"{other.label}, column {self.name!r}: its cells are read as {other.kind}, those "
+                f"of {self.label} as {self.kind}. Write them alike, or say what the column is: "
+                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+            )
+            raise helped_by(FileError(said), categories=[self.name])
+        self.kind = self.kind or other.kind
+        self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
+        for level in other.levels:
+            if level not in self.levels and len(self.levels) < MOST_LEVELS:
+                self.levels[level] = len(self.levels)
+        self.too_many |= other.too_many or not other.levels.keys() <= self.levels.keys()
+        self.n_cells += other.n_cells
+        self.n_missing += other.n_missing
+        self.declared |= other.declared
+        self.days |= other.days
+        return self
+
+    def _without_markers(self, cells: Cells) -> Cells:
+        """Return texts without space around; what stands for a missing cell is missing."""
+        place: dict[str, int] = {}
+        bare = [text.strip() for text in cells.texts]
+        new = [-1 if text in self._markers else place.setdefault(text, len(place)) for text in bare]
+        return Cells(list(place), np.array([*new, -1])[cells.at])
+
+    def _parsed(self, parse: Any, texts: list[str], what: str) -> list[float]:
+        found: list[float] | None = parse(texts)
+        if found is None:
+            cell = next(text for text in texts if parse([text]) is None)
+            said = (
+                f"{self.label}, column {self.name!r}: {cell[:40]!r} is not a {what}, as the cells "
+                f"before it are. Correct it, or say what the column is: "
+                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+            )
+            raise helped_by(FileError(said), categories=[self.name])
+        return found
+
+    def _days(self, moments: Array) -> Array:
+        """Return days since 1970, and note which there are."""
+        days = moments / _DAY
+        held = days[np.isfinite(days)]
+        if held.size:
+            self.days.update(np.unique(np.floor(held)).astype(int).tolist())
+        return days
+
+    def _numbers_of(self, cells: Cells, held: int) -> Array:
+        """Return the number of each level; new ones get the next."""
+        # A whole number is one level, whether a program wrote it with a point or without.
+        found = [_POINT.sub(r"\1", level) for level in cells.texts]
+        self.repeats |= len(set(found)) < held or any(level in self.levels for level in found)
+        for level in found:
+            if len(self.levels) >= MOST_LEVELS or len(level) > LONGEST_LEVEL:
+                self.too_many = True
+            elif level not in self.levels:
+                self.levels[level] = len(self.levels)
+        return cells.spread([self.levels.get(level, -1) for level in found])
+
+
+def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
+    """Return codes for columns that are not numbers."""
+    asked = asked_now()
+    return {name: Codes(name, label, asked.empty_markers, asked.kind_of(name)) for name in names}
+
+
+def _written(value: Any) -> str | None:
+    if value is None or value is pd.NA or value != value:
+        return None
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _numbers(texts: list[str]) -> list[float] | None:
+    """Return texts as numbers (true is 1, false is 0); None if one of them is none."""
+    if all(map(_NUMBER.fullmatch, texts)):
+        return list(map(float, texts))
+    flags = [_FLAGS.get(text.lower()) for text in texts]
+    return None if None in flags else [flag for flag in flags if flag is not None]
+
+
+def _times(texts: list[str]) -> list[float] | None:
+    """Return texts as times, if all are written as ISO 8601 has it, with a zone or without."""
+    found = [one for one in map(_TIME.fullmatch, texts) if one is not None]
+    if len(found) < len(texts) or len({one[8] is None for one in found}) > 1:
+        return None
+    try:
+        return list(map(_moment, found))
+    except ValueError:  # no month has so many days
+        return None
+
+
+def _moment(found: re.Match[str]) -> float:
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    part = int((found[7] or "0").ljust(6, "0"))
+    moment = _microseconds(datetime(year, month, day, hour, minute, second, part))
+    if found[8] in (None, "Z"):
+        return moment
+    sign, digits = found[8][0], found[8][1:].replace(":", "").ljust(4, "0")
+    away = 60_000_000 * (60 * int(digits[:2]) + int(digits[2:]))
+    return moment - away if sign == "+" else moment + away
+
+
+def _microseconds(day: date) -> float:
+    """Return when this is, in microseconds since 1970."""
+    if not isinstance(day, datetime):
+        day = datetime(day.year, day.month, day.day)
+    if day.tzinfo is not None:
+        day = day.astimezone(UTC).replace(tzinfo=None)
+    return float((day - _1970) // timedelta(microseconds=1))

@@ -1,0 +1,306 @@
+"""Columns that are not numbers become features: indicators of categories, days, months, weekdays.
+
+A month or weekday is the sine and cosine of its angle in the year or week.
+
+What became of each column of a table is remembered (`Column`), so that rows that come later get the
+same features.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewfold._util.option import helped_by, option
+from viewfold._util.types import Array, Matrix
+from viewfold.data._disguised import refuse_disguised
+from viewfold.data._spool import Spool
+from viewfold.data._tables import without
+from viewfold.data.asked import EMPTY_MARKERS, Asked
+from viewfold.data.column import Column, Source, features_of
+from viewfold.data.ids import is_called_id
+from viewfold.data.source import some
+from viewfold.rows import Rows
+
+if TYPE_CHECKING:
+    from viewfold.data.codes import Codes
+
+DAYS = "days"
+# Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
+MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
+
+FEW_LEVELS = 50
+"""A text column with more levels is free text, unless it is asked to be a category."""
+
+
+def learn(
+    names: Sequence[str],
+    codes: Mapping[str, Codes],
+    asked: Asked,
+    dropped: Sequence[str],
+    label: str,
+) -> tuple[tuple[Column, ...], dict[str, str]]:
+    """Return what becomes of each column, and why some are left out unasked."""
+    columns, why = [Column(name, "out") for name in dropped], {}
+    for name in names:
+        if name in codes and codes[name].kind == "category" and not codes[name].declared:
+            refuse_disguised(name, codes[name].levels, label)
+        column, reason = _column(name, codes[name], asked) if name in codes else (None, "")
+        columns.append(column or Column(name, "number"))
+        if reason:
+            why[name] = reason
+    return tuple(columns), why
+
+
+def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
+    if codes.kind == "number":
+        return Column(name, "number"), ""
+    if codes.kind == "date":
+        parts = [DAYS]
+        days = np.array(sorted(codes.days), "datetime64[D]")
+        parts += MONTH if np.unique(month_of(days)).size > 1 else ()
+        parts += WEEKDAY if np.unique(weekday_of(days)).size > 1 else ()
+        return Column(name, "date", tuple(parts), float(min(codes.days, default=0))), ""
+    given = asked.categories.get(name)
+    if given:
+        return Column(name, "category", given), ""
+    levels = tuple(sorted(codes.levels))
+    left_out = "" if name in asked.categories else _reason(codes)
+    if name in asked.categories and codes.too_many:
+        left_out = f"more than {len(levels):,} levels, or long ones"
+    return (Column(name, "out"), left_out) if left_out else (Column(name, "category", levels), "")
+
+
+def _reason(codes: Codes) -> str:
+    """Return why a text column is no category; nothing if it is one."""
+    n_levels = len(codes.levels)
+    if not codes.n_cells:
+        return "no value"
+    if n_levels == 1:
+        return "the same text in all rows" + " that have one" * bool(codes.n_missing)
+    if not codes.repeats:
+        return "texts that are all different"
+    if codes.too_many or n_levels > FEW_LEVELS:
+        return f"more than {FEW_LEVELS} different texts"
+    if n_levels > 10 and 2 * n_levels > codes.n_cells:
+        return f"{n_levels} different texts in {codes.n_cells} rows"
+    return ""
+
+
+def month_of(days: Array) -> Array:
+    """Return the months (1 to 12) of days."""
+    return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
+
+
+def weekday_of(days: Array) -> Array:
+    """Return the weekdays of days: 1 is Monday, 7 is Sunday."""
+    return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
+
+
+def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
+    """Say which columns are left out, and why; refuse that if `strict`."""
+    if not why:
+        return
+    shown = ", ".join(f"{name!r} ({reason})" for name, reason in list(why.items())[:5])
+    more = f", … ({len(why)} in all)" if len(why) > 5 else ""
+    told = f"{label}: columns that are no features: {shown}{more}. "
+    first = next(iter(why))
+    ways = (
+        f"A category is named with {option('categories', [first])}; dates are understood as "
+        "2024-12-31."
+    )
+    if strict:
+        said = f"{told}Leave them out with {option('drop', list(why))}. {ways}"
+        raise helped_by(ValueError(said), drop=list(why))
+    warnings.warn(f"{told}They are left out. {ways}", stacklevel=4)
+
+
+def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
+    """Refuse texts that are all different where no ids are known: they may be the ids."""
+    for name, column in codes.items():
+        if column.kind != "category" or not column.n_cells:
+            continue
+        if not column.repeats or is_called_id(name, first=False):
+            why = "its name" if column.repeats else "texts that are all different"
+            said = (
+                f"{label}: column {name!r} looks like ids ({why}). Say {option('ids', name)} if it "
+                f"holds them, or {option('ids', False)} if samples are known by their row number."
+            )
+            raise helped_by(ValueError(said), ids=name)
+
+
+def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
+    """Return how to read rows of a known view."""
+    said = source or Source()
+    markers = said.empty_markers
+    return Asked(
+        empty_markers=EMPTY_MARKERS if markers is None else frozenset(markers),
+        kinds={column.name: column.kind for column in known or ()},
+        layer=said.layer,
+        use_rep=said.use_rep,
+    )
+
+
+def as_features(
+    parts: Any, asked: Asked, known: tuple[Column, ...] | None, label: str
+) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
+    """Return the matrix of features, their names, and what became of the columns.
+
+    Parameters
+    ----------
+    parts : Parts
+        What the view is made of.
+    asked : Asked
+        What is said about its columns.
+    known : tuple of Column or None
+        What they are, if the view is known.
+    label : str
+        What errors call it.
+    """
+    names = parts.names
+    if known is None:
+        if not parts.codes and not parts.dropped:
+            return parts.rows, names, None
+        known, why = learn(names, parts.codes, asked, parts.dropped, label)
+        tell_left_out(why, label, asked.strict)
+        if not any(column.features for column in known):
+            raise ValueError(f"{label}: no column is a feature. Leave the view out.")
+    elif names is None:
+        return parts.rows, None, known  # an array: its features are taken to be those of the view
+    else:
+        check_known(known, [*names, *parts.dropped], label)
+    features = features_of(known)
+    check_no_twins(features, label)
+    X, unknown = expand(parts.rows, names, parts.codes, known)
+    tell_unknown(unknown, label)
+    return X, features, known
+
+
+def check_no_twins(features: Sequence[str], label: str) -> None:
+    """Refuse features that cannot be told apart."""
+    if len(set(features)) < len(features):
+        twice = Counter(features).most_common(1)[0][0]
+        raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
+
+
+def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:
+    """Refuse a table that does not have the columns of a known view."""
+    needed = [column.name for column in known if column.kind != "out"]
+    missing = without(needed, names)
+    unseen = without(names, (column.name for column in known))
+    if missing or unseen:
+        said = f"it has no {some(missing, 5)}" if missing else ""
+        said += (" and " if said and unseen else "") + (
+            f"it has {some(unseen, 5)}, which the view did not have" if unseen else ""
+        )
+        raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
+
+
+def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -> None:
+    """Refuse columns that were made features in another way than those of a known view.
+
+    Days since another first day would have the names of the features, and other values.
+    """
+    had, has = (
+        {one.name: (one.kind, set(one.levels), one.first) for one in each if one.kind != "out"}
+        for each in (known, columns)
+    )
+    other = [name for name in had if had[name] != has.get(name)]
+    if other:
+        raise ValueError(
+            f"{label} is a View, and what became of its {some(other, 5)} is not what became of "
+            "that column when the view was folded (levels, or the day from which days are "
+            "counted). Pass the table itself: it is read as the first one was."
+        )
+
+
+def expand(
+    X: Array,
+    names: Sequence[str],
+    codes: Mapping[str, Codes],
+    columns: Sequence[Column],
+) -> tuple[Array, dict[str, int]]:
+    """Return the features of rows whose cells were coded, and how many cells are of no known level.
+
+    Parameters
+    ----------
+    X : ndarray or memmap of shape (n_rows, n_columns)
+        The cells, as numbers.
+    names : sequence of str
+        The columns of X.
+    codes : dict of str to Codes
+        What the numbers stand for.
+    columns : sequence of Column
+        What the columns are.
+
+    Returns
+    -------
+    features : ndarray or memmap of shape (n_rows, n_features)
+        A row of NaN for each row without any value. Of rows in a file it is in a file.
+    unknown : dict of str to int
+        For each category, how many cells have a level that it does not have.
+    """
+    kept = [column for column in columns if column.kind != "out"]
+    place = {name: j for j, name in enumerate(names)}
+    at = [place[column.name] for column in kept]
+    unknown: dict[str, int] = {}
+
+    def blocks() -> Iterator[Array]:
+        for _, block in Rows(X).blocks():
+            parts = [
+                _features(block[:, j], column, codes.get(column.name), unknown)
+                for j, column in zip(at, kept, strict=True)
+            ]
+            made = np.column_stack(parts)
+            made[np.isnan(block[:, at]).all(axis=1)] = np.nan
+            yield made
+
+    if not isinstance(X, np.memmap):
+        return np.vstack(list(blocks())), unknown
+    spool = Spool()
+    for made in blocks():
+        spool.append(made, made.dtype)
+    return spool.matrix(), unknown
+
+
+def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[str, int]) -> Array:
+    if column.kind == "number":
+        return cells[:, None]
+    if column.kind == "date":
+        days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
+        made = {DAYS: cells - column.first}
+        for names, part, period in ((MONTH, month_of(days), 12), (WEEKDAY, weekday_of(days), 7)):
+            angle = 2 * np.pi * (part - 1) / period
+            made |= zip(names, (np.sin(angle), np.cos(angle)), strict=True)
+        found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
+        found[np.isnan(cells)] = np.nan
+        return found
+    assert codes is not None
+    place = {level: j for j, level in enumerate(column.levels)}
+    # The last but one is for other levels, the last for missing cells.
+    other, missing = len(place), len(place) + 1
+    of_code = np.array([*(place.get(level, other) for level in codes.levels), other, missing])
+    code = np.where(np.isnan(cells), len(codes.levels) + 1, cells).astype(int)
+    code[code < 0] = len(codes.levels)
+    at = of_code[code]
+    n_other = int(np.count_nonzero(at == other))
+    if n_other:
+        unknown[column.name] = unknown.get(column.name, 0) + n_other
+    found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
+    found[at == missing] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
+    return found
+
+
+def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
+    """Say how many cells hold a level that is not known."""
+    if unknown:
+        shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
+        warnings.warn(
+            f"{label}: cells with a level that is not known: {shown}. They are zero in all "
+            "features of their column.",
+            stacklevel=4,
+        )

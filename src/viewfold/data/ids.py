@@ -1,0 +1,332 @@
+"""Sample ids: whole numbers or texts. Two ids that are almost the same are taken for a mistake.
+
+A trailing space, ``007`` for ``7`` or a capital letter would make a second sample of one person,
+and nobody would notice. Ids that are almost known are refused, unless the user says what to do.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._util.option import helped_by, option
+from viewfold._util.types import Ids, as_python
+from viewfold.rows.normal import NUMBER, IdKind, kind_of, normal_forms
+
+Similar: TypeAlias = Literal["refuse", "match", "new"]
+
+MISSING = frozenset(
+    ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
+)
+"""What programs write where there is no value; compare in lower case, without space around."""
+
+_TOTALS = frozenset(["total", "totals", "grand total", "sum", "mean", "average", "median"])
+_LONGEST_MISSING = 12
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_AT_ONCE = 10_000  # texts that are checked together, which is ten times as fast as one by one
+_SUFFIX = r"(?:id|no|nr|num|number|code|key)"
+_WHO = r"(?:patient|sample|subject|person|participant|donor|case|record|customer|client|user|cell)"
+_ID_NAMES = re.compile(
+    rf"(?:id|ids|uid|uuid|guid|mrn|barcode|[pscgtnef]id|index|level_0|unnamed:? ?0|"
+    rf"__index_level_\d+__|row|(?:.*[_\W])?id|id[_\W].*|(?:row|{_WHO}|.*[_\W]{_WHO})[_\W]?{_SUFFIX})",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r".*[a-z](?:Id|ID)")
+_WHO_ALONE = re.compile(_WHO, re.IGNORECASE)
+
+
+def as_ids(ids: Any, n: int, label: str) -> Ids:
+    """Return one int or str per row, all different; errors begin with the label."""
+    if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
+        held = ids.to_list() if hasattr(ids, "to_list") else ids
+        ids = [_python_id(value) for value in held]  # a list keeps 1 apart from "1"
+    index = pd.Index(ids, tupleize_cols=False)
+    if len(index) != n:
+        raise ValueError(
+            f"{label} has {n} rows but {len(index)} ids were given. Give one id per row."
+        )
+    _check_each(index, label)
+    whole = index.inferred_type == "integer"
+    if not whole:
+        check_characters(index.tolist(), f"{label}: the id")
+    known: Ids = index.to_numpy(dtype=np.int64 if whole else object)
+    if not index.is_unique:
+        twice = index[index.duplicated()].tolist()[0]
+        where = np.flatnonzero(known == twice).tolist()
+        shown = ", ".join(map(str, where[:5])) + (f", … ({len(where)} in all)" * (len(where) > 5))
+        raise ValueError(
+            f"{label} has duplicate ids: {twice!r} stands in rows {shown}. Keep one row per sample."
+        )
+    return known
+
+
+def check_characters(texts: Sequence[Any], label: str) -> None:
+    """Refuse texts with half a character (a lone surrogate), which no file can hold.
+
+    Examples
+    --------
+    >>> from viewfold.data.ids import check_characters
+    >>> check_characters(["p1", 7, "Ω"], "labs: the id")
+    """
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        try:
+            "".join(map(str, some)).encode()
+        except UnicodeEncodeError:
+            wrong = next(text for text in map(str, some) if _SURROGATE.search(text))
+            raise ValueError(
+                f"{label} {wrong!r} holds half a character (a lone surrogate), which cannot be "
+                "written to a file. Correct it: it was probably read in the wrong encoding."
+            ) from None
+
+
+def tell_of_totals(ids: Ids, label: str) -> None:
+    """Say that the last row may hold sums, if its id says so."""
+    last = ids.tolist()[-1]
+    if len(ids) > 1 and isinstance(last, str) and last.strip().lower() in _TOTALS:
+        warnings.warn(
+            f"{label}: the last row is called {last!r}. If it is none of the samples, remove it.",
+            stacklevel=4,
+        )
+
+
+def _python_id(value: Any) -> Any:
+    """Return a text or whole number of NumPy as one of Python; anything else as it is."""
+    ours = isinstance(value, np.str_ | np.integer) and not isinstance(value, np.timedelta64)
+    return value.item() if ours else value
+
+
+def _check_each(index: pd.Index, label: str) -> None:
+    if index.dtype.kind == "i":
+        return
+    texts = index.inferred_type == "string"
+    for row, value in enumerate(index.tolist()):
+        if texts and len(value) > _LONGEST_MISSING:
+            continue  # this is cheap, and nearly all ids of a large view are so long
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise ValueError(
+                f"{label}, row {row}: the id {as_python(value)!r} is a {type(value).__name__}. "
+                "Ids are ints or strings; convert them, and drop rows without an id."
+            )
+        if isinstance(value, int):
+            if not -(2**63) <= value < 2**63:
+                raise ValueError(
+                    f"{label}, row {row}: the id {value} has more than 64 bits with its sign. "
+                    "Write such ids as texts."
+                )
+        elif value.strip().lower() in MISSING:
+            raise ValueError(
+                f"{label}, row {row}: the id {value!r} says that there is none. Fill it in or drop "
+                "the row."
+            )
+
+
+def match_similar(
+    ids: Ids,
+    known: NDArray[np.bool_],
+    similar: Ids,
+    kind: IdKind | None,
+    rule: Similar,
+    label: str,
+    rows: NDArray[np.intp] | None = None,
+) -> Ids:
+    """Refuse new ids of a view that are almost known, or give them the known spelling.
+
+    Parameters
+    ----------
+    ids : ndarray
+        The ids of the view.
+    known : ndarray of bool
+        Which of them are known, with exactly this spelling.
+    similar : ndarray
+        The known ids that are almost one of the others; see `alike`.
+    kind : {"whole numbers", "texts", "both"} or None
+        The kind of the known ids; None if there are none.
+    rule : {"refuse", "match", "new"}
+        What to do with new ids that are almost known, or almost the same as another new one:
+        refuse them, take them for the known samples, or take them for new samples.
+    label : str
+        How errors call the view.
+    rows : ndarray of int, optional
+        How errors number its rows; they do not, if it is not given.
+
+    Returns
+    -------
+    ndarray
+        The ids; those that are matched have the known spelling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.data.ids import match_similar
+    >>> ids, similar = np.array(["P1 ", "p3"], object), np.array(["p1"], object)
+    >>> match_similar(ids, np.zeros(2, bool), similar, "texts", "match", "The view")
+    array(['p1', 'p3'], dtype=object)
+    """
+    new = np.flatnonzero(~known)
+    if not new.size or rule == "new":
+        return ids
+    return _with_known_spelling(ids, new, similar, kind or kind_of(ids), rule, label, rows)
+
+
+def check_rule(rule: str) -> None:
+    """Refuse an unknown value of `similar_ids`."""
+    if rule not in ("refuse", "match", "new"):
+        raise ValueError(f"{option('similar_ids', rule)}: expected 'refuse', 'match' or 'new'.")
+
+
+def alike(known: Ids, forms: Ids) -> Ids:
+    """Return the known ids whose normal form is one of `forms`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.data.ids import alike, normal_forms
+    >>> alike(np.array(["p1", "p2"], object), normal_forms(np.array(["P1 "], object)))
+    array(['p1'], dtype=object)
+    """
+    found: Ids = known[pd.Index(normal_forms(known), dtype=object).isin(forms)]
+    return found
+
+
+def _with_known_spelling(
+    ids: Ids,
+    new: NDArray[np.intp],
+    known: Ids,
+    kind: IdKind,
+    similar: Similar,
+    label: str,
+    rows: Any,
+) -> Ids:
+    """Return ids with the known spelling where they are almost known, or refuse them."""
+    theirs, ours = normal_forms(ids[new]), normal_forms(known)
+    index = pd.Index(theirs, dtype=object)
+    if similar == "refuse" and index.is_unique and not index.isin(ours).any():
+        return ids
+    # In the order of the union; what comes first is what others are almost.
+    forms = pd.Series(np.concatenate([ours, theirs]), dtype=object)
+    first = pd.Series(np.arange(forms.size)).groupby(forms).transform("first").to_numpy()
+    place = first[known.size :]
+    again = np.flatnonzero(place != known.size + np.arange(new.size))
+    doubles = again[place[again] >= known.size]
+    if again.size and similar == "refuse":
+        raise _almost(ids, new, known, kind, again, place, label, rows)
+    if doubles.size:
+        raise _same(new[[place[doubles[0]] - known.size, doubles[0]]], ids, label, rows)
+    _check_single(first[: known.size], place[again], ids[new[again]], known, label)
+    out = ids.astype(object)
+    out[new[again]] = known[place[again]]
+    out[np.setdiff1d(new, new[again])] = [
+        _of_kind(kind, name) for name in np.delete(ids[new], again).tolist()
+    ]
+    twice = np.flatnonzero(pd.Index(out).duplicated(keep=False))
+    if twice.size:
+        raise _same(np.flatnonzero(out == out[twice[0]]), ids, label, rows)
+    return as_ids(out, out.size, label)
+
+
+def _of_kind(kind: str, name: Any) -> Any:
+    """Return a new id as the known ones are written, if it is a number."""
+    if kind == "texts":
+        return str(name)
+    found = re.fullmatch(NUMBER, name.strip()) if isinstance(name, str) else None
+    return int(found[1] + found[2]) if found and kind == "whole numbers" else name
+
+
+def _check_single(first: Any, place: Any, ids: Ids, known: Ids, label: str) -> None:
+    """Refuse to choose between two known ids that are almost the same."""
+    several = np.unique(first[pd.Series(first).duplicated()])
+    unclear = np.flatnonzero(np.isin(place, several))
+    if unclear.size:
+        a, b = known[np.flatnonzero(first == place[unclear[0]])[:2]].tolist()
+        raise ValueError(
+            f"{label}: {ids.tolist()[unclear[0]]!r} may be {a!r} or {b!r}, which are both known. "
+            "Write it as one of them."
+        )
+
+
+def _almost(
+    ids: Ids, new: Any, known: Ids, kind: IdKind, again: Any, place: Any, label: str, rows: Any
+) -> ValueError:
+    shown = []
+    for i in again[:3].tolist():
+        within = int(place[i]) - known.size
+        other = repr(known.tolist()[place[i]]) if within < 0 else _at(new[within], ids, rows)
+        shown.append(f"{_at(new[i], ids, rows)} is almost {other}")
+    if len(again) > 3:
+        shown.append(f"… ({len(again):,} in all)")
+    others = f"; if they are others, {option('similar_ids', 'new')}"
+    said = (
+        f"{label}: {', '.join(shown)}. If they are the same samples, correct them or say "
+        f"{option('similar_ids', 'match')}"
+        f"{others if kind_of(ids) == kind or not known.size else ''}."
+    )
+    return helped_by(ValueError(said), similar_ids="match")
+
+
+def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
+    a, b = (_at(i, ids, rows) for i in which[:2])
+    return ValueError(
+        f"{label}: {a} and {b} are the same sample, if similar ids are matched. Keep one of them."
+    )
+
+
+def _at(i: Any, ids: Ids, rows: Any) -> str:
+    """Say which id it is, and in which row it stands."""
+    return f"{ids[i : i + 1].tolist()[0]!r}" + ("" if rows is None else f" in row {rows[i]}")
+
+
+def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
+    """Refuse texts among whole numbers and the other way round: ids keep the kind they have."""
+    if ours in ("both", kind_of(ids)):
+        return
+    other = str if ours == "whole numbers" else int
+    wrong = next(name for name in ids.tolist() if isinstance(name, other))
+    said = (
+        f"{label} has ids that are {'texts' if other is str else 'whole numbers'} ({wrong!r}), but "
+        f"the samples folded so far have {ours} ({example!r}). Give every view ids of "
+        f"the same kind; {option('similar_ids', 'match')} converts numbers."
+    )
+    raise helped_by(ValueError(said), similar_ids="match")
+
+
+def is_called_id(name: str, first: bool) -> bool:
+    """Whether a column is called as ids are; some names tell so in the first column only.
+
+    Examples
+    --------
+    >>> from viewfold.data.ids import is_called_id
+    >>> [is_called_id(name, False) for name in ("patient_id", "sampleID", "acid", "patients")]
+    [True, True, False, False]
+    """
+    name = name.strip()
+    if _ID_NAMES.fullmatch(name) or _CAMEL.fullmatch(name):
+        return True
+    return first and _WHO_ALONE.fullmatch(name) is not None
+
+
+def like_ids(name: str, label: str) -> ValueError:
+    """Return the error about a column that would be a feature, and looks like ids."""
+    said = (
+        f"{label}: column {name!r} looks like ids: whole numbers that are all different. Say "
+        f"{option('ids', name)} if it holds them, or {option('ids', False)} if it is a feature and "
+        "samples are known by their row number."
+    )
+    return helped_by(ValueError(said), ids=name)
+
+
+def look_like_ids(values: Any) -> bool:
+    """Whether the values of a column are whole numbers, and (nearly) all of them different."""
+    held = np.asarray(values)
+    held = held[np.isfinite(held)] if held.dtype.kind == "f" else held
+    if held.size < 2 or held.dtype.kind == "b":
+        return False
+    # Ids of seventeen digits lose the last one when they are read as numbers.
+    enough = 0.95 * held.size
+    return bool((held == np.rint(held)).all() and np.unique(held).size >= enough)

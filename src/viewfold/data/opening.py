@@ -1,0 +1,383 @@
+"""Everything users hold becomes a `View` (`as_view`, `as_views`), or an error that says why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from viewfold._util.arguments import suggests_arguments
+from viewfold._util.choice import which_view
+from viewfold._util.option import worded
+from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
+from viewfold.data import files as io
+from viewfold.data._dask_spark import ID, is_elsewhere, plain_ids, written
+from viewfold.data._partitioned import in_partitions
+from viewfold.data.anndata_parts import chosen, source_of, with_part
+from viewfold.data.asked import NOTHING, Asked, asked_now, asking
+from viewfold.data.cells import (
+    EmptyRows,
+    MissingCells,
+    check_no_id_column,
+    tell_of_empty,
+    tell_of_rare,
+    without_absent,
+)
+from viewfold.data.column import Column, Source
+from viewfold.data.features import as_features, asked_of, check_no_text_ids, check_same
+from viewfold.data.ids import as_ids, check_characters, tell_of_totals
+from viewfold.data.parts import (
+    Parts,
+    are_paths,
+    is_anndata,
+    is_frame,
+    is_lazy,
+    is_path,
+    of_file,
+    of_object,
+)
+from viewfold.data.reading import Categories, Names, Reading, of_view, of_whole, parted
+from viewfold.data.view import View, called, invented_name
+from viewfold.rows import BucketEngine, Rows, current_engine
+
+
+@suggests_arguments
+def as_view(
+    X: ViewLike,
+    *,
+    ids: IdsLike = None,
+    name: str | None = None,
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    columns: Names | Mapping[str, Names] | None = None,
+    drop: Names | Mapping[str, Names] = (),
+    categories: Categories | Mapping[str, Categories] = (),
+    empty_markers: Iterable[str | float] | None = None,
+    strict: bool = False,
+    layer: str | None = None,
+    use_rep: str | None = None,
+) -> View:
+    """Make a `View` of anything that holds one row per sample.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+        A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
+        ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
+        backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
+        `viewfold.data.read`) or those of several tables, a dask DataFrame or array, a Spark
+        DataFrame (with `ids`), or an iterator of row batches, each of them one of the above. What
+        is lazy, mapped or backed, and tables, may be larger than memory. Rows of NaN are absent
+        samples.
+    ids : array-like, str or False, optional
+        One int or str per row, or the name of the column that holds them. Without any, samples
+        are known by their row number, unless a column looks as if it held ids, which is an error.
+        False says that none does, and that an index is no ids either.
+    name : str, optional
+        What to call the view, instead of ``labs`` from ``labs.csv``; of several, the one to take.
+    layer, use_rep : str, optional
+        Of an AnnData: the layer, or the entry of ``obsm``, to take instead of ``X``.
+    empty_rows : {"absent", "keep"}, default="absent"
+        What rows of zeros are. "absent": in a view without negative values they are samples that
+        the view lacks, with a warning, if they outnumber the rows that have fewer than ten values
+        other than zero. "keep": they are samples like any other.
+    missing_cells : {"accept", "error"}, default="accept"
+        What a NaN in a row with other values is: a missing cell (see docs/views.md), or an error.
+    columns, drop : list of str, optional
+        Of a table: the columns to take, or to leave out.
+    categories : list of str, or dict, optional
+        Of a table: columns that are categories, whatever they look like; a dict has their levels.
+        Unasked, text with few levels is one. A category gives an indicator for each level
+        (``ward=ICU``), a date days since the view's first, and sine and cosine of month and weekday
+        if they vary. A missing category is a missing cell of all its indicators.
+    empty_markers : list of str, optional
+        What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
+    strict : bool, default=False
+        Whether a column that would be left out, such as free text, is an error.
+
+    Returns
+    -------
+    View
+
+    See Also
+    --------
+    as_views : Several views at once.
+    inspect_views : What would be understood, and which options would help.
+
+    Examples
+    --------
+    >>> from viewfold import as_view
+    >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
+    View('labs', 2 samples × 2 features, float64)
+    """
+    reading = Reading(
+        empty_rows=empty_rows,
+        missing_cells=missing_cells,
+        columns=columns,
+        drop=drop,
+        categories=categories,
+        empty_markers=empty_markers,
+        strict=strict,
+        layer=layer,
+        use_rep=use_rep,
+    )
+    X, reading = chosen(X, reading)
+    rules, asked = parted(**reading)
+    view = open_view(X, ids=ids, name=name, asked=asked)
+    if ids is None and not view.checked:
+        check_no_id_column(view)
+    checked = without_absent(view, *rules)
+    return checked if view.checked else tell_of_rare(tell_of_empty(checked))
+
+
+def open_view(
+    X: Any,
+    *,
+    ids: Any = None,
+    name: str | None = None,
+    asked: Asked = NOTHING,
+    known: tuple[Column, ...] | None = None,
+    source: Source | None = None,
+) -> View:
+    """Do what `as_view` does, without the check of the cells.
+
+    `known` says what the columns of a known view are, and `source` how it was read: rows get the
+    features that it has.
+    """
+    if known is not None or source is not None:
+        asked = asked_of(known, source)
+    with asking(asked):
+        return _open(X, ids, name, asked, known)
+
+
+def _open(
+    X: Any, ids: Any, name: str | None, asked: Asked, known: tuple[Column, ...] | None
+) -> View:
+    if name is not None and not isinstance(name, str):
+        kind = type(name).__name__
+        raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
+    check_characters([name or ""], "The name of a view")
+    if isinstance(X, View):
+        if ids is not None and ids is not False:
+            raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
+        if asked.names_columns:
+            raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
+        if known is not None and X.columns is not None:
+            check_same(known, X.columns, called(name or X.name))
+        return replace(X, name=name or X.name)
+    if is_path(X):
+        path, X = os.fspath(X), opened(X, ids)
+        if isinstance(X, dict):
+            X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
+    elif are_paths(X):
+        X = io.read_parts(X, ids=ids if isinstance(ids, str) else None)
+    elif is_elsewhere(X):
+        X = written(X, ids, called(name))
+    elif is_anndata(X):
+        X = with_part(X, asked.layer, asked.use_rep)
+    name = name or own_name(X) or None
+    baked = isinstance(X, io.FileView) and X.id_column == ID
+    ids = None if baked and ids is not False else plain_ids(ids)
+    engine = current_engine()
+    if isinstance(X, io.FileView) and X.files and isinstance(engine, BucketEngine):
+        return in_partitions(X, ids, name, asked, known, engine)
+    file = X.file or None if isinstance(X, io.FileView) else None
+    label = called(name, file)
+    take_apart = of_file if isinstance(X, io.FileView) else of_object
+    parts = take_apart(X, None if ids is False else ids, label)
+    if ids is None and parts.ids is None and known is None:
+        check_no_text_ids(parts.codes, label)
+    given = None if ids is False else parts.ids
+    view = assembled(parts, given, name, file, asked, known)
+    return replace(view, source=source_of(X, asked))
+
+
+def assembled(
+    parts: Parts,
+    ids: Any,
+    name: str | None,
+    file: str | None,
+    asked: Asked,
+    known: tuple[Column, ...] | None = None,
+) -> View:
+    """Make a view of its parts and its ids; its cells are not checked yet."""
+    label = called(name, file)
+    n, d = parts.rows.shape
+    if n == 0 or d == 0:
+        raise ValueError(
+            f"{label} is empty: found array with {n} sample(s) and {d} feature(s)"
+            f"{worded(f' (shape={parts.rows.shape})', '')} while a minimum of 1 is required. Leave "
+            "the view out."
+        )
+    matrix, features, columns = as_features(parts, asked, known, label)
+    check_characters(features or (), f"{label}: the column")
+    length = n if ids is None else None
+    ids = np.arange(n) if ids is None else as_ids(ids, n, label)
+    if known is None and length is None:
+        tell_of_totals(ids, label)
+    return View(ids, Rows(matrix), name, features, length, file, columns=columns)
+
+
+@suggests_arguments
+def as_views(
+    X: ViewsLike,
+    *,
+    ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
+    empty_rows: EmptyRows = "absent",
+    missing_cells: MissingCells = "accept",
+    columns: Names | Mapping[str, Names] | None = None,
+    drop: Names | Mapping[str, Names] = (),
+    categories: Categories | Mapping[str, Categories] = (),
+    empty_markers: Iterable[str | float] | None = None,
+    strict: bool = False,
+    layer: str | None = None,
+    use_rep: str | None = None,
+) -> list[View]:
+    """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
+
+    Parameters
+    ----------
+    X : object
+        Anything `as_view` takes, a list or a dict (its keys are the names) of such things, a
+        MuData (each modality is a view), or the path of a file of several views (``.npz``,
+        ``.mat``, ``.h5mu``).
+    ids : array-like, str, False, list or dict, optional
+        For one view, its ids; for several, the name of the column that all of them have, or a
+        list or dict with the ids of each. False: samples are known by their row number.
+    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+        See `as_view`. `columns`, `drop` and `categories` of several views are dicts by view.
+
+    Returns
+    -------
+    list of View
+
+    See Also
+    --------
+    as_view : One view, and all that it may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import as_views
+    >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
+    [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
+    """
+    reading = Reading(
+        empty_rows=empty_rows,
+        missing_cells=missing_cells,
+        columns=columns,
+        drop=drop,
+        categories=categories,
+        empty_markers=empty_markers,
+        strict=strict,
+        layer=layer,
+        use_rep=use_rep,
+    )
+    if is_path(X):
+        X, reading = chosen(X, reading)
+        X = opened(X, ids, parted(**of_whole(reading))[1])
+    by_name = named_views(X)
+    if by_name is not None:
+        names, held = list(by_name), list(by_name.values())
+    elif (of_list := listed_views(X)) is not None:
+        own = [own_name(view) for view in of_list]
+        names, held = [], of_list
+        for i, name in enumerate(own):
+            names.append(name or invented_name({*filter(None, own), *names}, i))
+    else:
+        return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
+    if not held:
+        raise ValueError("There is no view: got an empty collection. Give at least one.")
+    ids_of = ids_of_each(ids, names)
+    return [
+        as_view(view, ids=ids_of[i], name=name, **of_view(reading, name, names))
+        for i, (name, view) in enumerate(zip(names, held, strict=True))
+    ]
+
+
+def opened(X: Any, ids: Any = None, asked: Asked | None = None) -> Any:
+    """Read a path, once: the FileView of its only view, or all of them by name.
+
+    What Dask or Spark has is one view. Whatever is none of these is returned as it is.
+    """
+    with asking(asked_now() if asked is None else asked):
+        if is_elsewhere(X):
+            return written(X, ids, called(None))
+        if not is_path(X):
+            return X
+        views = io.read(X, ids=ids if isinstance(ids, str) else None)
+    return views if len(views) > 1 else next(iter(views.values()))
+
+
+def own_name(X: Any) -> str | None:
+    """Return what a view is called if nobody names it: a file's view is called like the file."""
+    if is_path(X):
+        return io.name_of(X)
+    return X.name if isinstance(X, View | io.FileView) else None
+
+
+def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
+    """Return what is said of the ids of each of several views."""
+    if isinstance(ids, Mapping):
+        given = {str(name): of_view for name, of_view in ids.items()}
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ValueError(f"ids are given for {unknown}, but the views are {names}.")
+        return [given.get(name) for name in names]
+    if ids is None or ids is False or isinstance(ids, str):
+        return [ids] * len(names)
+    if not isinstance(ids, Sequence) or len(ids) != len(names):
+        raise ValueError(
+            f"ids must be a list or dict with the ids of each of the {len(names)} views."
+        )
+    return list(ids)
+
+
+def named_views(X: Any) -> dict[str, Any] | None:
+    """Return the views of a dict or a MuData by name, None for one view."""
+    if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
+        X = X.mod
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
+        views = {str(name): view for name, view in X.items()}
+        if len(views) < len(X):
+            names = [str(name) for name in X]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"Two views are named {twice!r}. Give each a name of its own.")
+        return views
+    return None
+
+
+def listed_views(X: Any) -> list[Any] | None:
+    """Return the views of a list or tuple of views, None for one view."""
+    return list(X) if isinstance(X, list | tuple) and X and _is_one_view(X[0]) else None
+
+
+def _is_one_view(X: Any) -> bool:
+    """Whether a list's first element is a view of its own, rather than a row of numbers."""
+    return (
+        getattr(X, "ndim", 0) == 2
+        or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
+        or is_anndata(X)
+        or is_frame(X)
+        or is_lazy(X)
+        or is_elsewhere(X)
+    )
+
+
+def is_view_like(X: Any) -> bool:
+    """Whether this could be meant as a view, or as several, rather than as a target."""
+    if isinstance(X, Mapping) or (hasattr(X, "mod") and isinstance(X.mod, Mapping)):
+        return True
+    if isinstance(X, list | tuple):
+        return (
+            bool(X)
+            and not isinstance(X[0], str)
+            and (_is_one_view(X[0]) or isinstance(X[0], list | tuple | np.ndarray))
+        )
+    if isinstance(X, np.ndarray):
+        return X.ndim > 2 or (X.ndim == 2 and X.shape[1] > 1)
+    return sparse.issparse(X) or _is_one_view(X)

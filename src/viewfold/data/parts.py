@@ -1,0 +1,306 @@
+"""Ids, matrix and column names of what users pass: arrays, tables, AnnData, files, batches."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import date
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+
+from viewfold._util.option import helped_by, option, worded
+from viewfold._util.types import Array, Matrix
+from viewfold.data import files as io
+from viewfold.data._arrays import as_matrix
+from viewfold.data._spool import Batches, Spool
+from viewfold.data._spooled import in_blocks, spool_batches
+from viewfold.data._tables import without
+from viewfold.data.asked import NOTHING, asked_now
+from viewfold.data.source import some
+
+if TYPE_CHECKING:
+    from viewfold.data.codes import Cells, Codes
+
+
+class Parts(NamedTuple):
+    """What a view is made of.
+
+    Attributes
+    ----------
+    ids : object
+        The sample ids, None if there are none.
+    rows : ndarray, memmap or csr_array
+        A row of numbers per sample.
+    names : tuple of str or None
+        Names of the columns.
+    codes : dict of str to Codes
+        What numbers stand for in columns that hold none; see `viewfold.data.codes`.
+    dropped : tuple of str
+        Columns that were left out because the user said so.
+    """
+
+    ids: Any
+    rows: Matrix
+    names: tuple[str, ...] | None
+    codes: Mapping[str, Codes] = MappingProxyType({})
+    dropped: tuple[str, ...] = ()
+
+
+def of_object(X: Any, ids: Any, label: str) -> Parts:
+    """Take an object in memory apart."""
+    if is_anndata(X):
+        _check_no_columns_named(label)
+        if isinstance(ids, str):
+            ids = _id_column(nw.from_native(X.obs), ids, label)
+        matrix = as_matrix(in_blocks(X.X, label), label)
+        return Parts(X.obs_names if ids is None else ids, matrix, _names(X.var_names))
+    X = _lazy_parts(X)
+    if isinstance(X, Iterator):
+        column = ids if isinstance(ids, str) else None
+        codes: dict[str, Codes] = {}
+        parts = (columns_of(batch, column, label, codes, later=i > 0) for i, batch in enumerate(X))
+        seen: list[Parts] = []
+        found, matrix, features = spool_batches(_noted(parts, seen), label, Spool())
+        dropped = seen[0].dropped
+        return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
+    return columns_of(X, ids, label, {})
+
+
+def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Matrix, Any]]:
+    """Pass ids, rows and names on; remember the first part without its rows."""
+    for part in parts:
+        if not seen:
+            seen.append(part._replace(rows=None))
+        yield part[:3]
+
+
+def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
+    """Take apart what a reader returns; files that were made for a while are removed."""
+    try:
+        return _of_file(source, ids, label)
+    finally:
+        if source.owner is not None:
+            source.owner.cleanup()
+
+
+def _of_file(source: io.FileView, ids: Any, label: str) -> Parts:
+    if isinstance(source.rows, Iterator):
+        spool = Spool()
+        batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
+        parts = ((known, rows, source.features) for known, rows in batches)
+        found, matrix, features = spool_batches(parts, label, spool)
+    else:
+        found, features = source.ids, source.features
+        # Where the reader found no ids, their name is a mistake that `_columns` tells.
+        matrix = columns_of(source.rows, ids if found is None else None, label, {}).rows
+    known = found if ids is None or isinstance(ids, str) else ids
+    return Parts(known, matrix, features, source.codes, source.dropped)
+
+
+def columns_of(
+    X: Any, ids: Any, label: str, codes: dict[str, Codes], *, later: bool = False
+) -> Parts:
+    """Take a table or array apart.
+
+    Cells that are not numbers become numbers; `codes` says of which columns and what they stand
+    for. Of a `later` batch of rows, the same columns are coded as in the first.
+    """
+    if not is_frame(X):
+        _check_no_columns_named(label)
+        if isinstance(ids, str):
+            raise ValueError(
+                f"{option('ids', ids)} names a column, but there is none: {label} is not a table. "
+                + worded("Pass one id per row instead.", "Its rows are known by their number.")
+            )
+        return Parts(ids, as_matrix(X, label), None)
+    frame, named = _frame(X, label)
+    if isinstance(ids, str):
+        ids, frame = _id_column(frame, ids, label), frame.drop(ids)
+    elif ids is None:
+        index = nw.maybe_get_index(frame)
+        if index is not None and not _is_default(index):
+            ids = index
+    asked, whole = asked_now(), frame.columns
+    if not whole:  # which libraries give no array of no columns
+        return Parts(ids, np.empty((len(frame), 0)), None)
+    if asked != NOTHING:
+        frame = frame.select(*asked.wanted(whole, label, ValueError))
+    schema = frame.schema
+    coded = [
+        column
+        for column, kind in schema.items()
+        if not (kind.is_numeric() or kind == nw.Boolean)
+        or asked.is_coded(column)
+        or column in codes
+    ]
+    dropped = tuple(name for name in whole if name not in schema)
+    if coded:
+        numbers = _coded(frame, coded, codes, label, later)
+        return Parts(ids, numbers, tuple(schema), codes, dropped)
+    single = all(kind == nw.Float32 for kind in schema.values())
+    numbers = _floats(frame, nw.Float32 if single else nw.Float64)
+    features = tuple(frame.columns) if named or dropped or asked.kinds else None
+    return Parts(ids, as_matrix(numbers, label), features, {}, dropped)
+
+
+def _floats(frame: nw.DataFrame[Any], kind: Any) -> Array:
+    """Return a table of numbers as an array; a column costs time only if it has another type."""
+    others = [name for name, dtype in frame.schema.items() if dtype != kind]
+    return (frame.with_columns(nw.col(*others).cast(kind)) if others else frame).to_numpy()
+
+
+def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
+    """Return a table whose columns are called by texts, and whether they were before.
+
+    Columns of pandas may be called 0, 1, 2: narwhals takes such a name for a row.
+    """
+    columns = list(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns)
+    named = all(isinstance(name, str) for name in columns)
+    names = list(map(str, columns))
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"{label}: two columns are called {twice[0]!r}. Give each column its own name."
+        )
+    if not named:
+        X = X.copy(deep=False)
+        X.columns = names
+    return nw.from_native(X, eager_only=True), named
+
+
+def _coded(
+    frame: nw.DataFrame[Any], coded: list[str], codes: dict[str, Codes], label: str, later: bool
+) -> Array:
+    """Return numbers for all cells of a table."""
+    new = [column for column in coded if column not in codes]
+    if later and new:
+        raise ValueError(
+            f"{label}: column {new[0]!r} holds numbers in the first batch, and "
+            f"{frame.schema[new[0]]} in a later one. Give all batches the same types."
+        )
+    from viewfold.data.codes import codes_of
+
+    codes.update(codes_of(new, label))
+    out = np.full((len(frame), len(frame.columns)), np.nan)
+    place = {name: j for j, name in enumerate(frame.columns)}
+    others = without(frame.columns, coded)
+    if others:
+        out[:, [place[name] for name in others]] = _floats(frame.select(*others), nw.Float64)
+    for name in coded:
+        column = frame[name]
+        if column.null_count() == len(column):
+            continue
+        cells = _cells(column, codes[name].kind)
+        if cells is None:
+            said = (
+                f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
+                f"or date. Drop or encode it ({option('drop', [name])})."
+            )
+            raise helped_by(ValueError(said), drop=[name])
+        out[:, place[name]] = codes[name](cells)
+    return out
+
+
+_PLAIN = (str, bool, int, float, np.bool_, np.number, np.str_)
+
+
+def _cells(column: nw.Series[Any], kind: str | None) -> Cells | None:
+    """Return the cells of a column, given what it is known to be; None if they cannot be coded."""
+    from viewfold.data.codes import Cells
+
+    declared = column.dtype in (nw.Categorical, nw.Enum)
+    dates = kind == "date" or (kind is None and not declared)
+    if dates and column.dtype in (nw.Date, nw.Datetime):
+        return Cells.of_moments(column.dt.timestamp("us").cast(nw.Float64).to_numpy())
+    known = (nw.String, nw.Boolean, nw.Date, nw.Datetime)
+    if (column.dtype.is_numeric() and column.dtype != nw.Decimal) or column.dtype in known:
+        return Cells.of(column.to_list())
+    if not declared and column.dtype not in (nw.Object, nw.Unknown):
+        return None
+    values = [None if _is_missing(value) else value for value in column.to_list()]
+    held = [value for value in values if value is not None]
+    if dates and all(isinstance(value, date) for value in held):
+        return Cells.of_dates(values)
+    # What is mixed is texts, but what is a list or the like throughout is nothing of this kind.
+    if not any(isinstance(value, (*_PLAIN, date)) for value in held):
+        return None
+    return Cells.of(values, declared=declared)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or value is np.nan
+
+
+def _check_no_columns_named(label: str) -> None:
+    if asked_now().names_columns:
+        raise ValueError(
+            f"{label} is not a table: it has no columns that {option('columns')}, "
+            f"{option('drop')} or {option('categories')} could name. "
+            + worded("Pass a DataFrame, or choose the columns yourself.", "Leave them out.")
+        )
+
+
+def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
+    """Ids of a column; ints stay an array, which takes a fifth of a list's memory."""
+    if name not in frame.columns:
+        raise ValueError(
+            f"{label} has no id column {name!r}. Its columns: {some(frame.columns, 5)}."
+        )
+    column = frame[name]
+    whole = column.dtype.is_integer() and not column.null_count()
+    return column.to_numpy() if whole else column.to_list()
+
+
+def _names(columns: Any) -> tuple[str, ...] | None:
+    """Column names, if all of them are strings."""
+    names = list(columns)
+    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
+
+
+def _is_default(index: Any) -> bool:
+    """Whether nobody set this index: pandas numbers rows from 0 by itself."""
+    counted = isinstance(index, pd.RangeIndex) or type(index).__name__ == "RangeIndex"
+    return counted and index.start == 0 and index.step == 1
+
+
+def is_path(X: Any) -> bool:
+    """Whether this names a file."""
+    return isinstance(X, str | os.PathLike)
+
+
+def are_paths(X: Any) -> bool:
+    """Whether these are the names of several files."""
+    return isinstance(X, list | tuple) and bool(X) and all(is_path(one) for one in X)
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether this has rows with names and columns with names, as an AnnData has."""
+    return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))
+
+
+def _lazy_parts(X: Any) -> Any:
+    """Return what a polars LazyFrame gives: batches of rows, or all if this polars has none."""
+    if not is_lazy(X):
+        return X
+    if hasattr(X, "collect_batches"):
+        return iter(X.collect_batches(maintain_order=True, engine="streaming"))
+    return X.collect()
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a polars LazyFrame."""
+    return bool(nw.dependencies.is_polars_lazyframe(X))
+
+
+def is_frame(X: Any) -> bool:
+    """Whether this is a DataFrame in memory, of any library that narwhals knows."""
+    try:
+        return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+    except DuplicateError:
+        return True  # `_frame` says which column it is, and of which view

@@ -1,0 +1,301 @@
+"""Balanced folding: viewfold's own method.
+
+Each view becomes a few features F of energy ‖F‖² = n (see `encoders`). B is the consensus so far.
+If a sample lacks the view, its features are predicted from B; if it is new, its row of B is
+predicted from its features, by ridge regression on the shared samples. Both are weighed by what
+they explain of each other. The new consensus holds the scores of [B, F] on its principal
+directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from viewfold._util import constants
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.data.view import View
+from viewfold.method import encoders
+from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
+from viewfold.state.method import Combined
+from viewfold.state.state import Encoder, State, unconnected_groups
+
+
+def combine(
+    engine: Engine,
+    state: State,
+    view: View,
+    alignment: Alignment,
+    *,
+    n_components: int,
+    learn: encoders.Learner = encoders.learn_mix,
+    scale: encoders.ScaleRule = "auto",
+    seed: int = 0,
+) -> Combined:
+    """Combine a view with the consensus.
+
+    Parameters
+    ----------
+    engine, state, view, alignment
+        See `viewfold.state.method.Method.combine`.
+    n_components : int
+        The most columns that the consensus may have.
+    learn : Learner
+        How the view is described.
+    scale : {"auto", "zscore", "l2", "tfidf", None}
+        How its rows are scaled.
+    seed : int, default=0
+        Seed of the draws; each view draws others.
+
+    Returns
+    -------
+    Combined
+    """
+    encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
+    if not state.views:
+        _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
+        rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
+        return Combined(rows, encode.then(Q), None)
+    of_all = next((v.n_samples for v in state.views if v.name == view.name and v.encoder), None)
+    again = None if of_all is None else min(view.shape[0] / of_all, 1.0)
+    return _refactor(engine, state, F, encode, alignment, n_components, again)
+
+
+def rank(n_clusters: int) -> int:
+    """Return how many columns a consensus for so many clusters has."""
+    return max(constants.PER_CLUSTER * n_clusters, constants.LEAST_RANK)
+
+
+def basis(engine: Engine, B: RowSet) -> Array:
+    """Return the eigenvectors Q of BᵀB: the columns of B Q are orthogonal, also without some rows.
+
+    Products of columns that are not orthogonal any more would tell the rows that are gone.
+    """
+    return eigenbasis(engine.reduce(gram, B))
+
+
+def _refactor(
+    engine: Engine,
+    state: State,
+    F: RowSet,
+    encode: Encoder,
+    alignment: Alignment,
+    n_components: int,
+    again: float | None = None,
+) -> Combined:
+    """Complete [B, F] by ridge regressions, and return its scores on its principal directions.
+
+    `again` is for rows of a view that the consensus has: their share of all its rows.
+    """
+    B = state.embedding
+    q, f = B.shape[1], F.shape[1]
+    sums = Overlap.of(engine, state, F, alignment)
+    B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
+    F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
+
+    highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
+    weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
+    of_B, of_F, rest_of_B = weights.of_B, weights.of_F * np.eye(f), weights.of_B
+    if again is not None:
+        of_F *= np.sqrt(constants.AGAIN * again)
+        rest_of_B, B_to_F = _replaced(B_to_F, of_F[0, 0])
+
+    # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
+    of_both = linalg.block_diag(of_B, of_F)
+    of_old = np.hstack([rest_of_B, B_to_F @ of_F])
+    of_new = np.hstack([F_to_B @ of_B, of_F])
+    of_view, of_others = sums.weights()
+    shared = np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]])
+    products = of_view * (of_both.T @ shared @ of_both + of_new.T @ sums.new @ of_new)
+    products += of_old.T @ np.tensordot(of_others, sums.old, 1) @ of_old
+    _, Q = top_eigenvectors(products, n_components)
+    of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
+    embedding = _scores(B, F, alignment, (of_both[:q], of_both[q:], of_old, of_new))
+    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
+
+
+def _replaced(B_to_F: Array, factor: float) -> tuple[Array, Array]:
+    """Return W and C of rows [B W, factor B C] whose lengths and angles are those of rows of B.
+
+    For samples that have no row in a delivery, the features are a prediction from a consensus that
+    has the view already. They may come in the place of a part of it, but not beside it: otherwise
+    the view would gain weight for everybody by every delivery. C is `B_to_F`, with a gain of 1 at
+    most: it was learned on rows that the encoder placed, which are shorter than others.
+    """
+    gains, U = linalg.eigh(B_to_F @ B_to_F.T, check_finite=False)
+    gains = np.maximum(gains, 0)
+    C = (U / np.sqrt(np.maximum(gains, 1))) @ U.T @ B_to_F
+    left = np.maximum(1 - factor**2 * np.minimum(gains, 1), 0)
+    return (U * np.sqrt(left)) @ U.T, C
+
+
+def _scores(
+    B: RowSet, F: RowSet, alignment: Alignment, maps: tuple[Array, Array, Array, Array]
+) -> RowSet:
+    """Return the new consensus, row by row."""
+    dtype = np.result_type(B.dtype, F.dtype)
+    from_B, from_F, from_old, from_new = (M.astype(dtype) for M in maps)
+
+    def of_view(block: Array, partners: Array, known: Array) -> Array:
+        rows = block @ from_F + partners @ from_B
+        rows[~known] = block[~known] @ from_new
+        return np.asarray(rows, dtype)
+
+    return alignment.merge(
+        (of_view, F, alignment.partners(B), alignment.known),
+        (lambda block: np.asarray(block @ from_old, dtype), alignment.absent(B)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Sums of products of B and F over the samples they share, and over those they do not.
+
+    Attributes
+    ----------
+    BB, BF, FF : ndarray
+        BᵀB, BᵀF and FᵀF over the n shared samples.
+    total_B, total_F : ndarray
+        Sums of rows over the same.
+    new : ndarray
+        FᵀF over the samples that are new.
+    old : ndarray of shape (n_groups, q, q)
+        BᵀB over the samples that the view lacks, for each group that no view connects.
+    connected : ndarray of bool, shape (n_groups,)
+        The groups that the view shares samples enough with.
+    n : int
+        How many samples are shared; 0 if they are too few to connect anything.
+    """
+
+    __repr__ = short_repr
+
+    BB: Array
+    BF: Array
+    FF: Array
+    total_B: Array
+    total_F: Array
+    new: Array
+    old: Array
+    connected: Array
+    n: int
+
+    @classmethod
+    def of(cls, engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
+        """Sum over the samples of the consensus and of the view."""
+
+        def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
+            Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
+            Bs = partners[known].astype(np.float64)
+            return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Bs.sum(axis=0), Fs.sum(axis=0), Fn.T @ Fn
+
+        B, n = state.embedding, alignment.n_shared
+        BB, BF, FF, total_B, total_F, new = engine.reduce(
+            sums, F, alignment.partners(B), alignment.known
+        )
+        groups = unconnected_groups(engine, state.seen, state.views)
+        if groups is None:
+            old, count = engine.reduce(gram, alignment.absent(B))[None], np.array([n])
+        else:
+            many = 1 + int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
+            old = engine.reduce(
+                lambda block, group: np.array([gram(block[group == g]) for g in range(many)]),
+                alignment.absent(B),
+                alignment.absent(groups),
+            )
+            count = engine.reduce(
+                lambda group: np.bincount(group[group >= 0], minlength=many),
+                alignment.partners(groups, -1),
+            )
+        connected, n = count >= constants.FEWEST, n if n >= constants.FEWEST else 0
+        return cls(BB, BF, FF, total_B, total_F, new, old, connected, n)
+
+    def weights(self) -> tuple[float, Array]:
+        """Return weights of the view's samples, and of the others in each group.
+
+        Groups that no view connects share the columns of the consensus, and get the same energy:
+        otherwise one with many samples or many views would take all of them.
+        """
+        old = np.trace(self.old, axis1=1, axis2=2)
+        own = sum(map(np.trace, (self.BB, self.FF, self.new))) + old[self.connected].sum()
+        energy = np.where(self.connected, own, old)
+        return 1 / own, np.divide(1, energy, out=np.zeros_like(energy), where=energy > 0)
+
+    def centred(self) -> tuple[Array, Array, Array]:
+        """Return BB, BF and FF of centred rows: a common mean is no agreement."""
+        n = max(self.n, 1)
+        return (
+            self.BB - np.outer(self.total_B, self.total_B) / n,
+            self.BF - np.outer(self.total_B, self.total_F) / n,
+            self.FF - np.outer(self.total_F, self.total_F) / n,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """What the consensus and a view are multiplied with, and what they have in common.
+
+    Attributes
+    ----------
+    of_B : ndarray of shape (q, q)
+        The matrix for the consensus.
+    of_F : float
+        The factor for the features of the view.
+    agreement : float or None
+        The share of the view that the consensus explains; None if nothing connects them.
+    """
+
+    __repr__ = short_repr
+
+    of_B: Array
+    of_F: float
+    agreement: float | None
+
+
+def trust_in(agreement: float) -> float:
+    """Return how far an agreement makes sure that two sides speak of the same, from 0 to 1."""
+    return agreement / (agreement + constants.HALF_TRUST)
+
+
+def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
+    """Weigh consensus and view by what they explain of each other, on the shared samples.
+
+    Parameters
+    ----------
+    sums : Overlap
+        Products of the shared samples.
+    confirmed : float
+        The highest trust in a view before. Until two views agree, it is not known which of them are
+        noise, and all count; from then on, a view counts as far as it agrees.
+    n_views : int
+        How many views the consensus holds.
+
+    Returns
+    -------
+    Trust
+        A view that explains more of the consensus than it is explained by it is the richer one and
+        gets more weight. When two views agree for the first time, what neither of them knows is
+        taken from the consensus: it is the noise of others before.
+    """
+    q = len(sums.BB)
+    if not sums.n:
+        return Trust(np.eye(q), 1.0, None)
+    BB, BF, FF = sums.centred()
+    _, V = top_eigenvectors(FF, q)  # no more columns than the consensus has
+    BF, FF = BF @ V, V.T @ FF @ V
+    agreement, back = ridge(BB, BF, FF, sums.n).share, ridge(FF, BF.T, BB, sums.n)
+    trust = trust_in(agreement)
+    richer = (back.share + constants.FLOOR) / (agreement + constants.FLOOR)
+    of_F = (1 - confirmed * (1 - trust)) * np.sqrt(richer)
+    of_B = np.eye(q)
+    if n_views > 1:
+        known = back.explained / (back.explained + constants.HALF_TRUST)
+        factor = 1 - trust * (1 - confirmed) * (1 - known)
+        # About directions without energy in the shared samples, the view says nothing.
+        energy = np.einsum("ij,ij->j", back.basis, BB @ back.basis)
+        factor[energy <= 1e-9 * energy.max()] = 1
+        of_B = (back.basis * factor) @ back.basis.T
+    return Trust(of_B, float(of_F), agreement)

@@ -1,0 +1,156 @@
+"""How certain the cluster of each row is: a probability, from what is known without classes.
+
+Where clusters are far apart against their scatter, it is 1. It is less for clusters that are not
+found again in half of the rows, however far apart they are, for samples of few views, and for
+samples whose views cannot tell clusters apart that others can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._util import constants
+from viewfold._util.option import option
+from viewfold._util.types import Array
+from viewfold.method.assign import squared_distances
+from viewfold.rows import Engine, RowSet
+from viewfold.state.state import Clusters
+
+
+def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
+    """Return the probability that each row belongs to its cluster, as far as distances tell.
+
+    Squared distances d² to the centres are taken in the directions in which these differ. If they
+    have the mean s² and ν = 2 s⁴ / Var(d²) degrees of freedom within clusters, a share R of the
+    samples is found again in half of the rows, and a sample is in v views, its confidence is the
+    largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal clusters would have ν d² / (2 s²); real ones
+    have long tails. More views make more certain, but they share their errors.
+
+    Only views can tell clusters apart, and a row looks certain also where those of the sample
+    cannot. If it is known how far clusters are apart in each view (`Clusters.apart`), let d² be the
+    squared distance of two clusters in the views of the sample, and D² in all. The logarithm of
+    how much more likely the nearer one is has the mean d² / 2 then, and at most
+    (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
+    two apart, or if means do not (D² is small).
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    clusters : Clusters
+        The centres. If their scatter is not known, it is taken from the rows.
+    embedding : RowSet of shape (n_rows, n_components)
+        The rows.
+    seen : RowSet of bool, shape (n_rows, n_views)
+        Which views they are in.
+
+    Returns
+    -------
+    RowSet of shape (n_rows,)
+        From 1 / n_clusters, between all clusters, to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.method.clusters import confidence
+    >>> from viewfold.state.state import Clusters
+    >>> from viewfold.rows import LocalEngine
+    >>> clusters = Clusters(np.eye(2), np.eye(2)[None], np.array([[0.1, 0.02, 1.0]]))
+    >>> rows, seen = np.array([[1.0, 0.1], [1.0, 0.1], [1.0, 1.0]]), np.eye(3, dtype=bool)
+    >>> seen[0] = True
+    >>> confidence(LocalEngine(), clusters, rows, seen).round(2)
+    array([0.99, 0.96, 0.5 ])
+    """
+    scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
+    assert scatter is not None
+    mean, variance, again = scatter.T
+    most = clusters.centers.any(axis=1).sum(axis=1)  # as normal clusters have
+    freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
+    sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
+
+    def judge(block: Array, views: Array) -> Array:
+        margins, group = squared_distances(clusters, block)
+        margins -= margins.min(axis=0)
+        margins *= sharpness[group] * views.sum(axis=1) ** 0.25
+        if clusters.apart is not None:
+            _limit(margins, views, clusters.apart)
+        return np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
+
+    return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
+
+
+def _limit(margins: Array, views: Array, apart: Array) -> None:
+    """Lower margins (clusters × rows) to what the views of each row can tell, in place."""
+    known = np.isfinite(apart)
+    by_all = np.where(known, apart, 0).sum(axis=0)
+    apart = np.where(known, apart, 1e12)  # a view may tell what is not known
+    own = margins.argmin(axis=0)
+    for cluster in np.unique(own):
+        rows = np.flatnonzero(own == cluster)
+        squares = views[rows].astype(np.float64) @ apart[:, cluster]
+        lacking = (by_all[cluster] - squares) / (by_all[cluster] + constants.TOLD**2)
+        most = np.full_like(squares, np.inf)
+        np.divide(squares / 2, lacking, out=most, where=lacking > 1e-9)
+        margins[:, rows] = np.minimum(margins[:, rows], most.T)
+
+
+def scattered(
+    engine: Engine, clusters: Clusters, embedding: RowSet, again: float = 1.0
+) -> Clusters:
+    """Return clusters with their scatter, computed from rows if it is not known.
+
+    Parameters
+    ----------
+    engine, clusters, embedding
+        As for `confidence`.
+    again : float, default=1.0
+        The share of samples that are found again.
+    """
+    if clusters.scatter is not None:
+        return clusters
+    n_groups, between = len(clusters.centers), _between(clusters)
+
+    def sums(block: Array) -> Array:
+        squares, group = squared_distances(between, block)
+        least = np.maximum(squares.min(axis=0), 0)
+        of = [np.bincount(group, least**power, minlength=n_groups) for power in (0, 1, 2)]
+        return np.asarray(of)
+
+    size, total, squared = engine.reduce(sums, engine.leading(embedding, len(clusters.projection)))
+    mean, power = total / np.maximum(size, 1), squared / np.maximum(size, 1)
+    variance = np.maximum(power - mean**2, 0)
+    return replace(clusters, scatter=np.column_stack([mean, variance, np.full(n_groups, again)]))
+
+
+def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArray[np.intp]:
+    """Return labels, −1 for those whose confidence is below the least that is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.method.clusters import sure_enough
+    >>> sure_enough(np.array([2, 0, 1]), np.array([0.9, 0.5, 0.4]), 0.5)
+    array([ 2,  0, -1])
+    """
+    if least is None:
+        return np.asarray(labels)
+    if not 0 <= least <= 1:
+        raise ValueError(f"{option('min_confidence', least)}: expected a number from 0 to 1.")
+    return np.where(confidence < least, -1, labels)
+
+
+def _between(clusters: Clusters) -> Clusters:
+    """Return clusters in the directions in which their centres differ.
+
+    What rows are in others says nothing about their cluster. Discriminants, the directions of
+    groups among them, are such directions already.
+    """
+    n_groups, n_clusters, n_directions = clusters.centers.shape
+    if n_groups > 1 or n_directions < n_clusters:
+        return clusters
+    apart = clusters.centers[0] - clusters.centers[0].mean(axis=0)
+    V = np.linalg.svd(apart, full_matrices=False)[2][: max(n_clusters - 1, 1)].T
+    return replace(clusters, projection=clusters.projection @ V, centers=clusters.centers @ V)

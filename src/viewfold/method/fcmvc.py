@@ -1,0 +1,422 @@
+"""FCMVC-IV: fast continual multi-view clustering with incomplete views.
+
+The names are those of the mathematics, samples in rows: X is the (standardised) view, Zp the
+consensus before the fold and Z after it, H the view's basis, W the rotation of the memory.
+`combine` gives what the authors' program gives without forming an n × n matrix or the SVD of an
+n × k one: after one pass over X every iteration is algebra on d × k and k × k matrices.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._util.option import option, worded
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.view import View
+from viewfold.method.aggregates import limited
+from viewfold.method.filling import Filled, Filling
+from viewfold.method.scaling import (
+    Affine,
+    Products,
+    Scaling,
+    Standardise,
+    gram_times,
+    names_of,
+    says_nothing,
+    survey,
+    tell_faint,
+)
+from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.rows.linalg import dense, gram, inverse_sqrt, polar, triangle, whitener_of
+from viewfold.state.method import Combined
+from viewfold.state.state import State
+
+Solver = Literal["auto", "gram", "direct"]
+
+
+def combine(
+    engine: Engine,
+    state: State,
+    view: View,
+    alignment: Alignment,
+    *,
+    n_clusters: int,
+    z_step: Literal["paper", "exact"] = "paper",
+    solver: Solver = "auto",
+    scale: Standardise = "zscore",
+    tol: float = 1e-5,
+    max_iter: int = 100,
+) -> Combined:
+    """Combine a view with the consensus by FCMVC-IV.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where rows are.
+    state : State
+        The state so far; without a view at first.
+    view : View
+        The view.
+    alignment : Alignment
+        Where the samples of both stand in their union.
+    n_clusters : int
+        The least rank k of the consensus. One of a higher rank keeps it; one of a lower rank gets
+        columns of zeros, which the view fills.
+    z_step : {"paper", "exact"}
+        The published step for Z, or the one under which the objective never rises.
+    solver : {"auto", "gram", "direct"}
+        Form XᵀX once, or multiply by X and Xᵀ in every iteration. Same answer.
+    scale : {"zscore", None}
+        How the view's features are standardised.
+    tol : float
+        Stop when the objective changes by less than this part of itself.
+    max_iter : int
+        Stop after this many iterations.
+
+    Returns
+    -------
+    Combined
+    """
+    _tell_narrow(view, n_clusters)
+    if not state.views:
+        return _first(engine, view, n_clusters, scale)
+    _tell_unconnected(view, alignment)
+    rank = max(n_clusters, state.embedding.shape[1])
+    if solver == "auto":
+        solver = choose_solver(view.rows, rank)
+    Zp = _padded(engine, state.embedding, rank)
+    scaling, problem = _posed(
+        engine, Zp, view, alignment, scale, full=solver == "gram", exact=z_step == "exact"
+    )
+    step, objective = problem.solve(tol, max_iter)
+    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
+    kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
+    linear_map = Z.N[: state.embedding.shape[1]]
+    encoder = _encoder(view, problem.products.mean, scaling.times_raw(kept))
+    return Combined(embedding, encoder, linear_map, len(objective), objective)
+
+
+def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
+    """Return an encoder for which a missing cell is the mean of the feature."""
+    rare = None if view.gaps is None else view.gaps.rare
+    return Filled(Filling.by_mean(mean, rare), encode)
+
+
+def _posed(
+    engine: Engine,
+    Zp: RowSet,
+    view: View,
+    alignment: Alignment,
+    scale: Standardise,
+    *,
+    full: bool,
+    exact: bool,
+) -> tuple[Scaling, Problem]:
+    """Return the scaling of a view and the problem on small matrices, after one pass over it."""
+    scaling, products = survey(
+        engine, view.rows, lambda _, Zs: Zs, alignment.partners(Zp), scale=scale, full=full
+    )
+    tell_faint(view, products)
+    if not products.energy:
+        raise says_nothing(view)
+    gram_of_view: Callable[[Array], Array] = (
+        partial(gram_times, engine, view.rows, scaling)
+        if products.gram is None
+        else products.gram.__matmul__
+    )
+    absent = engine.reduce(gram, alignment.absent(Zp))
+    return scaling, Problem(gram_of_view, products, absent, exact)
+
+
+def basis(engine: Engine, Z: RowSet) -> Array:
+    """Return what makes the columns of a consensus orthonormal again that has lost some rows.
+
+    Were they left as they are, I − ZᵀZ would tell the row that is gone.
+    """
+    return whitener(engine, Z)
+
+
+def whitener(engine: Engine, A: RowSet) -> Array:
+    """Return T such that ``A @ T`` is the polar factor of a tall matrix A.
+
+    Where AᵀA cannot tell a small direction of A from none, a QR factorisation of A does.
+    """
+    T, condition = inverse_sqrt(engine.reduce(gram, A))
+    if condition < 1e8:
+        return T
+    R = engine.reduce(triangle, A, combine=lambda a, b: triangle(np.vstack([a, b])))
+    return whitener_of(R, A.shape[0], float(np.finfo(A.dtype).eps))
+
+
+def _reorthonormalised(engine: Engine, Z: RowSet) -> tuple[RowSet, Array]:
+    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with.
+
+    Forming AᵀA squares the condition of A; one more round on ``A @ (AᵀA)^(-1/2)``, whose condition
+    is near 1, makes up for it.
+    """
+    again, _ = inverse_sqrt(engine.reduce(gram, Z))
+    return _times(engine, Z, again), again
+
+
+def _times(engine: Engine, A: RowSet, M: Array) -> RowSet:
+    """Multiply a tall matrix, which is not needed any more, by a small square one."""
+    return engine.map(lambda block: block @ M.astype(block.dtype), A, reuse=True)
+
+
+def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
+    """Return rows with columns of zeros, if they have too few."""
+    more = columns - rows.shape[1]
+    if not more:
+        return rows
+    return engine.map(lambda block: np.pad(block, ((0, 0), (0, more))), rows)
+
+
+def _tell_unconnected(view: View, alignment: Alignment) -> None:
+    if alignment.n_shared == 0:
+        warnings.warn(
+            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
+            "nothing connects the clusters of the two groups.",
+            stacklevel=3,
+        )
+
+
+def _tell_narrow(view: View, n_clusters: int) -> None:
+    d = view.shape[1]
+    if d < n_clusters:
+        warnings.warn(
+            f"View {view.name!r} has {d} features, fewer than {option('n_clusters', n_clusters)}: "
+            f"it can add at most {d} dimensions to the consensus.",
+            stacklevel=3,
+        )
+
+
+def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
+    """Pick the cheaper of the two solvers for a view.
+
+    "gram" costs d multiplications for each entry of X, once, and reads X twice; "direct" costs 4k
+    for each entry in every one of some 15 iterations, and reads X as often.
+    """
+    iterations = 15
+    n, d = rows.shape
+    if rows.on_disk:
+        return "gram" if d <= 4096 else "direct"
+    per_row = rows.stored / n
+    return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Rows of a consensus in terms of the view X and the consensus Zp before it.
+
+    ``X U + Zs V`` for the samples of the view, where Zs are their rows of Zp (zero if they are
+    new), and ``Zp N`` for the samples that the view lacks.
+    """
+
+    __repr__ = short_repr
+
+    U: Array
+    V: Array
+    N: Array
+
+    def times(self, T: Array) -> Combination:
+        """Return the same rows, multiplied by T."""
+        return Combination(self.U @ T, self.V @ T, self.N @ T)
+
+
+@dataclass(frozen=True, eq=False)
+class ZStep:
+    """A new Z = A T, and what the other steps need to know of it.
+
+    Attributes
+    ----------
+    A : Combination
+        What Z is the polar factor of.
+    T : ndarray of shape (k, k)
+        (AᵀA)^(-1/2).
+    condition : float
+        Ratio of the extreme eigenvalues of AᵀA.
+    XZ, ZZp : ndarray of shape (d, k) and (k, k)
+        XᵀZ over the samples of the view, ZᵀZp over those of the memory.
+    AA : ndarray of shape (k, k)
+        AᵀA over the samples of the view.
+    """
+
+    __repr__ = short_repr
+
+    A: Combination
+    T: Array
+    condition: float
+    XZ: Array
+    ZZp: Array
+    AA: Array
+
+    @property
+    def Z(self) -> Combination:
+        """The rows of Z."""
+        return self.A.times(self.T)
+
+    @property
+    def ZZ(self) -> Array:
+        """ZᵀZ over the samples of the view."""
+        return np.asarray(self.T @ self.AA @ self.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One fold as a problem on small matrices.
+
+    Parameters
+    ----------
+    gram_times : callable
+        H ↦ XᵀX H.
+    products : Products
+        ‖X‖², E = XᵀZs and S = ZsᵀZs.
+    absent : ndarray of shape (k, k)
+        ZpᵀZp over the samples that the view lacks.
+    exact : bool
+        Whether steps that the paper takes as if every sample were in the view (and d ≥ k) are
+        replaced by steps under which the objective never rises.
+    """
+
+    __repr__ = short_repr
+
+    gram_times: Callable[[Array], Array]
+    products: Products
+    absent: Array
+    exact: bool
+
+    def solve(self, tol: float, max_iter: int) -> tuple[ZStep, tuple[float, ...]]:
+        """Iterate until the objective settles; return the last Z and the objective's course."""
+        energy = self.products.energy
+        d, k = self.products.cross.shape
+        H, W = np.eye(d, k), np.eye(k)
+        step = None
+        objective: list[float] = []
+        while len(objective) < max_iter and not _settled(objective, tol, energy):
+            step = self._z_step(H, W, step)
+            W = polar(step.ZZp)
+            if self.exact and d < k:
+                # HᵀH < I: ½‖ZHᵀ‖² is not constant in H either, see _z_step.
+                H = polar(step.XZ + H @ (np.eye(k) - step.ZZ))
+            else:
+                H = polar(step.XZ)
+            norm = np.trace(step.ZZ) if d >= k else np.vdot(H.T @ H, step.ZZ)
+            gain = np.vdot(H, step.XZ) + np.vdot(W, step.ZZp)
+            objective.append(float((energy + norm) / 2 - gain))
+        assert step is not None  # max_iter is at least 1
+        return step, tuple(objective)
+
+    def _z_step(self, H: Array, W: Array, last: ZStep | None) -> ZStep:
+        E, S = self.products.cross, self.products.shared
+        d, k = H.shape
+        A = Combination(H, W.T, W.T)
+        if self.exact and last is not None:
+            # Samples that the view lacks, and directions outside H, add to the constant ‖Z‖² but
+            # not to the objective. Their share enters it with a minus sign, so that its tangent
+            # at the last Z is a majoriser.
+            Z = last.Z
+            A = Combination(A.U, A.V, A.N + Z.N)
+            if d < k:
+                outside = Z.times(np.eye(k) - H.T @ H)
+                A = Combination(A.U + outside.U, A.V + outside.V, A.N)
+        XXU, EV, UE = self.gram_times(A.U), E @ A.V, A.U.T @ E
+        both = UE @ A.V
+        VS, NP = A.V.T @ S, A.N.T @ self.absent
+        AA = A.U.T @ XXU + both + both.T + VS @ A.V
+        T, condition = inverse_sqrt(AA + NP @ A.N)
+        return ZStep(A, T, condition, XZ=(XXU + EV) @ T, ZZp=T @ (UE + VS + NP), AA=AA)
+
+
+def _settled(objective: list[float], tol: float, energy: float) -> bool:
+    if len(objective) <= 2:
+        return False
+    before, now = objective[-2:]
+    # The objective may pass through zero; its terms are of the size of the view's energy.
+    return abs(now - before) < tol * max(abs(now), 1e-12 * energy)
+
+
+def _embed(
+    engine: Engine,
+    step: ZStep,
+    Zp: RowSet,
+    rows: RowSet,
+    alignment: Alignment,
+    scaling: Scaling,
+) -> tuple[RowSet, Combination]:
+    """Return Z, row by row, and as a combination of the view and the consensus before it."""
+    Z, dtype = step.Z, np.result_type(rows.dtype, Zp.dtype)
+    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+
+    def of_view(block: Matrix, known: Array) -> Array:
+        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
+
+    embedding = alignment.merge(
+        (of_view, rows, alignment.partners(Zp)),
+        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
+    )
+    if step.condition * np.finfo(dtype).eps > 1e-12:
+        embedding, again = _reorthonormalised(engine, embedding)
+        Z = Z.times(again)
+    return embedding, Z
+
+
+def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> Combined:
+    """Z = polar(X H₀): of the first view, the paper takes the first k features."""
+    n, d = view.shape
+    used = min(d, n_clusters)
+    A = engine.map(dense, engine.leading(view.rows, used))
+    scaling, products = survey(engine, A, scale=scale, full=False)
+    tell_faint(view, products)
+    same = scaling.weight == 0 if scale else _constant(engine, A)
+    _tell_constant(view, np.asarray(same))
+
+    def standardise(block: Array) -> Array:
+        return np.asarray((scaling.read(block) - scaling.mean) * scaling.weight, block.dtype)
+
+    A = engine.map(standardise, A, reuse=True)
+    T = whitener(engine, A)
+    A, again = _reorthonormalised(engine, _times(engine, A, T))
+    T = T @ again
+    # T is (AᵀA)^(-1/2): what varies most is where it is small.
+    kept = limited(T, lambda: np.linalg.pinv(T), n)
+    encode = scaling.times_raw(kept).padded(d, n_clusters)
+    encoder = _encoder(view, np.pad(products.mean, (0, d - used)), encode)
+    return Combined(_padded(engine, A, n_clusters), encoder, None, 1, ())
+
+
+def _constant(engine: Engine, A: RowSet) -> Array:
+    """Return which columns have the same value in all rows."""
+
+    def extremes(block: Array) -> tuple[Array, Array]:
+        return block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)
+
+    least, most = engine.reduce(
+        extremes, A, combine=lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1]))
+    )
+    return np.asarray(least == most)
+
+
+def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
+    """Say it if the features through which the first view enters are constant."""
+    if not constant.any():
+        return
+    (n, d), used = view.shape, constant.size
+    said = (
+        f"View {view.name!r} ({worded(f'n_samples={n}', f'{n:,} samples')}) is the first: it "
+        f"enters through its first {used} features only. Constant among them: "
+        f"{names_of(view, np.pad(constant, (0, d - used)))}."
+    )
+    if constant.all():
+        raise ValueError(
+            f"{said} Nothing would be left of the view: put features that vary first, or begin "
+            "with another view."
+        )
+    warnings.warn(f"{said} Put features that vary first.", stacklevel=2)

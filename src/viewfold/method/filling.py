@@ -1,0 +1,300 @@
+"""What stands for missing cells: what a view knows about itself says it, from the cells of the row.
+
+Two predictions are blended. *Linear*: a row's scores on a few principal directions, by ridge
+regression on the cells that it has (probabilistic PCA, so that the noise is the penalty). *Near*:
+the weighted mean of the landmarks that are nearest in those cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from viewfold._util import constants
+from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.view import View
+from viewfold.method.aggregates import groups_of_ten, weights_of
+from viewfold.method.kmeans import nearest, step
+from viewfold.method.scaling import Scaling
+from viewfold.rows import Engine
+from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
+from viewfold.state.parts import part
+from viewfold.state.sampling import draw
+from viewfold.state.state import Encoder
+
+ROOM = 2**20
+"""Rows are completed a few at a time, with so many numbers at once."""
+
+WIDEST = 2048
+"""Of a view with more features, the linear prediction is enough: it rests on many cells."""
+
+SAMPLE, LEARN, SAMPLE_CELLS = 2000, 1000, 2**20
+"""What stands for missing cells is learned from so many rows (the directions from half of them),
+and from so many cells (but from 300 rows), at most."""
+
+CELLS = 4 * 2**20
+"""A view of so many cells is completed once, a larger one in every pass over it."""
+
+
+@part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """Predicts the missing cells of a row from those that are there; complete rows stay.
+
+    With z = (x − mean) · weight, missing cells are linear · U (I + U_oᵀU_o)⁻¹ U_oᵀ z_o, where U are
+    the loadings and o the cells that are there, plus near · (weighted mean of landmarks).
+
+    Attributes
+    ----------
+    mean, weight : ndarray of shape (n_features,)
+        The mean of each feature, and one divided by its spread. A weight of 0 says that fewer than
+        ten samples had the feature: it has its mean in all rows.
+    loadings : ndarray of shape (n_features, n_directions)
+        Principal directions, times the root of what they explain relative to the noise.
+    points : ndarray of shape (n_landmarks, n_features), or None
+        The landmarks, standardised.
+    linear, near : float
+        The factors of the two predictions.
+    """
+
+    __repr__ = short_repr
+
+    mean: Array
+    weight: Array
+    loadings: Array
+    points: Array | None = None
+    linear: float = 1.0
+    near: float = 0.0
+
+    @classmethod
+    def by_mean(cls, mean: Array, rare: Array | None = None) -> Filling:
+        """Return what puts the mean in the place of missing cells."""
+        weight = np.ones(mean.size) if rare is None else 1.0 - rare
+        return cls(mean, weight, np.empty((mean.size, 0)))
+
+    def __call__(self, block: Matrix) -> Matrix:
+        """Return a block without missing cells."""
+        rare = self.weight == 0
+        if is_sparse(block) or not (self.loadings.shape[1] or self.near):
+            return filled(block, self.mean, rare)
+        gaps = np.isnan(block)
+        at = np.flatnonzero(gaps.any(axis=1))
+        if not at.size:
+            return filled(block, self.mean, rare)
+        out = block.copy()
+        q, d = self.loadings.shape[1], block.shape[1]
+        step = max(1, ROOM // (q * q + 4 * d + (0 if self.points is None else len(self.points))))
+        for some in np.split(at, range(step, at.size, step)):
+            rows, gone = block[some], gaps[some]
+            there = np.where(gone | rare, 0, 1).astype(block.dtype)
+            z = np.where(gone, 0, (rows - self.mean) * self.weight).astype(block.dtype, copy=False)
+            expected = self.mean + self.predict(z, there) / np.where(rare, 1, self.weight)
+            out[some] = np.where(gone, expected, rows)
+        return filled(out, self.mean, rare)
+
+    def predict(self, z: Array, there: Array) -> Array:
+        """Predict all cells of standardised rows from those that are there; z is 0 elsewhere."""
+        expected = np.zeros_like(z)
+        if self.linear and self.loadings.shape[1]:
+            U = self.loadings.astype(z.dtype)
+            scores = np.linalg.solve(_precisions(U, there), (z @ U)[:, :, None])[:, :, 0]
+            expected += self.linear * (scores.astype(z.dtype) @ U.T)
+        if self.near and self.points is not None:
+            expected += self.near * _mean_of_nearest(self.points.astype(z.dtype), z, there)
+        return expected
+
+    def kept(self, n: int, rows: Array | None = None) -> Filling:
+        """Return what may be kept of n samples: landmarks are means of ten or more, as directions.
+
+        `rows` are standardised rows without gaps, which belong to the landmarks.
+        """
+        points = self.points
+        if points is not None:
+            assert rows is not None
+            own = nearest(rows, points)
+            total = membership(own, len(points)) @ rows
+            size = np.bincount(own, minlength=len(points))
+            group = groups_of_ten(total, size)
+            of_group = membership(group, int(group.max()) + 1)
+            points = (of_group @ total / (of_group @ size)[:, None]).astype(np.float32)
+        loadings = self.loadings[:, : max(n // FEWEST, 1)].astype(np.float32)
+        return replace(self, loadings=loadings, points=points)
+
+
+@part("filled")
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """An encoder of rows with missing cells.
+
+    Attributes
+    ----------
+    fill : Filling
+        What stands for missing cells.
+    encode : Encoder
+        What is done with complete rows.
+    """
+
+    __repr__ = short_repr
+
+    fill: Filling
+    encode: Encoder
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of rows."""
+        return self.encode(self.fill(block))
+
+    def then(self, linear_map: Array) -> Filled:
+        """Return this encoder followed by a linear map of the embedding."""
+        return replace(self, encode=self.encode.then(linear_map))
+
+
+def of_directions(
+    scaling: Scaling, directions: Array, spectrum: Array, energy: float, n: int
+) -> Filling:
+    """Return what is predicted for missing cells of later rows of a view that had none."""
+    d = scaling.mean.size
+    if scaling.text is not None:  # of words, nothing is the usual
+        return Filling.by_mean(np.zeros(d))
+    mean = scaling.mean if scaling.shift is None else scaling.mean + scaling.shift
+    many = min(constants.GAP_DIRECTIONS, spectrum.size, max(n // FEWEST, 1), d - 1)
+    values = spectrum[:many] ** 2
+    left = max(energy - values.sum(), 0) / max(np.count_nonzero(scaling.weight) - many, 1)
+    return Filling(
+        mean,
+        np.where(scaling.weight > 0, scaling.weight, 1),
+        _loadings(directions[:, :many], values, left).astype(np.float32),
+    )
+
+
+def learn_filling(
+    engine: Engine, view: View, seed: tuple[int, ...]
+) -> tuple[Filling, Filling, Array]:
+    """Learn from a sample of rows what stands for missing cells.
+
+    A twentieth of the cells is hidden from all that is learned but the factors of the two
+    predictions, which are regressed on them.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    view : View
+        A dense view with missing cells.
+    seed : tuple of int
+        Seed of the draws.
+
+    Returns
+    -------
+    filling, kept : Filling
+        For the fold, and what may be kept of it.
+    weight : ndarray of shape (n_features,)
+        One divided by the spread of each feature, 0 if hardly a row of the sample has it.
+    """
+    assert view.gaps is not None
+    n, d = view.shape
+    drawn = draw(
+        engine,
+        view.ids,
+        min(SAMPLE, max(SAMPLE_CELLS // d, 300)),
+        seed=seed,
+        purpose="missing cells",
+    )
+    raw = engine.collect(engine.select(replace(view.rows, fill=None), drawn)).astype(np.float64)
+    mean, rare = view.gaps.mean, view.gaps.rare
+    weight = _weight(raw, mean) * ~rare
+    there = ~np.isnan(raw) & (weight > 0)
+    z = np.where(there, (raw - mean) * weight, 0)
+    hidden = there & (np.random.default_rng((*seed, d)).random(z.shape) < constants.HIDDEN)
+    seen = (there & ~hidden).astype(np.float64)
+    loadings = _learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN])
+    filling = Filling(mean, np.where(weight > 0, weight, ~rare), loadings)
+    expected = linear = filling.predict(z * seen, seen)
+    many, rows = min(constants.LANDMARKS, len(z) // 5), z
+    for _ in range(2 if d <= WIDEST and many > 1 else 0):
+        rows = np.where(seen > 0, z, expected)
+        points = step(rows, rows[:many], nearest(rows, rows[:many]))
+        near = _mean_of_nearest(points, z * seen, seen)
+        a, b = _blended(z[hidden], linear[hidden], near[hidden])
+        expected = a * linear + b * near
+        filling = replace(filling, points=points, linear=a, near=b)
+    return filling, filling.kept(n, rows), weight
+
+
+def _weight(raw: Array, mean: Array) -> Array:
+    """Return 1 / spread of each feature over what is there; 0 if that are too few cells."""
+    count = np.count_nonzero(~np.isnan(raw), axis=0)
+    squares = np.nansum((raw - mean) ** 2, axis=0)
+    enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
+    return np.asarray(
+        np.where(enough, np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1)), 0)
+    )
+
+
+def _precisions(U: Array, there: Array) -> Array:
+    """Return I + U_oᵀU_o for each row."""
+    q = U.shape[1]
+    i, j = np.triu_indices(q)
+    upper = there @ (U[:, i] * U[:, j])
+    upper[:, i == j] += 1
+    return _symmetric(upper.astype(np.float64, copy=False), q)
+
+
+def _symmetric(upper: Array, q: int) -> Array:
+    """Return symmetric matrices from the entries of their upper triangles, one in each row."""
+    place = np.empty((q, q), np.intp)
+    i, j = np.triu_indices(q)
+    place[i, j] = place[j, i] = np.arange(i.size)
+    return np.asarray(upper[:, place.ravel()].reshape(-1, q, q))
+
+
+def _loadings(directions: Array, values: Array, noise: float) -> Array:
+    """Return principal directions times √(λ / σ² − 1); `values` and `noise` are sums of squares."""
+    noise = max(noise, constants.LEAST_NOISE * values.sum() / len(directions), 1e-300)
+    return np.asarray(directions * np.sqrt(np.maximum(values / noise - 1, 0)))
+
+
+def _learn_loadings(z: Array, seen: Array) -> Array:
+    """Learn principal directions and noise from rows with gaps, by steps of the EM algorithm.
+
+    It begins with the principal directions of the rows with zeros, the mean, in the gaps.
+    """
+    n, d = z.shape
+    q = min(constants.GAP_DIRECTIONS, max(n // FEWEST, 1), d - 1)
+    values, V = top_eigenvectors(z @ z.T if n < d else z.T @ z, q)
+    if n < d:
+        V = z.T @ (V / np.sqrt(values))
+    noise = max(float((z * z).sum() - values.sum()), 0) / max(d - values.size, 1)
+    U, count = _loadings(V, values, noise), seen.sum()
+    q = U.shape[1]
+    if not q:
+        return U
+    i, j = np.triu_indices(q)
+    variance = max(noise / (n * seen.mean()), constants.LEAST_NOISE)
+    for _ in range(constants.GAP_ROUNDS):
+        inverse = np.linalg.inv(_precisions(U, seen))
+        scores = np.matmul(inverse, (z @ U)[:, :, None])[:, :, 0] / np.sqrt(variance)
+        products = _symmetric(seen.T @ (scores[:, i] * scores[:, j] + inverse[:, i, j]), q)
+        products[:, range(q), range(q)] += 1e-3 * variance
+        cross = z.T @ scores
+        W = np.linalg.solve(products, cross[:, :, None])[:, :, 0]
+        left = float((z * z).sum() - (W * cross).sum()) / count
+        variance = max(left, constants.LEAST_NOISE)
+        U = W / np.sqrt(variance)
+    return U
+
+
+def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
+    """Return the weighted mean of the landmarks that are nearest in the cells that are there."""
+    distance = there @ (points * points).T - 2 * (z @ points.T)
+    return np.asarray(weights_of(distance, points.dtype) @ points)
+
+
+def _blended(truth: Array, linear: Array, near: Array) -> tuple[float, float]:
+    """Regress cells on their two predictions, as if ten more said that the linear one is right."""
+    A = np.column_stack([linear, near])
+    prior = FEWEST * np.eye(2)
+    a, b = np.linalg.solve(A.T @ A + prior, A.T @ truth + prior[0])
+    return float(a), float(b)

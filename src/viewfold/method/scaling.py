@@ -1,0 +1,402 @@
+"""Standardise a view without a copy of it.
+
+A standardised view is ``(X − mean) · weight``. It is never computed: sums over X are corrected
+afterwards to be sums over the standardised view. So a sparse view stays sparse, and the mean and
+the products that a fold needs come from the same pass over the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from viewfold._util.constants import FEWEST
+from viewfold._util.option import worded
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.view import View
+from viewfold.rows import Engine, RowSet
+from viewfold.rows.linalg import column_sums, dense, is_sparse
+from viewfold.state.method import NothingVariesError
+from viewfold.state.parts import part
+
+Standardise = Literal["zscore", "center"] | None
+
+# Axes of arrays in files: features d, columns of the embedding r, directions q.
+
+FAINT = {"float32": 1e-60, "float64": 1e-280}
+"""A feature whose squares add up to less is as good as constant: its z-score would overflow."""
+
+
+@part("affine", axes={"weights": "dr", "offset": "r"})
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """The map ``X @ weights + offset``."""
+
+    __repr__ = short_repr
+
+    weights: Array
+    offset: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Map a block of rows."""
+        out: Array = block @ self.weights.astype(block.dtype, copy=False)
+        out += self.offset.astype(block.dtype, copy=False)
+        return out
+
+    def then(self, linear_map: Array) -> Affine:
+        """Return this map followed by a linear one."""
+        return Affine(self.weights @ linear_map, self.offset @ linear_map)
+
+    def padded(self, n_features: int, n_components: int) -> Affine:
+        """Return this map for more features and components, none of which it uses."""
+        d, k = self.weights.shape
+        more = (0, n_components - k)
+        return Affine(np.pad(self.weights, ((0, n_features - d), more)), np.pad(self.offset, more))
+
+
+@part("text", axes={"idf": "d"})
+@dataclass(frozen=True, eq=False)
+class Text:
+    """Scale rows of word counts or weights to unit length, as latent semantic analysis does.
+
+    Attributes
+    ----------
+    idf : ndarray of shape (n_features,) or None
+        For counts: they become (1 + log count) · idf before the row is scaled.
+    """
+
+    __repr__ = short_repr
+
+    idf: Array | None = None
+
+    def __call__(self, block: Matrix) -> Matrix:
+        """Scale a block of rows."""
+        if self.idf is not None:
+            block = sparse.csr_array(block)
+            block.eliminate_zeros()
+            with np.errstate(invalid="ignore", divide="ignore"):
+                tf = np.where(block.data > 0, 1 + np.log(block.data), block.data)
+            scaled = (tf * self.idf[block.indices]).astype(block.dtype)
+            block = sparse.csr_array((scaled, block.indices, block.indptr), shape=block.shape)
+        squares = (block.astype(np.float64) ** 2).sum(axis=1)  # of small weights, too
+        length = np.sqrt(np.asarray(squares).ravel())
+        factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+        if is_sparse(block):
+            return sparse.csr_array(sparse.diags_array(factor) @ block, dtype=block.dtype)
+        return (block * factor[:, None]).astype(block.dtype, copy=False)
+
+    def kept(self, n: int) -> Text:
+        """Return what may be kept of n samples: words in ten rows or fewer get the same idf."""
+        if self.idf is None:
+            return self
+        return Text(np.minimum(self.idf, idf(n, FEWEST)))
+
+
+DOCUMENTS = 10_000
+"""How many rows document frequencies are counted in, at most."""
+
+
+def idf(n: int, rows_with: Array | int) -> Array:
+    """Return the inverse document frequency of words: log((1 + n) / (1 + rows_with)) + 1."""
+    return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
+
+
+@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest.
+
+    Attributes
+    ----------
+    shift : ndarray of shape (n_features,) or None
+        Subtracted from every dense block when it is read; see `choose_shift`.
+    mean, weight : ndarray of shape (n_features,)
+        The rest of the standardisation.
+    text : Text or None
+        Applied to every block when it is read, instead of a shift.
+    """
+
+    __repr__ = short_repr
+
+    shift: Array | None
+    mean: Array
+    weight: Array
+    text: Text | None = None
+
+    def read(self, block: Matrix) -> Matrix:
+        """Return a raw block without the shift, or scaled as text."""
+        if self.text is not None:
+            return self.text(block)
+        return block if self.shift is None else block - self.shift.astype(block.dtype)
+
+    def kept(self, n: int) -> Scaling:
+        """Return what may be kept of n samples: the shift alone is the mean of a few of them."""
+        text = None if self.text is None else self.text.kept(n)
+        if self.shift is None:
+            return replace(self, text=text)
+        return Scaling(self.shift + self.mean, np.zeros_like(self.mean), self.weight, text)
+
+    def times(self, H: Array) -> Affine:
+        """Return the map from blocks that went through `read` to (standardised rows) · H."""
+        weights = self.weight[:, None] * H
+        return Affine(weights, -(self.mean @ weights))
+
+    def times_raw(self, H: Array) -> Affine:
+        """Return the same map from raw blocks, for scalings that are affine (no text)."""
+        inner = self.times(H)
+        if self.shift is None:
+            return inner
+        return Affine(inner.weights, inner.offset - self.shift @ inner.weights)
+
+    def projection(self, directions: Array, *, single: bool = False) -> Projection:
+        """Return the map from raw blocks to scores on some directions, after scaling.
+
+        `single` stores it in single precision, unless that loses too much.
+        """
+        affine = self.times(directions)
+        weights, offset = affine.weights, affine.offset
+        if single:
+            with np.errstate(over="ignore", invalid="ignore"):
+                rounded = weights.astype(np.float32)
+                error = np.abs(rounded - weights).max(axis=1)
+            # A feature's values are of the size of 1 / weight.
+            if (error <= 1e-6 * self.weight * np.abs(directions).max()).all():
+                weights, offset = rounded, -(self.mean @ rounded.astype(np.float64))
+        return Projection(self.text, self.shift, weights, offset)
+
+
+@part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """From raw rows to scores: ``(row − shift) @ weights + offset``.
+
+    Attributes
+    ----------
+    text : Text or None
+        How rows are scaled first.
+    shift : ndarray of shape (n_features,) or None
+        Subtracted first, if the features are far from zero; see `choose_shift`.
+    weights : ndarray of shape (n_features, n_directions)
+        Scaling and directions in one matrix.
+    offset : ndarray of shape (n_directions,)
+        What is added.
+    """
+
+    __repr__ = short_repr
+
+    text: Text | None
+    shift: Array | None
+    weights: Array
+    offset: Array
+
+    def __call__(self, block: Matrix) -> Array:
+        """Return the scores of a block of raw rows."""
+        if self.text is not None:
+            block = self.text(block)
+        elif self.shift is not None:
+            block = block - self.shift.astype(block.dtype)
+        return Affine(self.weights, self.offset)(block)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Sums over the standardised view X and some rows Zs that belong to it.
+
+    Attributes
+    ----------
+    energy : float
+        ‖X‖².
+    gram : ndarray of shape (d, d) or None
+        XᵀX, if it was asked for.
+    cross : ndarray of shape (d, k)
+        XᵀZs.
+    shared : ndarray of shape (k, k)
+        ZsᵀZs.
+    faint : ndarray of bool, shape (d,)
+        Features that count as constant because they are too small to be squared.
+    mean : ndarray of shape (d,)
+        The mean of each feature, before it is standardised.
+    """
+
+    __repr__ = short_repr
+
+    energy: float
+    gram: Array | None
+    cross: Array
+    shared: Array
+    faint: NDArray[np.bool_]
+    mean: Array
+
+
+def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
+    """Return what to subtract from dense features before squaring them, None if not needed.
+
+    A feature like a year or a time stamp varies little around a large mean; the sum of its squares
+    would lose the variation to round-off. Any value near the mean will do.
+    """
+    if _has_zeros(rows):
+        return None
+    block = engine.head(rows, 4096).astype(np.float64)
+    mean, spread = block.mean(axis=0), block.std(axis=0)
+    far = 1e3 if rows.dtype == np.float64 else 10.0
+    return mean if np.any(np.abs(mean) > far * spread) else None
+
+
+def _has_zeros(rows: RowSet) -> bool:
+    """Whether blocks are sparse."""
+    return bool(getattr(rows, "is_sparse", False))
+
+
+def zscore(
+    rows: RowSet, shift: Array | None, total: Array, squares: Array, known: Array | None = None
+) -> Scaling:
+    """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
+
+    A constant feature gets weight 0, another one that which is `known`, if it is not 0.
+    """
+    n, eps = rows.shape[0], float(np.finfo(rows.dtype).eps)
+    mean = total / n
+    variance = (squares - n * mean**2) / max(n - 1, 1)
+    absolute = mean if shift is None else mean + shift
+    # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
+    rounding = n * np.finfo(np.float64).eps if _has_zeros(rows) else 32 * eps
+    noise = rounding * mean**2 + (16 * eps * absolute) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
+    if known is not None:
+        weight = np.where((weight > 0) & (known > 0), known, weight)
+    return Scaling(shift, mean, weight)
+
+
+def survey(
+    engine: Engine,
+    rows: RowSet,
+    partner: Callable[..., Array] | None = None,
+    *beside: RowSet,
+    scale: Standardise,
+    text: Text | None = None,
+    weight: Array | None = None,
+    full: bool,
+) -> tuple[Scaling, Products]:
+    """Learn the scaling of a view and its products with something else, in one pass.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    rows : RowSet
+        The view.
+    partner : callable, optional
+        ``partner(X, *blocks)`` gives the rows Zs that belong to some rows of the view, from what
+        these are before features are standardised, and from what is beside them.
+    *beside : RowSet
+        Other rows of the same samples.
+    scale : {"zscore", "center", None}
+        How features are standardised.
+    text : Text, optional
+        How blocks are scaled before.
+    weight : ndarray of shape (n_features,), optional
+        What to multiply features with for a z-score, where that is known (not 0).
+    full : bool
+        Whether XᵀX is wanted.
+    """
+    n, d = rows.shape
+    shift = choose_shift(engine, rows) if scale else None
+    start = Scaling(shift, np.zeros(d), np.ones(d), text)
+
+    def sums(block: Matrix, *others: Array) -> tuple[Array, ...]:
+        X = start.read(block)
+        Zs = np.empty((X.shape[0], 0)) if partner is None else partner(X, *others)
+        second, faint = _squares(X, full)
+        cross = dense(X.T @ Zs.astype(X.dtype))
+        return column_sums(X), second, cross, Zs.sum(axis=0), Zs.T @ Zs, faint
+
+    total, second, cross, total_z, shared, faint = engine.reduce(sums, rows, *beside)
+    squares = np.diagonal(second) if full else second
+    scaling = replace(start, mean=total / n) if scale == "center" else start
+    if scale == "zscore":
+        scaling = zscore(rows, shift, total, squares, weight)
+        scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
+    mean, weight = scaling.mean, scaling.weight
+    energy = float(weight**2 @ (squares - n * mean**2))
+    if full:
+        second -= n * np.outer(mean, mean)
+        second *= weight[:, None]
+        second *= weight
+    cross = weight[:, None] * (cross - np.outer(mean, total_z))
+    lost = (faint > 0) & (scale == "zscore" or not energy)
+    raw = total / n + (0 if shift is None else shift)
+    return scaling, Products(energy, second if full else None, cross, shared, lost, raw)
+
+
+def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
+    """Return XᵀX or its diagonal, and which features are too small for that.
+
+    What single precision would lose is computed in double precision.
+    """
+    second = dense(X.T @ X) if full else column_sums(X * X)
+    kind = np.finfo(X.dtype)
+    small = np.flatnonzero((np.diagonal(second) if full else second) < kind.tiny / kind.eps)
+    faint = np.zeros(X.shape[1], bool)
+    some = dense(X[:, small]).astype(np.float64)
+    if some.any():
+        second = second.astype(np.float64)
+        squares = (some**2).sum(axis=0)
+        if full:
+            second[:, small] = dense(X.T @ some)
+            second[small] = second[:, small].T
+        else:
+            second[small] = squares
+        faint[small] = some.any(axis=0) & (squares < FAINT[X.dtype.name])
+    return second, faint
+
+
+def says_nothing(view: View) -> NothingVariesError:
+    """Return the error for a view whose samples are all alike."""
+    n = view.shape[0]
+    return NothingVariesError(
+        f"View {view.name!r} has no feature that varies between its samples "
+        f"({worded(f'n_samples={n}', f'{n:,} of them')}): it says nothing about them. Leave it out."
+    )
+
+
+def tell_faint(view: View, products: Products) -> None:
+    """Warn of features that are too small to be squared; refuse a view that has no others."""
+    if not products.faint.any():
+        return
+    which = np.pad(products.faint, (0, view.shape[1] - products.faint.size))
+    said = (
+        f"View {view.name!r}: the values in {names_of(view, which)} are too small to be squared. "
+        "Multiply them by a large number"
+    )
+    if not products.energy:
+        raise ValueError(f"{said}.")
+    warnings.warn(f"{said}; they count as constant now.", stacklevel=2)
+
+
+def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
+    """Name some features, by number if they have no names."""
+    at = np.flatnonzero(which)
+    shown = [repr(view.features[i]) if view.features else str(i) for i in at[:most]]
+    more = f", … ({at.size} in all)" if at.size > most else ""
+    return f"column{'s' * (at.size > 1)} {', '.join(shown)}{more}"
+
+
+def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Array:
+    """Return XᵀX H for the standardised X, in one pass that never forms XᵀX."""
+    encode = scaling.times(H)
+
+    def products(block: Matrix) -> tuple[Array, ...]:
+        X = scaling.read(block)
+        Y = encode(X)
+        return dense(X.T @ Y), Y.sum(axis=0)
+
+    inner, total = engine.reduce(products, rows)
+    return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))

@@ -1,0 +1,290 @@
+"""Small linear algebra: what is done with matrices that fit in a cache, and with one row block.
+
+Nothing here knows where rows live: a product over all rows is ``engine.reduce(gram, rows)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import linalg, sparse
+
+from viewfold._util.types import Array, Matrix
+
+PENALTIES = np.logspace(-2, 3, 16)
+"""Penalties from which `ridge` chooses, relative to the mean eigenvalue of AᵀA."""
+
+
+def gram(block: Matrix) -> Array:
+    """Return AᵀA of a row block, in double precision."""
+    block = block.astype(np.float64, copy=False)
+    return np.asarray(block.T @ block)
+
+
+def unit_rows(rows: Array) -> Array:
+    """Return rows of length 1; a row of zeros stays as it is."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1).astype(rows.dtype))
+
+
+def damped(rows: Array) -> Array:
+    """Return rows divided by the square root of their length, x / √‖x‖: outliers count less."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.sqrt(np.where(length > 0, length, 1)))
+
+
+def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) -> sparse.csc_array:
+    """Return the indicator matrix M of labels: M[l, i] = 1 if row i has label l, else 0.
+
+    ``M @ A`` sums the rows of A by label.
+
+    Raises
+    ------
+    ValueError
+        If a label is not from 0 to n − 1: scipy does not look at indices, and would write to memory
+        that is not its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import membership
+    >>> membership(np.array([0, 2, 0]), 3).toarray()
+    array([[1., 0., 1.],
+           [0., 0., 0.],
+           [0., 1., 0.]])
+    """
+    size = labels.size
+    if size and not 0 <= labels.min() <= labels.max() < n:
+        raise ValueError(
+            f"Labels go from {labels.min()} to {labels.max()}, but there are {n} clusters."
+        )
+    return sparse.csc_array((np.ones(size, dtype), labels, np.arange(size + 1)), shape=(n, size))
+
+
+def polar(C: Array) -> Array:
+    """Return the polar factor U Vᵀ of a small matrix C = U S Vᵀ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import polar
+    >>> polar(np.array([[0.0, -2.0], [3.0, 0.0]]))
+    array([[ 0., -1.],
+           [ 1.,  0.]])
+    """
+    if C.shape[0] >= C.shape[1] > 64:  # then half the cost of an SVD, if C is far from singular
+        T, condition = inverse_sqrt(C.T @ C)
+        if condition < 1e5:
+            return np.asarray(C @ T)
+    U, _, Vt = linalg.svd(C, full_matrices=False, check_finite=False)
+    return np.asarray(U @ Vt)
+
+
+def inverse_sqrt(M: Array) -> tuple[Array, float]:
+    """Return M^(-1/2) of a symmetric M ≥ 0, and the condition of M.
+
+    Directions in which M vanishes stay zero.
+
+    ``A @ inverse_sqrt(A.T @ A)`` is the polar factor of A. If A has not full rank, an SVD fills
+    the missing part of the factor with arbitrary vectors; here it is zero, which is unique.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import inverse_sqrt
+    >>> inverse_sqrt(np.diag([4.0, 0.0]))
+    (array([[0.5, 0. ],
+           [0. , 0. ]]), inf)
+    """
+    values, V = linalg.eigh(M, driver="evd", check_finite=False)
+    keep = values > 1e-13 * values[-1]
+    V = V[:, keep]
+    condition = float(values[-1] / values[0]) if keep.all() else np.inf
+    return np.asarray((V / np.sqrt(values[keep])) @ V.T), condition
+
+
+def triangle(block: Array) -> Array:
+    """Return R of a QR factorisation, RᵀR = AᵀA. R of stacked Rs is R of all rows."""
+    R = linalg.qr(block.astype(np.float64), mode="r", overwrite_a=True, check_finite=False)[0]
+    return np.asarray(R[: block.shape[1]])
+
+
+def whitener_of(R: Array, n: int, eps: float) -> Array:
+    """Return T = (AᵀA)^(-1/2), so that ``A @ T`` is the polar factor of A, from R of its n rows."""
+    _, s, Vt = linalg.svd(R, check_finite=False)
+    keep = s > max(n, R.shape[1]) * eps * s[0]
+    return np.asarray((Vt[: s.size][keep].T / s[keep]) @ Vt[: s.size][keep])
+
+
+def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
+    """Return the largest eigenvalues of a symmetric M ≥ 0, descending, and their vectors.
+
+    Values that are zero to round-off are left out. The sign of a vector is such that its largest
+    entry is positive.
+    """
+    d = M.shape[0]
+    if not d:
+        return np.empty(0), np.empty((0, 0))
+    first = max(d - most, 0)
+    if most > d / 6:  # all of them are cheaper by divide and conquer
+        values, vectors = linalg.eigh(M, driver="evd", check_finite=False)
+        values, vectors = values[first:], vectors[:, first:]
+    else:
+        values, vectors = linalg.eigh(M, subset_by_index=(first, d - 1), check_finite=False)
+    keep = values > 1e-12 * max(values[-1], 0)
+    values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
+    return values, vectors * _signs(vectors)
+
+
+def eigenbasis(M: Array) -> Array:
+    """Return all eigenvectors of a symmetric M, largest value first, signs as above."""
+    _, Q = linalg.eigh(M, check_finite=False)
+    Q = Q[:, ::-1]
+    return np.asarray(Q * _signs(Q))
+
+
+def _signs(vectors: Array) -> Array:
+    """Return the signs that make the largest entry of each column positive."""
+    peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return np.asarray(np.sign(peak))
+
+
+def shrink_eigenvalues(values: Array, n: float) -> Array:
+    """Shrink the eigenvalues of a scatter matrix toward their mean (OAS).
+
+    λ → (1 − ρ) λ + ρ mean(λ), where ρ is that of oracle approximating shrinkage: the fewer rows n
+    the scatter was computed from, the more it is taken for a multiple of the identity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import shrink_eigenvalues
+    >>> shrink_eigenvalues(np.array([1.0, 2.0, 9.0]), 10).round(1)
+    array([2.7, 3.1, 6.2])
+    >>> shrink_eigenvalues(np.array([1.0, 2.0, 9.0]), 10_000).round(1)
+    array([1., 2., 9.])
+    """
+    total, squares = values.sum(), (values**2).sum()
+    spread = (n + 1) * (squares - total**2 / values.size)
+    share = min((squares + total**2) / spread, 1) if spread > 0 else 1
+    return np.asarray((1 - share) * np.maximum(values, 0) + share * values.mean())
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A ridge regression of Y on A.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (p, m)
+        C in Y ≈ A C.
+    basis : ndarray of shape (m, m)
+        The principal directions of Y.
+    explained : ndarray of shape (m,)
+        The share of ‖Y‖² in each of them that is explained, by cross-validation, from 0 to 1.
+    share : float
+        The same for all of ‖Y‖², with one penalty for all directions: choosing one for each would
+        explain part of pure noise.
+    """
+
+    coefficients: Array
+    basis: Array
+    explained: Array
+    share: float
+
+
+def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
+    """Regress Y on A by ridge regression, with a penalty for each principal direction of Y.
+
+    C = (AᵀA + λI)⁻¹ AᵀY; each λ is chosen by generalised cross-validation, in closed form.
+
+    Parameters
+    ----------
+    AA, AY, YY : ndarray of shape (p, p), (p, m) and (m, m)
+        AᵀA, AᵀY and YᵀY.
+    n : int
+        Number of rows of A and Y. With less than two, the prediction is zero.
+
+    Returns
+    -------
+    Regression
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import ridge
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.normal(size=(500, 3))
+    >>> Y = np.column_stack([A @ [1, 2, 3], rng.normal(size=500)])
+    >>> found = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 500)
+    >>> found.explained.round(2)
+    array([0., 1.])
+    >>> found.coefficients[:, 0].round(1)
+    array([1., 2., 3.])
+    """
+    energy, R = linalg.eigh(YY, driver="evd", check_finite=False)
+    energy = np.maximum(energy, 0)
+    if n < 2:
+        return Regression(np.zeros_like(AY), R, np.zeros_like(energy), 0.0)
+    values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
+    values = np.maximum(values, 0)
+    # If all rows of A are zero, nothing is explained, whatever the penalty.
+    penalty = PENALTIES[:, None] * (values.mean() if values.mean() > 1e-100 else 1.0)
+    inverse = 1 / (values + penalty)
+    C = Q.T @ AY @ R
+    residual = energy - 2 * inverse @ C**2 + (inverse**2 * values) @ C**2
+    freedom = np.maximum(1 - (inverse * values).sum(axis=1) / n, 1e-3)
+    error = np.maximum(residual, 0) / freedom[:, None] ** 2
+    best = error.argmin(axis=0)
+    left = np.divide(error.min(axis=0), energy, out=np.ones_like(energy), where=energy > 0)
+    left_of_all = error.sum(axis=1).min() / max(energy.sum(), np.finfo(float).tiny)
+    return Regression(
+        coefficients=Q @ (C / (values[:, None] + penalty[best, 0])) @ R.T,
+        basis=R,
+        explained=np.maximum(1 - left, 0),
+        share=max(1 - float(left_of_all), 0.0),
+    )
+
+
+def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix:
+    """Return a block with a value for each column in the place of NaN.
+
+    Columns for which `instead` is true have that value throughout. A block without either is
+    returned as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows.linalg import filled
+    >>> filled(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([8.0, 9.0]))
+    array([[1., 9.],
+           [3., 4.]])
+    """
+    data = block.data if is_sparse(block) else block
+    gone = np.isnan(data)
+    if instead is not None and instead.any():
+        gone |= instead[block.indices] if is_sparse(block) else instead
+    if not gone.any():
+        return block
+    if is_sparse(block):
+        block = block.copy()
+        block.data[gone] = values[block.indices[gone]]
+        return block
+    return np.where(gone, values.astype(data.dtype), data)
+
+
+def column_sums(X: Matrix) -> Array:
+    """Sum the rows of a block."""
+    return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
+
+
+def is_sparse(X: Matrix) -> bool:
+    """Tell a CSR matrix from an array."""
+    return hasattr(X, "indptr")
+
+
+def dense(M: Matrix) -> Array:
+    """Return a matrix as a dense array."""
+    return np.asarray(M.toarray() if hasattr(M, "toarray") else M)

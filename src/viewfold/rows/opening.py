@@ -1,0 +1,111 @@
+"""Engines by their name, as the command line knows them, and how many buckets memory asks for."""
+
+from __future__ import annotations
+
+from viewfold._util.option import option, size_in_bytes
+from viewfold.rows.buckets import BucketEngine
+from viewfold.rows.disk import DiskEngine
+
+ENGINES = ("local", "dask", "spark")
+FEWEST, MOST = 16, 16384
+COPIES = 6
+"""How often a task holds the rows of its bucket: as read, sorted, as numbers, encoded and so on."""
+
+
+def buckets_for(n_bytes: int, memory: int, workers: int = 1) -> int:
+    """Return how many buckets make the work on a view fit in memory.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Bytes of the largest view, as numbers in memory.
+    memory : int
+        Bytes that all workers together may take.
+    workers : int, default=1
+        How many buckets are worked on at a time.
+
+    Returns
+    -------
+    int
+        A power of two, from 16 to 16,384: workers × 6 × the bytes of a bucket are at most `memory`.
+
+    Examples
+    --------
+    Ten million rows of 64 single-precision numbers, in 4 GB on two processors:
+
+    >>> from viewfold.rows import buckets_for
+    >>> buckets_for(10**7 * 64 * 4, 4 * 2**30, workers=2)
+    16
+    >>> buckets_for(10**9 * 64 * 4, 4 * 2**30, workers=2)
+    1024
+    """
+    n_buckets = FEWEST
+    while n_buckets < MOST and n_bytes * workers * COPIES > memory * n_buckets:
+        n_buckets *= 2
+    return n_buckets
+
+
+def open_engine(
+    name: str = "local",
+    *,
+    address: str | None = None,
+    memory: str = "4GB",
+    n_buckets: int | None = None,
+    n_bytes: int | None = None,
+    folder: str | None = None,
+) -> BucketEngine:
+    """Return an engine that holds rows in buckets, by its name.
+
+    Parameters
+    ----------
+    name : {"local", "dask", "spark"}
+        Files on this machine, a Dask cluster, or a Spark cluster.
+    address : str, optional
+        Of Dask's scheduler, or the Spark master. Without one, a cluster is made on this machine.
+    memory : str, default="4GB"
+        What all workers together may take; says how many buckets there are, if `n_bytes` is known.
+    n_buckets : int, optional
+        How many buckets there are instead.
+    n_bytes : int, optional
+        Bytes of the largest view that is expected.
+    folder : str, optional
+        Where files are made that are needed for a while; all workers have to see it.
+
+    Returns
+    -------
+    BucketEngine
+        To be closed after use: it is a context manager.
+
+    Examples
+    --------
+    >>> from viewfold.rows import open_engine
+    >>> with open_engine("local", memory="1GB", n_bytes=10**10) as engine:
+    ...     type(engine).__name__, engine.n_buckets >= 64
+    ('DiskEngine', True)
+    """
+    if name not in ENGINES:
+        raise ValueError(f"There is no engine {name!r}. Choose one of {', '.join(ENGINES)}.")
+    if name == "local" and address is not None:
+        raise ValueError(
+            f"The engine 'local' has no address. Leave {option('address', address)} away, or say "
+            f"{option('engine', 'dask')} or {option('engine', 'spark')}."
+        )
+    room = size_in_bytes(memory, option("memory", memory))
+    engine = _opened(name, address, folder)
+    if n_buckets is None and n_bytes is not None:
+        n_buckets = buckets_for(n_bytes, room, engine.n_workers)
+    if n_buckets is not None:
+        engine.n_buckets = n_buckets
+    return engine
+
+
+def _opened(name: str, address: str | None, folder: str | None) -> BucketEngine:
+    if name == "local":
+        return DiskEngine(folder=folder)
+    if name == "dask":
+        from viewfold.rows.dask import DaskEngine
+
+        return DaskEngine(address=address, folder=folder)
+    from viewfold.rows.spark import SparkEngine
+
+    return SparkEngine(master=address, folder=folder)

@@ -1,0 +1,130 @@
+"""The log of a state: an entry for every change. Entries are only ever added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from viewfold._util.version import __version__
+
+FINAL = "forget"
+"""The change that is never taken back."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """An entry of the log: a change and its counts, None where a count does not apply.
+
+    Attributes
+    ----------
+    entry : int
+        Its number: 1, 2, …; a number is never used again, not even after an undo.
+    what : {"fold", "update", "extend", "recluster", "rename", "forget", "undo", "restore",
+            "params"}
+        What was done; "update" brought more rows of a known view, "params" is a change of the
+        model's parameters in a file.
+    time : datetime
+        When (UTC).
+    version : str or None
+        The viewfold that did it; None if not known.
+    view : str or None
+        The view that was folded, updated or extended.
+    n_samples : int
+        Samples in the state afterwards.
+    n_new, n_shared, n_moved, n_forgotten : int or None
+        Samples that came, that were known before, that changed their cluster, that were forgotten.
+        Of an update, those that were known before have the view since then.
+    n_corrected : int or None
+        Of an update: samples that had the view already, and have another row of it now.
+    undoes : int or None
+        Of an undo or a restore: the entry that it took back, with those after it.
+    n_clusters : int or None
+        Of a recluster: how many clusters there are since.
+    note : str or None
+        What happened to names of clusters.
+    """
+
+    entry: int
+    what: str
+    time: datetime
+    version: str | None
+    view: str | None = None
+    n_samples: int = 0
+    n_new: int | None = None
+    n_shared: int | None = None
+    n_moved: int | None = None
+    n_forgotten: int | None = None
+    n_corrected: int | None = None
+    undoes: int | None = None
+    n_clusters: int | None = None
+    note: str | None = None
+
+    @property
+    def said(self) -> str:
+        """What was done, in a few words."""
+        counts = {"extend": self.n_new, "forget": self.n_forgotten}
+        of = self.view if self.what in ("fold", "update", "extend") else None
+        said = f"{self.what} of {of}" if of else self.what
+        count = counts.get(self.what)
+        if self.n_clusters is not None:
+            said += f" to {self.n_clusters}"
+        if self.what == "restore" and self.undoes is not None:
+            said += f" to entry {self.undoes - 1}"
+        if self.what == "undo" and self.undoes is not None:
+            said += f" of entry {self.undoes}"
+        said += "" if count is None else f", {count:,} sample{'' if count == 1 else 's'}"
+        return said if self.note is None else f"{said}: {self.note}"
+
+    def __str__(self) -> str:
+        """Name the entry, what was done, and when."""
+        return f"entry {self.entry} ({self.said}, {self.time:%Y-%m-%d %H:%M} UTC)"
+
+
+Log = tuple[Event, ...]
+
+
+def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log:
+    """Return a log with one more entry, which has the present time.
+
+    Examples
+    --------
+    >>> from viewfold.state.log import noted
+    >>> log = noted(noted((), "fold", 60, view="labs", n_new=60), "forget", 58, n_forgotten=2)
+    >>> [(event.entry, event.what) for event in log]
+    [(1, 'fold'), (2, 'forget')]
+    """
+    entry = log[-1].entry + 1 if log else 1
+    time = datetime.now(UTC)
+    return (*log, Event(entry, what, time, __version__, n_samples=n_samples, **facts))  # type: ignore[arg-type]
+
+
+def standing(log: Log) -> Log:
+    """Return the entries whose changes are in force: those that were not taken back.
+
+    An undo is no change of its own. A restore is, and can be taken back; forgets always are.
+
+    Examples
+    --------
+    >>> from viewfold.state.log import noted, standing
+    >>> log = noted(noted((), "fold", 60), "fold", 60)
+    >>> [event.entry for event in standing(noted(log, "undo", 60, undoes=2))]
+    [1]
+    """
+    found: list[Event] = []
+    left = len(log)
+    while left > 0:
+        left -= 1
+        event = log[left]
+        if event.what != "undo":
+            found.append(event)
+        if event.what in ("undo", "restore") and event.undoes is not None:
+            first = max(0, min(event.undoes - 1, left))
+            found += [e for e in reversed(log[first:left]) if e.what == FINAL]
+            left = first
+    return tuple(reversed(found))
+
+
+def undoable(log: Log, earlier: Log) -> Log:
+    """Return the entries since an earlier state that an undo takes back: all but forgets."""
+    since = earlier[-1].entry if earlier else 0
+    return tuple(e for e in standing(log) if e.entry > since and e.what != FINAL)

@@ -1,0 +1,389 @@
+"""Moments of a view: what ties its features to the consensus, so that clusters can be explained.
+
+A row of P holds a sample's row of the consensus and its cluster. With PᵀX of a view (X
+standardised), X ≈ P A D: D are a few directions among the features, which stay as they are, and A
+is small. When P becomes P', A becomes (P'ᵀP' + λ)⁻¹ P'ᵀP A, whatever P' is; the view is not needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.gaps import missing_in
+from viewfold.data.view import View
+from viewfold.rows import Engine, RowSet
+from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, membership
+from viewfold.state.parts import part
+from viewfold.state.state import State, ViewRecord
+
+PENALTY = 1e-3
+"""Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
+as well."""
+
+ROOM = 2**20
+"""Rows are described a few at a time, with so many numbers at once."""
+
+
+@part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What is kept of a view to explain clusters: aggregates of ten samples or more.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        The mean of each feature, of cells that are there.
+    spread : ndarray of shape (n_features,)
+        Its standard deviation; 0 if it does not vary, or if fewer than ten samples have it.
+    directions : ndarray of shape (n_directions, n_features)
+        Orthonormal rows D: first those that hold the means of clusters, then those in which the
+        consensus explains most. At most a tenth of the samples.
+    coefficients : ndarray of shape (n_components + n_clusters, n_directions)
+        A in ``(X − mean) / spread ≈ (P − mean of P) A D``.
+    """
+
+    __repr__ = short_repr
+
+    mean: Array
+    spread: Array
+    directions: Array
+    coefficients: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows of a view and of P; X is shifted, and missing cells are zero.
+
+    Attributes
+    ----------
+    count, total, squares : ndarray of shape (n_features,)
+        Cells that are there, their sum, and that of their squares.
+    cross, there : ndarray of shape (n_columns, n_features)
+        PᵀX, and Pᵀ(cells that are there).
+    PP, total_P : ndarray
+        PᵀP, and the sum of the rows of P.
+    n : float
+        How many rows.
+    shift : ndarray of shape (n_features,)
+        What was subtracted from X.
+    """
+
+    __repr__ = short_repr
+
+    count: Array
+    total: Array
+    squares: Array
+    cross: Array
+    there: Array
+    PP: Array
+    total_P: Array
+    n: float
+    shift: Array
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        rows: RowSet,
+        beside: tuple[RowSet, RowSet],
+        k: int,
+        *,
+        gaps: bool,
+        mean: Array | None,
+    ) -> Sums:
+        """Sum over the rows of a view, with embedding and labels beside them, in one pass.
+
+        Missing cells are NaN, if there are `gaps`; `mean` is what is known of that of features.
+        """
+        shift, p = _near_mean(engine, rows, mean), beside[0].shape[1] + k
+
+        def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
+            few = max(1, ROOM // p)
+            if len(cluster) > few:  # of a narrow view, a block has many rows
+                cuts = (slice(i, i + few) for i in range(0, len(cluster), few))
+                parts = [sums(block[cut], embedded[cut], cluster[cut]) for cut in cuts]
+                return tuple(sum(some[1:], some[0]) for some in zip(*parts, strict=True))
+            P = described(embedded, cluster, k)
+            small = P.astype(block.dtype)
+            X = block if is_sparse(block) else block - shift.astype(block.dtype)
+            gone = np.empty((0, 0))
+            if gaps:
+                gone = dense(missing_in(X).astype(block.dtype).T @ small).T
+                X = filled(X, np.zeros(X.shape[1]))
+            with np.errstate(over="ignore"):
+                squares = column_sums(X * X)
+            return column_sums(X), squares, dense(X.T @ small).T, gone, P.T @ P, P.sum(axis=0)
+
+        total, squares, cross, gone, PP, total_P = engine.reduce(sums, rows, *beside)
+        n, d = rows.shape
+        there = np.broadcast_to(total_P[:, None], (p, d))
+        there = there - gone if gaps else there
+        count = there[-k:].sum(axis=0)  # every row has one cluster
+        return cls(count, total, squares, cross, there, PP, total_P, float(n), shift)
+
+    def centred(self) -> Array:
+        """Return PᵀP of rows with mean zero."""
+        return np.asarray(self.PP - np.outer(self.total_P, self.total_P) / max(self.n, 1))
+
+
+def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
+    """Return rows of P: the consensus, and 1 for the cluster that each sample is in."""
+    of_cluster = membership(cluster.astype(np.intp), n_clusters).toarray().T
+    return np.hstack([embedded.astype(np.float64), of_cluster])
+
+
+def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
+    """Return what to subtract from features: squares of a year or a time stamp lose its change."""
+    if getattr(rows, "is_sparse", False):
+        return np.zeros(rows.shape[1])
+    if known is not None:
+        return known
+    head = engine.head(rows, 4096)
+    if is_sparse(head):
+        return np.zeros(head.shape[1])
+    head = head.astype(np.float64)
+    there = ~np.isnan(head)
+    return np.asarray(np.where(there, head, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
+
+
+def measured(sums: Sums, r: int) -> Moments:
+    """Return the moments of a view from sums over its samples.
+
+    Parameters
+    ----------
+    sums : Sums
+        Of ten samples or more.
+    r : int
+        The number of columns of the consensus.
+    """
+    mean, spread = _scale(sums)
+    weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cross = np.where(spread > 0, (sums.cross - sums.there * mean) * weight, 0)
+    cross[:r] *= sums.n / np.maximum(sums.count, 1)  # as if all cells were there
+    size = sums.total_P[r:]
+    cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
+    cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
+    most = _most(sums.n, r, size.size, mean.size)
+    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, most)
+
+
+def _most(n: float, r: int, k: int, d: int) -> int:
+    """Return how many directions are kept of n samples, r columns, k clusters and d features.
+
+    A tenth of the samples, and of a view that is not narrow so many that moments take no more space
+    than d × r numbers in single precision, but those that hold the means of clusters anyway.
+    """
+    room = d if d <= r + k else max((r - 4) * d // (d + r + k), k)
+    return max(min(int(n) // FEWEST, room), 1)
+
+
+def _scale(sums: Sums) -> tuple[Array, Array]:
+    """Return the mean of shifted features, and their spread; 0 for what tells nothing."""
+    count = np.maximum(sums.count, 1)
+    mean = sums.total / count
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = sums.squares / count - mean**2
+        noise = 1e-12 * mean**2 + (1e-14 * sums.shift) ** 2
+        varies = (variance > noise) & np.isfinite(variance) & (sums.count >= FEWEST)
+    rare = sums.count < FEWEST
+    mean = np.where(rare | ~np.isfinite(mean), 0, mean)
+    return mean, np.where(varies, np.sqrt(np.where(varies, variance, 0)), 0)
+
+
+def _factored(
+    mean: Array, spread: Array, G: Array, cross: Array, size: Array, most: int
+) -> Moments:
+    """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go.
+
+    Parameters
+    ----------
+    mean, spread : ndarray of shape (n_features,)
+        Of the features.
+    G : ndarray of shape (p, p)
+        PᵀP.
+    cross : ndarray of shape (p, n_features)
+        PᵀX of standardised features.
+    size : ndarray of shape (n_clusters,)
+        Samples in each cluster.
+    most : int
+        The most directions.
+    """
+    use = np.append(np.ones(len(G) - size.size, bool), size >= FEWEST)
+    C = np.zeros_like(cross)
+    C[use] = regression(G[np.ix_(use, use)], cross[use])
+    floor = 1e-10 * float(np.einsum("ij,ij->", C, G @ C))
+    many = np.maximum(size, 1)[:, None]
+    first = _leading((G[-size.size :] @ C / np.sqrt(many))[size >= FEWEST], most, floor)
+    rest = C - C @ first.T @ first
+    values, Q = linalg.eigh(G, driver="evd", check_finite=False)
+    root = (np.sqrt(np.maximum(values, 0))[:, None] * Q.T) @ rest
+    D = np.vstack([first, _leading(root, most - len(first), floor)])
+    return Moments(mean, spread, D.astype(np.float32), (C @ D.T).astype(np.float32))
+
+
+def _leading(rows: Array, most: int, floor: float) -> Array:
+    """Return the leading right singular vectors of a few rows, with more energy than `floor`."""
+    values, U = linalg.eigh(rows @ rows.T, driver="evd", check_finite=False)
+    keep = np.flatnonzero(values > floor)[::-1][: max(most, 0)]
+    return np.asarray((U[:, keep] / np.sqrt(values[keep])).T @ rows)
+
+
+def regression(G: Array, cross: Array) -> Array:
+    """Return (G + λ)⁻¹ cross for columns of length 1; what is in no column stays zero."""
+    length = np.sqrt(np.maximum(np.diagonal(G), 0))
+    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 1e-9 * length.max())
+    values, Q = linalg.eigh(scale[:, None] * G * scale, driver="evd", check_finite=False)
+    inverse = np.where(values > 1e-8, 1 / (np.maximum(values, 0) + PENALTY), 0)
+    return np.asarray(scale[:, None] * (Q @ (inverse[:, None] * (Q.T @ (scale[:, None] * cross)))))
+
+
+# -- through changes of the consensus
+
+
+def carried(engine: Engine, before: State, after: State) -> State:
+    """Return a state with moments of its own consensus and clusters, in one pass over the samples.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    before : State
+        The state that the moments belong to.
+    after : State
+        The next one; its samples are the same, or more, or fewer. Moments are those of before.
+
+    Returns
+    -------
+    State
+    """
+    if not any(record.moments for record in after.views):
+        return after
+    assert before.clusters is not None
+    assert after.clusters is not None
+    rows = _side_by_side(engine, before, after)
+    k, k_now = before.clusters.n_clusters, after.clusters.n_clusters
+
+    def sums(B: Array, cluster: Array, B_now: Array, cluster_now: Array) -> tuple[Array, ...]:
+        P_now = described(B_now, cluster_now, k_now)
+        both = np.hstack([P_now, described(B, cluster, k)])
+        return P_now.T @ both, both.sum(axis=0)
+
+    with engine.session():
+        products, total = engine.reduce(sums, *rows)
+    p, n = len(products), rows[0].shape[0]
+    products -= np.outer(total[:p], total) / n
+    step = regression(products[:, :p], products[:, p:])
+    return replace(after, views=tuple(_followed(record, step) for record in after.views))
+
+
+def _side_by_side(engine: Engine, before: State, after: State) -> tuple[RowSet, ...]:
+    """Return embedding and labels before and after, of the samples that both states have."""
+    then, now = ((one.embedding, one.labels(engine)) for one in (before, after))
+    if before.ids is after.ids:
+        return (*then, *now)
+    if before.n_samples <= after.n_samples:
+        where = engine.join(after.ids, before.ids)
+        return (*then, *(where.partners(rows) for rows in now))
+    where = engine.join(before.ids, after.ids)
+    return (*(where.partners(rows) for rows in then), *now)
+
+
+def _followed(record: ViewRecord, step: Array) -> ViewRecord:
+    """Return a record whose moments are those of another P."""
+    if record.moments is None:
+        return record
+    A = (step @ record.moments.coefficients).astype(np.float32)
+    return replace(record, moments=replace(record.moments, coefficients=A))
+
+
+# -- from the rows of a view
+
+
+def learned(engine: Engine, state: State, view: View, rows: RowSet) -> State:
+    """Return a state whose moments of a view know (more) rows of it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Computes with the rows.
+    state : State
+        The state after the rows were taken in, with the labels of now.
+    view : View
+        The rows that came, under the name of the view. Of fewer than ten, nothing is learned.
+    rows : RowSet
+        The same with missing cells as NaN.
+    """
+    n, r = rows.shape[0], state.embedding.shape[1]
+    if n < FEWEST:
+        return state
+    assert state.clusters is not None
+    k, labels = state.clusters.n_clusters, state.labels(engine)
+    which = state.names.index(view.name or state.names[-1])
+    record, old = state.views[which], state.views[which].moments
+    with engine.session():
+        where = engine.join(state.ids, view.ids)
+        beside = where.partners(state.embedding), where.partners(labels)
+        mean = None if old is None else old.mean
+        sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
+        others = _others(engine, state, which, labels, sums) if record.n_samples > n else None
+    if others is None or others[2] < FEWEST:
+        moments = measured(sums, r)
+    elif old is None:
+        return state  # most of the view came before moments were kept
+    else:
+        moments = _joined(old, measured(sums, r), others, sums, r)
+    views = (*state.views[:which], replace(record, moments=moments), *state.views[which + 1 :])
+    return replace(state, views=views)
+
+
+def _others(
+    engine: Engine, state: State, which: int, labels: RowSet, sums: Sums
+) -> tuple[Array, Array, float]:
+    """Return PᵀP, the sum of P and the number of a view's samples that were not delivered now."""
+    assert state.clusters is not None
+    k = state.clusters.n_clusters
+
+    def products(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
+        here = seen[:, which]
+        P = described(B[here], cluster[here], k)
+        return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
+
+    PP, total, n = engine.reduce(products, state.embedding, labels, state.seen)
+    return PP - sums.PP, total - sums.total_P, float(n) - sums.n
+
+
+def _joined(
+    old: Moments, new: Moments, others: tuple[Array, Array, float], sums: Sums, r: int
+) -> Moments:
+    """Return moments of all rows of a view, from those of some and of the others, by their number.
+
+    Sums over the two parts add up, with what their means differ by (Chan, Golub and LeVeque).
+    """
+    PP, total, m = others
+    n = sums.n
+    share = m * n / (m + n)
+    apart = total / m - sums.total_P / n
+    G = PP - np.outer(total, total) / m
+    # A feature that one part says nothing of is what the other says.
+    known, fresh = old.spread > 0, new.spread > 0
+    shift = np.where(known & fresh, old.mean - new.mean, 0)
+    both = known & fresh
+    spread, mean, before = new.spread, new.mean, old.spread
+    pooled = np.sqrt((m * before**2 + n * spread**2 + share * shift**2) / (m + n))
+    cross = (G @ old.coefficients) @ old.directions * before
+    cross += sums.centred() @ new.coefficients @ new.directions * spread
+    cross += share * np.outer(apart, shift)
+    mean = np.where(both, (m * old.mean + n * mean) / (m + n), np.where(known, old.mean, mean))
+    spread = np.where(both, pooled, np.where(known, before, spread))
+    G = G + sums.centred() + share * np.outer(apart, apart)
+    size = (total + sums.total_P)[r:]
+    weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+    most = _most(m + n, r, size.size, mean.size)
+    return _factored(mean, spread, G, cross * weight, size, most)

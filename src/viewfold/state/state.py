@@ -1,0 +1,324 @@
+"""Everything a model has learned, in one frozen object: what a file holds and a change replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from viewfold._util import constants
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.column import Column, Source
+from viewfold.rows import BucketRows, Engine, RowSet, engine_of
+from viewfold.rows.linalg import gram
+from viewfold.state.levels import without_levels
+from viewfold.state.log import Log
+
+if TYPE_CHECKING:
+    from viewfold.state.moments import Moments
+
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+"""What a state has a row (or one entry) for each sample of."""
+
+
+class Encoder(Protocol):
+    """Maps rows of a view to rows of the embedding. Holds small matrices and no single sample."""
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of rows."""
+
+    def then(self, linear_map: Array) -> Encoder:
+        """Return this encoder followed by a linear map of the embedding."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewRecord:
+    """What is remembered of a view after it was folded.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    n_samples, n_features : int
+        The size it had.
+    n_new, n_shared : int
+        How many of its samples were new, and how many were known from earlier views.
+    n_iter : int
+        Iterations the fold took.
+    objective : tuple of float
+        The objective after each iteration (empty where there is none).
+    agreement : float or None
+        The share of the view's variance that the consensus before it explains, from 0 to 1, as
+        cross-validated on the samples they share; None if unknown.
+    features : tuple of str or None
+        Names of its columns, if they had names.
+    entry : int
+        The log entry of its fold.
+    n_empty : int
+        How many of its rows held nothing but zeros and were taken for absent samples.
+    n_missing : int
+        How many cells were missing in rows that had others.
+    columns : tuple of Column or None
+        Of a table with columns that are not numbers, or not taken: what became of each, so that
+        rows that come later get the same features.
+    source : Source or None
+        What was said about how to read it (empty markers, the layer of an AnnData), if anything:
+        rows that come later are read likewise.
+    encoder : Encoder or None
+        What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
+        encoders are not kept, or if the view had fewer than ten samples.
+    moments : Moments or None
+        What ties its features to the present consensus and clusters, so that these can be
+        explained; None where there is no encoder, or if the view came before moments were kept.
+    """
+
+    __repr__ = short_repr
+
+    name: str
+    n_samples: int
+    n_features: int
+    n_new: int
+    n_shared: int
+    n_iter: int
+    objective: tuple[float, ...] = ()
+    agreement: float | None = None
+    features: tuple[str, ...] | None = field(default=None, repr=False)
+    entry: int = 0
+    n_empty: int = 0
+    n_missing: int = 0
+    columns: tuple[Column, ...] | None = field(default=None, repr=False)
+    source: Source | None = field(default=None, repr=False)
+    encoder: Encoder | None = field(default=None, repr=False)
+    moments: Moments | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The centres of the clusters, and the projection in which rows are compared with them.
+
+    Attributes
+    ----------
+    projection : ndarray of shape (n_columns, n_directions)
+        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
+        this matrix.
+    centers : ndarray of shape (n_groups, n_clusters, n_directions)
+        The centres of the clusters among the projected rows, for each group of samples that no view
+        connects with the others; usually there is one group.
+    scatter : ndarray of shape (n_groups, 3) or None
+        Of each group, mean and variance of the squared distances of rows to their centres, and the
+        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        None in files of earlier versions.
+    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
+        Squared distances between the means of clusters in the features of each view, in standard
+        deviations within clusters; inf where it is not known. None until confidence is asked for,
+        if no view has moments, and in files of earlier versions.
+    """
+
+    __repr__ = short_repr
+
+    projection: Array
+    centers: Array
+    scatter: Array | None = None
+    apart: Array | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """How many there are."""
+        return int(self.centers.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Everything a model has learned. Nothing changes it: a fold makes another one.
+
+    Attributes
+    ----------
+    ids : RowSet of shape (n_samples,)
+        Every sample ever seen.
+    embedding : RowSet of shape (n_samples, n_components)
+        The consensus, a row per sample.
+    seen : RowSet of bool, shape (n_samples, n_views)
+        Who was in which view.
+    history : RowSet of int, shape (n_samples, n_steps)
+        The cluster of every sample after each step, −1 before it was seen; a sample that came by
+        `extend` has its first cluster in the column of the step before. The last column holds the
+        labels of now, which are nowhere else.
+    added : RowSet of int, shape (n_samples,)
+        The log entry by which each sample came.
+    fingerprints : RowSet of int, shape (n_samples, n_views)
+        Of the row of each sample in each view, 0 if there is none or it is not known; see
+        `viewfold.state.fingerprints`.
+    steps : tuple of int
+        For each column of the history, the log entry that it was written by.
+    views : tuple of ViewRecord
+        The views folded so far, in their order; empty before the first.
+    maps : tuple of ndarray or None
+        For each fold, the linear map that it applied to the earlier rows, ``row @ map``; None if no
+        encoder needs it. Encoders are multiplied with the maps of later folds when they are used,
+        so that a fold does not touch earlier views.
+    clusters : Clusters or None
+        The centres of the clusters; None before the first view.
+    length : int or None
+        If samples are known by row number: how many rows a view without ids has.
+    key : int
+        The key of the fingerprints.
+    cluster_names : dict of int to str
+        What clusters are called, of those that have a name; see `viewfold.state.names`.
+    log : tuple of Event
+        What was done, from the first view on.
+    method : str
+        The name of the estimator's class.
+    params : dict
+        Its parameters.
+    """
+
+    __repr__ = short_repr
+
+    ids: RowSet
+    embedding: RowSet
+    seen: RowSet
+    history: RowSet
+    added: RowSet
+    fingerprints: RowSet
+    steps: tuple[int, ...] = ()
+    views: tuple[ViewRecord, ...] = ()
+    maps: tuple[Array | None, ...] = ()
+    clusters: Clusters | None = None
+    length: int | None = None
+    key: int = 0
+    cluster_names: Mapping[int, str] = field(default_factory=dict)
+    log: Log = ()
+    method: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, method: str = "", params: Mapping[str, Any] | None = None) -> State:
+        """Return the state before the first view."""
+        return cls(
+            ids=np.empty(0, np.int64),
+            embedding=np.empty((0, 0)),
+            seen=np.empty((0, 0), bool),
+            history=np.empty((0, 0), np.int32),
+            added=np.empty(0, np.int32),
+            fingerprints=np.empty((0, 0), np.int32),
+            method=method,
+            params=params or {},
+        )
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return int(self.ids.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the views."""
+        return [record.name for record in self.views]
+
+    @property
+    def step_names(self) -> list[str]:
+        """What the columns of the history are called: the view of a fold, else with its entry."""
+        folds = {record.entry: record.name for record in self.views}
+        events = {event.entry: event for event in self.log}
+        return [
+            folds.get(entry) or f"{events[entry].view or events[entry].what} ({entry})"
+            for entry in self.steps
+        ]
+
+    def placed(self, engine: Engine) -> State:
+        """Return the same state with its rows where the engine can join them with others."""
+        if not self.views:
+            return self
+        rows = engine.place(*(getattr(self, name) for name in ROWS))
+        if rows[0] is self.ids:
+            return self
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
+
+    def gathered(self) -> State:
+        """Return the same state with its rows in memory; those known by row number in order."""
+        if not isinstance(self.ids, BucketRows):
+            return self
+        rows = [self.ids.engine.collect(getattr(self, name)) for name in ROWS]
+        if self.length is not None:
+            order = np.argsort(rows[0])
+            rows = [one[order] for one in rows]
+        return replace(self, **dict(zip(ROWS, rows, strict=True)))
+
+    def labels(self, engine: Engine) -> RowSet:
+        """Return the cluster of every sample: the last column of the history."""
+        return engine.map(lambda history: history[:, -1].astype(np.intp), self.history)
+
+    def encoder(self, name: str) -> Encoder | None:
+        """Return the encoder of a view into this consensus, None if it was not kept.
+
+        It is the encoder of the view's own fold, followed by the linear maps of all later folds.
+        """
+        which = self.names.index(name)
+        total = None
+        for step in reversed(self.maps[which + 1 :]):
+            total = step if total is None else total if step is None else np.asarray(step @ total)
+        return followed(self.views[which], total).encoder
+
+    def after(self, log: Log) -> State:
+        """Return the same state with its log after another one, its entries renumbered."""
+        shift = log[-1].entry if log else 0
+        moved = [
+            replace(e, entry=e.entry + shift, undoes=e.undoes and e.undoes + shift)
+            for e in self.log
+        ]
+        views = tuple(replace(view, entry=view.entry + shift) for view in self.views)
+        steps = tuple(entry + shift for entry in self.steps)
+        added = engine_of(self.added).map(lambda block: block + np.int32(shift), self.added)
+        return replace(self, views=views, added=added, steps=steps, log=(*log, *moved))
+
+    def without_encoders(self, engine: Engine) -> State:
+        """Return the state without what `predict`, `extend`, updates and explanations need."""
+        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
+        if not any(getattr(record, name) for record in self.views for name in gone):
+            return self
+        views = tuple(replace(without_levels(record), **gone) for record in self.views)
+        clusters = self.clusters and replace(self.clusters, apart=None)
+        blank = engine.map(np.zeros_like, self.fingerprints)
+        maps = (None,) * len(views)
+        return replace(self, views=views, maps=maps, clusters=clusters, fingerprints=blank)
+
+
+def unconnected_groups(
+    engine: Engine, seen: RowSet, views: tuple[ViewRecord, ...]
+) -> RowSet | None:
+    """Return the group of each sample, None if there is one group only.
+
+    Views are connected if they share ten samples, or through others. A group holds the samples of
+    the views that are connected; a sample in several belongs to that of its first view.
+    """
+    if all(record.n_shared >= constants.FEWEST for record in views[1:]):
+        return None
+
+    def shared(block: Array) -> Array:
+        few = (gram(block[i : i + 500]) for i in range(0, len(block), 500))
+        return sum(few, np.zeros((len(views), len(views))))
+
+    connected = engine.reduce(shared, seen) >= constants.FEWEST
+    n_groups, of_view = connected_components(connected, directed=False)
+    if n_groups == 1:
+        return None
+
+    def of_sample(block: Array) -> Array:
+        return np.asarray(of_view[block.argmax(axis=1)], np.intp)
+
+    sizes = engine.reduce(lambda b: np.bincount(of_sample(b), minlength=n_groups), seen)
+    if np.count_nonzero(sizes) < 2:
+        return None
+    number = np.cumsum(sizes > 0) - 1  # a group all of whose samples are in another is none
+    return engine.map(lambda block: number[of_sample(block)], seen)
+
+
+def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
+    """Return a record whose encoder is followed by a linear map."""
+    if record.encoder is None or linear_map is None:
+        return record
+    return replace(record, encoder=record.encoder.then(linear_map))

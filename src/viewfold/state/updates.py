@@ -1,0 +1,415 @@
+"""More rows of a known view: new samples, known ones that lacked it, and corrections.
+
+The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
+gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
+many of them, they are also combined with the consensus as a view of their own would be, so that
+consensus and encoder learn from them. `extend` takes new samples only, and moves nobody else.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from viewfold._util import constants
+from viewfold._util.option import option
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.data.gaps import missing_in
+from viewfold.data.view import View
+from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
+from viewfold.state.committee import joined
+from viewfold.state.fingerprints import UNKNOWN, fingerprints, shortened
+from viewfold.state.levels import counted
+from viewfold.state.log import noted
+from viewfold.state.method import Method, NothingVariesError
+from viewfold.state.moments import carried, learned
+from viewfold.state.state import State, unconnected_groups
+from viewfold.state.transitions import (
+    moved,
+    stepped,
+    with_current_encoders,
+    with_gaps,
+)
+
+MANY = 0.1
+"""More is learned from a delivery with so many rows for each that the view had."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How many rows of a delivery were what.
+
+    Attributes
+    ----------
+    view : str
+        The view.
+    n_new : int
+        Samples that are new to the model.
+    n_late : int
+        Known samples that lacked the view.
+    n_corrected : int
+        Samples that had another row of it.
+    n_same : int
+        Samples that had this very row.
+    n_moved : int
+        Samples that changed their cluster.
+    update : bool
+        Whether the view was known before; if not, all its known samples lacked it.
+    """
+
+    view: str
+    n_new: int
+    n_late: int
+    n_corrected: int = 0
+    n_same: int = 0
+    n_moved: int = 0
+    update: bool = True
+
+    @classmethod
+    def first(cls, state: State) -> Delivery:
+        """Return what the last fold of a state brought."""
+        view, event = state.views[-1], state.log[-1]
+        n_moved = event.n_moved or 0
+        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
+
+    @property
+    def n_changed(self) -> int:
+        """How many rows were not known."""
+        return self.n_new + self.n_late + self.n_corrected
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a delivery that are not known yet, also with their gaps, and fingerprints."""
+
+    __repr__ = short_repr
+
+    view: View
+    raw: RowSet
+    prints: RowSet
+    count: Delivery
+    n_missing: int
+
+
+def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
+    """Tell the rows of a delivery apart, and leave those out that are known.
+
+    A view without an encoder learns from all rows of a delivery: those that are known connect the
+    others with what they were placed by before.
+    """
+    name = view.name or ""
+    which = state.names.index(name)
+    raw = with_gaps(view)
+    alignment = engine.join(state.ids, view.ids)
+    prints = fingerprints(engine, raw, state.key)
+
+    def kinds(
+        own: Array, gone: Array, known: Array, seen: Array, before: Array
+    ) -> tuple[Array, Array]:
+        had, was = seen[:, which], shortened(before[:, which])
+        same = had & (was == own)
+        unsure = had & (was == UNKNOWN)
+        counts = ~known, known & ~had, had & ~same, same, unsure
+        return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
+
+    gone = prints  # a pass over the rows is spared where no cell is missing
+    if view.gaps is not None:
+        gone = engine.map(lambda block: np.asarray(missing_in(block).sum(axis=1)).ravel(), raw)
+    beside = (gone, alignment.known, alignment.partners(state.seen, False))
+    changed, counts = engine.map(
+        kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
+    )
+    n_new, n_late, n_corrected, n_same, n_unsure, n_missing = (int(number) for number in counts)
+    count = Delivery(name, n_new, n_late, n_corrected, n_same)
+    if n_unsure:
+        warnings.warn(
+            f"View {name!r}: {n_unsure:,} rows are taken for corrections, as files of earlier "
+            "versions do not tell whether a row came before. From now on it is known.",
+            stacklevel=4,
+        )
+    if count.n_same and count.n_changed and state.views[which].encoder is not None:
+        view = replace(
+            view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
+        )
+        raw, prints = engine.keep(raw, changed), engine.keep(prints, changed)
+    return _Rows(view, raw, prints, count, n_missing if view.gaps is not None else 0)
+
+
+def update(
+    engine: Engine, state: State, view: View, method: Method, *, seed: int
+) -> tuple[State, Delivery]:
+    """Take in more rows of a known view, and find the clusters if they are many.
+
+    Parameters
+    ----------
+    engine, state, method, seed
+        As for `viewfold.state.transitions.fold`.
+    view : View
+        The rows, under the name of a known view whose encoder was kept.
+
+    Returns
+    -------
+    State
+        The same state if all rows were known: a delivery can be repeated.
+    Delivery
+        What the rows were.
+    """
+    view = placed(engine, view)
+    check_samples(engine, state, view)
+    _check_kept(engine, state, view)
+    rows = _unknown_rows(engine, state, view)
+    if not rows.count.n_changed:
+        return state, rows.count
+    which = state.names.index(view.name or "")
+    record = state.views[which]
+    many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
+    with engine.session():
+        if record.encoder is None:
+            after = _first_learned(engine, state, rows, which, method, seed)
+        else:
+            after = _placed(engine, state, rows, which)
+            if many and method.relearns:
+                with suppress(NothingVariesError):  # then placing them is all that can be done
+                    after = _learned(engine, after, rows, which, method, seed)
+            elif many:
+                after = _in_form(engine, after, method)
+        anew = record.encoder is None or many
+        if anew:
+            labels, clusters = method.cluster(
+                engine,
+                after.ids,
+                after.embedding,
+                groups=unconnected_groups(engine, after.seen, after.views),
+                previous=after.labels(engine),
+                seed=seed,
+            )
+            after = replace(after, clusters=clusters)
+        else:
+            labels = _nearest(engine, after, rows.view, method)
+    after, count = _recorded(engine, state, after, rows.count, labels)
+    after = carried(engine, state, after) if anew else after
+    return learned(engine, after, rows.view, rows.raw), count
+
+
+def extend(engine: Engine, state: State, view: View, method: Method) -> State:
+    """Add samples that are in one known view and in no other. Nobody else moves.
+
+    Parameters
+    ----------
+    engine, state, method
+        As for `update`.
+    view : View
+        The samples, all of them new, under the name of a known view whose encoder was kept.
+
+    Returns
+    -------
+    State
+    """
+    name = view.name or ""
+    which, n = state.names.index(name), view.shape[0]
+    view = placed(engine, view)
+    raw = with_gaps(view)
+    alignment = engine.join(state.ids, view.ids)
+    if alignment.n_shared:
+        first = engine.head(engine.keep(view.ids, alignment.known), 1).tolist()[0]
+        raise ValueError(
+            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
+            "samples can be added to a view that was folded."
+        )
+    _check_has_ids(engine, state, view)
+    prints = fingerprints(engine, raw, state.key)
+    new = _Rows(view, raw, prints, Delivery(name, n, 0), view.n_missing)
+    with engine.session():
+        after = _placed(engine, state, new, which)
+        labels = _nearest(engine, after, view, method)
+
+    def now(history: Array, own: Array) -> Array:
+        return np.column_stack([history[:, :-1], own.astype(history.dtype)])
+
+    log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
+    after = replace(after, history=engine.map(now, after.history, labels), log=log)
+    return learned(engine, after, view, raw)
+
+
+def _check_has_ids(engine: Engine, state: State, view: View) -> None:
+    """Refuse new samples without ids, or with ids of another kind."""
+    if view.length is not None:
+        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
+    check_kind_of_ids(engine, state, view)
+
+
+def no_encoder(name: str) -> ValueError:
+    """Return the error for more rows of a view of which nothing is kept."""
+    return ValueError(
+        f"View {name!r} was folded already, and its encoder is not kept "
+        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name ({option('view', 'NAME')})."
+    )
+
+
+def _check_kept(engine: Engine, state: State, view: View) -> None:
+    """Refuse rows of a view whose encoder was removed; of one that had too few samples, take them.
+
+    These have fingerprints, which are removed with encoders.
+    """
+    which = state.names.index(view.name or "")
+    record = state.views[which]
+    if record.encoder is not None or record.n_samples < constants.FEWEST:
+        return
+    if not engine.reduce(lambda block: np.count_nonzero(block[:, which]), state.fingerprints):
+        raise no_encoder(record.name)
+
+
+def _known_since(
+    engine: Engine, state: State, rows: _Rows, which: int, alignment: Alignment
+) -> State:
+    """Return the state with all that is noted of the rows, but for the embedding."""
+
+    def marked(seen: Array) -> Array:
+        return np.asarray(seen | (np.arange(seen.shape[1]) == which))
+
+    def printed(prints: Array, own: Array) -> Array:
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
+
+    seen = alignment.partners(state.seen, False)
+    prints = alignment.partners(state.fingerprints, UNKNOWN)
+    record, count = state.views[which], rows.count
+    record = replace(
+        record,
+        n_samples=record.n_samples + count.n_new + count.n_late,
+        n_new=record.n_new + count.n_new,
+        n_shared=record.n_shared + count.n_late,
+        n_missing=record.n_missing + rows.n_missing,
+        n_empty=max(record.n_empty, rows.view.n_empty),
+        columns=counted(
+            engine,
+            record.columns,
+            rows.raw,
+            n_corrected=count.n_corrected,
+            n_known=rows.view.shape[0] - count.n_changed,
+        ),
+    )
+    return replace(
+        state,
+        ids=alignment.ids,
+        seen=alignment.merge((marked, seen), (_same, alignment.absent(state.seen))),
+        fingerprints=alignment.merge(
+            (printed, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
+        ),
+        history=alignment.carry(state.history, -1),
+        added=alignment.carry(state.added, len(state.log) + 1),
+        views=(*state.views[:which], record, *state.views[which + 1 :]),
+    )
+
+
+def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
+    """Return the state with rows where the view's encoder places them."""
+    encoder = state.encoder(rows.count.view)
+    alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
+    dtype = state.embedding.dtype
+
+    def mean(own: Array, partners: Array, seen: Array) -> Array:
+        others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
+        return np.asarray((others * partners + own) / (others + 1), dtype)
+
+    assert encoder is not None
+    of_view = (
+        mean,
+        engine.map(encoder, rows.raw),
+        alignment.partners(state.embedding),
+        alignment.partners(state.seen, False),
+    )
+    placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
+    return replace(_known_since(engine, state, rows, which, alignment), embedding=placed)
+
+
+def _first_learned(
+    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
+) -> State:
+    """Combine rows of a view that has no encoder yet, which could place them one by one."""
+    try:
+        return _learned(engine, state, rows, which, method, seed)
+    except NothingVariesError:
+        raise NothingVariesError(
+            f"View {rows.count.view!r} has got fewer than ten samples at a time so far, so that "
+            f"nothing is kept by which these rows (n_samples={rows.count.n_changed}), which are "
+            "all alike, could be placed. Give them together with others."
+        ) from None
+
+
+def _learned(
+    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
+) -> State:
+    """Combine the rows with the consensus; their encoder joins the one that there is."""
+    view, n = rows.view, rows.view.shape[0]
+    n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    combined = method.combine(engine, state, view, alignment, seed)
+    if state.views[which].encoder is None:  # it could not place them
+        state = _known_since(engine, state, rows, which, alignment)
+    linear_map = combined.linear_map
+    if linear_map is None:  # earlier rows are as they were
+        linear_map = np.eye(state.embedding.shape[1])
+    views = list(with_current_encoders(state, linear_map))
+    record = views[which]
+    if n >= constants.FEWEST:
+        if record.encoder is None:
+            columns = counted(engine, view.columns, rows.raw)
+            views[which] = replace(
+                record, encoder=combined.encoder, columns=columns, source=view.source
+            )
+        else:
+            encoder = joined(record.encoder, n_before, combined.encoder, n)
+            views[which] = replace(record, encoder=encoder)
+    return replace(
+        state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
+    )
+
+
+def _in_form(engine: Engine, state: State, method: Method) -> State:
+    """Give the consensus the form again that the method gives it."""
+    basis = method.basis(engine, state.embedding)
+    return replace(
+        state,
+        embedding=engine.map(lambda block: block @ basis.astype(block.dtype), state.embedding),
+        views=with_current_encoders(state, basis),
+        maps=(None,) * len(state.views),
+    )
+
+
+def _nearest(engine: Engine, state: State, view: View, method: Method) -> RowSet:
+    """Return labels of which only those of the view's samples are new."""
+    assert state.clusters is not None
+    alignment = engine.join(state.ids, view.ids)
+    rows = engine.map(_same, alignment.partners(state.embedding))
+    return alignment.merge(
+        (_same, method.assign(engine, state.clusters, rows)),
+        (_same, alignment.absent(state.labels(engine))),
+    )
+
+
+def _same(block: Array) -> Array:
+    return block
+
+
+def _recorded(
+    engine: Engine, state: State, after: State, count: Delivery, labels: RowSet
+) -> tuple[State, Delivery]:
+    """Return the state with the labels in its history, and an entry in its log."""
+    n_moved = moved(engine, after.labels(engine), labels)
+    log = noted(
+        state.log,
+        "update",
+        after.n_samples,
+        view=count.view,
+        n_new=count.n_new,
+        n_shared=count.n_late,
+        n_corrected=count.n_corrected,
+        n_moved=n_moved,
+    )
+    return stepped(engine, replace(after, log=log), labels), replace(count, n_moved=n_moved)

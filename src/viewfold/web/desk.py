@@ -1,0 +1,386 @@
+"""One state, and all that a page may ask of it or do to it.
+
+The functions are those of the command line; whatever they refuse leaves the state as it was. What
+the page shows is read again when the state on disk is another, whoever changed it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from viewfold._util.version import __version__
+from viewfold.app import numbers
+from viewfold.app import output as _output
+from viewfold.app.folding import add, fold_line
+from viewfold.app.states import (
+    check_folded,
+    folded_table,
+    is_there,
+    load_model,
+    returned,
+)
+from viewfold.app.telling import command, described, explained, inspected
+from viewfold.errors import InputError
+from viewfold.web import _fields
+from viewfold.web._changes import changes, renamed
+from viewfold.web._errors import ChangedError
+from viewfold.web._jobs import Job, Worker
+from viewfold.web._uploads import Uploads
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
+    from viewfold.state.log import Event, Log
+    from viewfold.web import PageData
+
+SOON = 5.0
+"""Seconds that a change which is soon done waits for another writer."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line says about a page.
+
+    Attributes
+    ----------
+    keep : int or None
+        How many states to return to the file keeps from now on; as many as before if None.
+    wait : float
+        Seconds to wait for another writer before a fold.
+    limit : int
+        The most bytes of a file that is dropped.
+    """
+
+    keep: int | None = None
+    wait: float = 60
+    limit: int = 2 * 2**30
+
+
+class Desk:
+    """A state that is looked at and worked on.
+
+    Parameters
+    ----------
+    state : Path
+        A ``.vf`` file or ``.vfd`` folder, which need not be there yet.
+    folder : Path
+        Where files are put for a while.
+    settings : Settings
+        What the command line says.
+    """
+
+    def __init__(self, state: Path, folder: Path, settings: Settings) -> None:
+        from viewfold.store.kinds import store_of
+
+        self.state, self.settings, self.store = state, settings, store_of(state)
+        self.uploads, self.worker = Uploads(folder, settings.limit), Worker()
+        self.folder = folder
+        self._facts: tuple[Hashable, dict[str, Any], Log] | None = None
+        self._shown: tuple[Hashable, PageData] | None = None
+        self._reading = threading.Lock()
+        self._mine: set[int] = set()
+
+    # -- what there is
+
+    def status(self, since: int | None = None) -> dict[str, Any]:
+        """Return what the state holds, who works on it, and what was done since an entry."""
+        facts, log = self._read()
+        job = self.worker.latest
+        later = [] if since is None else [self._event(e) for e in log if e.entry > since]
+        return {
+            "file": Path(self.state).name,
+            "version": __version__,
+            **facts,
+            "entry": log[-1].entry if log else 0,
+            "last": self._event(log[-1]) if log else None,
+            "since": later,
+            "written_elsewhere": self.store.is_written(self.state),
+            "job": None if job is None or job.state != "running" else job.facts(),
+            "limit": self.settings.limit,
+        }
+
+    def _read(self) -> tuple[dict[str, Any], Log]:
+        """Return facts and log of the state of now, read once for each."""
+        from viewfold.store import queries
+
+        mark = self.store.mark(self.state)
+        if self._facts is None or self._facts[0] != mark:
+            if not is_there(self.state):
+                return {"exists": False, "samples": 0, "clusters": None, "views": []}, ()
+            found = queries.status(self.state)
+            facts = {name: found[name] for name in ("samples", "clusters", "method", "private")}
+            facts["views"] = [view["view"] for view in found["views"]]
+            self._facts = mark, {"exists": True, **facts}, queries.log(self.state)
+        return self._facts[1:]
+
+    def _event(self, event: Event) -> dict[str, Any]:
+        return {
+            "entry": event.entry,
+            "what": event.what,
+            "view": event.view,
+            "said": event.said,
+            "time": event.time.isoformat(timespec="seconds"),
+            "version": event.version,
+            "here": event.entry in self._mine,
+        }
+
+    def page(self) -> PageData:
+        """Return what a page shows of the state of now, made once for each."""
+        from viewfold.web import page_data
+
+        with self._reading:
+            mark = self.store.mark(self.state)
+            if self._shown is None or self._shown[0] != mark:
+                model = self._folded()
+                data = None if self._shown is None else renamed(self._shown[1], model)
+                data = data or page_data(model, title=Path(self.state).stem, ids=True)
+                self._shown = mark, data
+            return self._shown[1]
+
+    def column(self, name: str, entry: int | None) -> tuple[bytes, str]:
+        """Return a column of what is shown, and its kind; of the state after an entry, if named."""
+        data = self._shown[1] if self._shown is not None else self.page()
+        if entry is not None and data.summary["entry"] != entry:
+            data = self.page()
+        if entry is not None and data.summary["entry"] != entry:
+            raise self._changed()
+        kinds = data.summary["columns"]
+        if name not in kinds:
+            raise FileNotFoundError(f"There is no column {name!r}. There are: {', '.join(kinds)}.")
+        return data.packed(name), kinds[name]
+
+    def explain(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Return why a sample is in its cluster, or what makes clusters."""
+        sample, view, top = said.get("id"), said.get("view"), said.get("top", 10)
+        if sample is not None and "cluster" in said:
+            raise InputError("'cluster' asks about a cluster, 'id' about a sample. Choose one.")
+        model = self._folded()
+        if sample is not None:
+            facts, lists, text = explained(model, sample, view, top)
+            return {**facts, "text": text, **lists}
+        facts, lists = described(model, said.get("cluster"), view, top)
+        return {**facts, **lists}
+
+    def changes(self, since: int) -> dict[str, Any] | None:
+        """Return who moved since an entry of the log, and what happened to clusters."""
+        return changes(self._folded(), since)
+
+    def export(self, ending: str) -> Path:
+        """Write the cluster of every sample to a file, which is the caller's to remove."""
+        import secrets
+
+        from viewfold.store import queries
+
+        path = self.folder / f"{secrets.token_hex(16)}{ending}"
+        _output.check(path, _output.TABLES)
+        try:
+            _output.write_table(folded_table(self.state, queries.labels(self.state)), path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+
+    # -- files
+
+    def inspect(self, said: dict[str, Any]) -> Job:
+        """Begin to look at a file that was dropped."""
+        from viewfold.app.inspection import inspect_views
+
+        def work(job: Job) -> dict[str, Any]:
+            with self.uploads.using(said["upload"]) as upload:
+                job.words = lambda text: self.named(upload.told(text))
+                file = upload.file(**_fields.of(said, _fields.FILE))
+                model = load_model(self.state) if is_there(self.state) else None
+                found = inspect_views(
+                    file,
+                    ids=_fields.ids_said(said),
+                    view=upload.view(said.get("view"), file),
+                    model=model,
+                    similar_ids=said.get("similar_ids", "refuse"),
+                    **_fields.of(said, _fields.READING),
+                )
+                new, views = model is None, []
+                for one in found:
+                    line = command(one, upload.file(), self.state, new=new)
+                    facts = {**inspected(one, line), "options": _fields.proposed(one.said())}
+                    views.append(_worded(facts, upload.told))
+                return {"file": upload.name, "upload": upload.key, "views": views}
+
+        return self._begin("inspect", "reading the file", work)
+
+    def fold(self, said: dict[str, Any]) -> Job:
+        """Begin to fold a file that was dropped; it goes when that was done."""
+
+        def work(job: Job) -> dict[str, Any]:
+            with self.uploads.using(said["upload"]) as upload:
+                job.words = lambda text: self.named(upload.told(text))
+                file = upload.file(**_fields.of(said, _fields.FILE))
+                view = upload.view(said.get("view"), file)
+                asked = _fields.wanted(said, view, self.settings.keep, self.settings.wait)
+                before: list[int] = []
+                added = add(
+                    self.state, file, asked, job.step, lambda model: before.append(_entry(model))
+                )
+                job.written = not asked.dry_run
+                job.notes += added.notes(self.state)
+            if not asked.dry_run:
+                self._note_mine(added.model, before[0])
+                self.uploads.drop(said["upload"])
+            why = None if added.chosen is None else numbers.evidence(added.chosen)
+            return {
+                **added.facts(),
+                "samples": added.model.n_samples_,
+                "lines": [fold_line(one) for one in added.folds],
+                "evidence": why,
+                "changes": changes(added.model, before[0]),
+            }
+
+        return self._begin("fold", "reading the file", work)
+
+    # -- changes
+
+    def recluster(self, said: dict[str, Any]) -> Job:
+        """Begin to find another number of clusters."""
+
+        def work(job: Job) -> dict[str, Any]:
+            def change(model: FoldingEstimator) -> dict[str, Any]:
+                facts, chosen = numbers.recluster(model, said["clusters"])
+                return {**facts, "evidence": None if chosen is None else numbers.evidence(chosen)}
+
+            before, model, facts = self._edit(change, said.get("entry"), self.settings.wait)
+            job.written = True
+            return {**facts, "changes": changes(model, before)}
+
+        return self._begin("recluster", "finding clusters", work)
+
+    def suggest(self, said: dict[str, Any]) -> Job:
+        """Begin to find out how much each number of clusters stands out."""
+        if ("from" in said) != ("to" in said) or said.get("from", 0) > said.get("to", 0):
+            raise InputError("'from' and 'to' go together, and 'to' is the larger one.")
+
+        def work(job: Job) -> dict[str, Any]:
+            model = self._folded()
+            between = range(said["from"], said["to"] + 1) if "from" in said else None
+            found = numbers.suggestion(model, between)
+            return {**numbers.suggested(model, found), "evidence": numbers.evidence(found)}
+
+        return self._begin("suggest", "looking at numbers of clusters", work)
+
+    def rename(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Give a cluster a name."""
+
+        def change(model: FoldingEstimator) -> dict[str, Any]:
+            model.rename(said["cluster"], said["name"])
+            return {"cluster": said["cluster"], "cluster_names": model.cluster_names_}
+
+        return self._now(
+            "rename", "naming a cluster", lambda job: self._edit(change, said.get("entry"))[2]
+        )
+
+    def undoable(self) -> dict[str, Any]:
+        """Return what an undo would take back."""
+        from viewfold.store.kept import undoing
+
+        _, taken = undoing(self.state)
+        return {
+            "entry": taken[0].entry if taken else None,
+            "events": [self._event(event) for event in taken],
+            "said": " and ".join(map(str, taken)) or "the last change, made before there was a log",
+        }
+
+    def undo(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Take back the change that was named, whatever another writer did in the meantime."""
+        from viewfold.store import undo
+
+        def work(job: Job) -> dict[str, Any]:
+            model = undo(self.state, entry=said.get("entry"), wait=SOON)
+            self._note_mine(model, _entry(model) - 1)
+            return {"undone": said.get("entry"), **returned(model)}
+
+        return self._now("undo", "taking back", work)
+
+    def forget(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Remove samples for good."""
+        from viewfold.store import forget
+
+        def work(job: Job) -> dict[str, Any]:
+            model = forget(self.state, said["ids"], wait=SOON)
+            self._note_mine(model, _entry(model) - 1)
+            return {"forgotten": len(set(said["ids"])), **returned(model)}
+
+        return self._now("forget", "forgetting samples", work)
+
+    def close(self, seconds: float) -> None:
+        """End what is being done."""
+        self.worker.stop(seconds)
+
+    # -- how it is done
+
+    def _begin(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> Job:
+        job = Job(what, doing)
+        job.words = self.named
+        self.worker.start(job, work)
+        return job
+
+    def _now(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
+        job = Job(what, doing)
+        job.words = self.named
+        answer = self.worker.now(job, work)
+        return {**answer, "notes": job.notes}
+
+    def _edit(
+        self,
+        change: Callable[[FoldingEstimator], dict[str, Any]],
+        entry: int | None,
+        wait: float = SOON,
+    ) -> tuple[int, FoldingEstimator, dict[str, Any]]:
+        """Change the state, if it is still the one that was looked at."""
+        from viewfold.store import edit
+
+        with edit(self.state, keep=self.settings.keep, wait=wait) as model:
+            before = _entry(check_folded(self.state, model))
+            if entry is not None and entry != before:
+                raise self._changed()
+            facts = change(model)
+        self._note_mine(model, before)
+        return before, model, facts
+
+    def _folded(self) -> FoldingEstimator:
+        if not is_there(self.state):
+            raise FileNotFoundError(f"There is no {Path(self.state).name} yet. Fold a file first.")
+        model = load_model(self.state)
+        if not hasattr(model, "views_"):
+            raise FileNotFoundError(f"{Path(self.state).name} is empty. Fold a file first.")
+        return model
+
+    def named(self, text: str) -> str:
+        """Return a text that names the state without the folder that it is in."""
+        return text.replace(str(self.state), Path(self.state).name)
+
+    def _changed(self) -> ChangedError:
+        return ChangedError(
+            f"{Path(self.state).name} was changed by another program since it was shown here. "
+            "Nothing was done: look at it again first."
+        )
+
+    def _note_mine(self, model: FoldingEstimator, before: int) -> None:
+        """Remember which entries of the log this page made."""
+        self._mine |= set(range(before + 1, _entry(model) + 1))
+
+
+def _entry(model: FoldingEstimator) -> int:
+    """Return the last entry of a model's log."""
+    state = getattr(model, "_state", None)
+    return state.log[-1].entry if state is not None and state.log else 0
+
+
+def _worded(facts: Any, words: Callable[[str], str]) -> Any:
+    """Return facts in which texts name a file as its owner does."""
+    if isinstance(facts, str):
+        return words(facts)
+    if isinstance(facts, dict):
+        return {words(name): _worded(value, words) for name, value in facts.items()}
+    return [_worded(one, words) for one in facts] if isinstance(facts, list) else facts
