@@ -78,7 +78,7 @@ def test_numbers_and_dates_in_disguise_are_refused(
         ("<18", "18+"),
         ("ICU", "ER", "3a"),
         ("A/B", "10/B"),
-        ("none", "5 mg"),
+        ("none", "5 mg", "ER"),
     ],
 )
 @pytest.mark.parametrize("holder", HOLDERS)
@@ -91,6 +91,12 @@ def test_words_with_digits_are_categories(
         "x",
         *sorted(f"text={level}" for level in levels if level not in missing),
     )
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_one_text_and_missing_cells_are_no_category(holder, tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"'text' \(the same text in all rows that have one\)"):
+        assert as_view(holder(of("none", "5 mg"), tmp_path), ids="id").features == ("x",)
 
 
 @pytest.mark.parametrize("holder", [pandas, parquet])
