@@ -22,6 +22,7 @@ FILES = [*HERE.glob("src/**/*.py"), *HERE.glob("benchmarks/**/*.py"), *HERE.glob
 PRIVATE = re.compile(r"\._(state|keep|now|fitted|engine|method)\b")
 EXCEPT = {
     "benchmarks/explain.py": "leaves one step of a fold out, to measure what it costs",
+    "benchmarks/report.py": "makes a state of a million samples by hand, to measure the page alone",
     "benchmarks/confidence.py": "computes what `confidence` was in an earlier version",
 }
 """Scripts that look inside viewfold, and why."""
