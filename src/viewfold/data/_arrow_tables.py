@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from viewfold._util.option import helped_by, option
 from viewfold._util.types import Array
+from viewfold.data._budget import Budget
 from viewfold.data._tables import check_names, check_numbers, check_present, no_id
 from viewfold.data.asked import asked_now
 from viewfold.data.codes import Cells, Codes, codes_of
@@ -133,7 +134,8 @@ def _coded(column: Any, codes: Codes) -> Array:
     if pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
     declared = pa.types.is_dictionary(column.type)
-    if declared:
+    # Texts are not written out for each row: a long one in many rows would take gigabytes.
+    if declared and _is_date(column.type.value_type):
         column = column.dictionary_decode()
     if _is_date(column.type):
         if codes.kind == "date" or (codes.kind is None and not declared):
@@ -141,7 +143,7 @@ def _coded(column: Any, codes: Codes) -> Array:
             floats = moments.cast(pa.float64(), safe=False).fill_null(np.nan)
             return codes(Cells.of_moments(floats.to_numpy(zero_copy_only=False)))
         column = column.cast(pa.string())
-    coded = column.dictionary_encode()
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     distinct = Cells.of(coded.dictionary.to_pylist())
     at = coded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return codes(Cells(distinct.texts, np.append(distinct.at, -1)[at], declared))
@@ -149,6 +151,9 @@ def _coded(column: Any, codes: Codes) -> Array:
 
 def _arrow_ids(file: str, column: Any, row: int) -> Array:
     if pa.types.is_dictionary(column.type):
+        if _is_text(column.type.value_type):
+            lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+            Budget(file).hold(pc.sum(lengths.take(column.indices)).as_py() or 0, "its ids")
         column = column.dictionary_decode()
     if column.null_count:
         raise no_id(file, f"row {row + pc.index(column.is_null(), True).as_py()}", None)
@@ -168,10 +173,19 @@ def kind_of_ids(kind: Any) -> str:
     """Return what ids of an Arrow type are."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    texts = ("is_string", "is_large_string", "is_string_view")
-    if any(hasattr(pa.types, test) and getattr(pa.types, test)(kind) for test in texts):
+    if _is_text(kind):
         return "texts"
     return "whole numbers" if pa.types.is_integer(kind) else str(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    tests = ("is_string", "is_large_string", "is_string_view")
+    return any(getattr(pa.types, test, _no)(kind) for test in tests)
+
+
+def text_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold texts, each written out in its row."""
+    return [field.name for field in schema if _is_text(field.type)]
 
 
 def _is_list(kind: Any) -> bool:

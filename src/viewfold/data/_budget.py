@@ -2,6 +2,9 @@
 
 A file of a hundred bytes can claim a matrix of terabytes, or unpack to one. What a file needs must
 fit what is free, and must stand in proportion to the file's own size.
+
+This is the one guard for hostile files. A child process with limits would guard more, but it has
+no limits on Windows, takes a second to start, and its end does not say what to do about the file.
 """
 
 from __future__ import annotations
@@ -51,6 +54,12 @@ class Budget:
         self._taken["memory"] += size
         if self._taken["memory"] > allowed:
             raise self._refusal(what, "memory", f"{SETTING} allows {shown(allowed)}")
+
+    @property
+    def limit(self) -> int:
+        """How many bytes of memory the file may take."""
+        most = _allowed() or max(HARMLESS, RATIO * os.path.getsize(self.file))
+        return min(most, free_memory() or most)
 
     def spool(self, size: int, what: str) -> None:
         """Ask for room in a temporary file."""

@@ -25,8 +25,9 @@ from viewfold.data._arrow_tables import (
     first_length,
     kind_of_ids,
     list_columns,
+    text_columns,
 )
-from viewfold.data._budget import Budget
+from viewfold.data._budget import Budget, shown
 from viewfold.data._spool import Spool
 from viewfold.data._tables import Table, batch_rows, without
 from viewfold.data.codes import Codes
@@ -171,28 +172,62 @@ def _parquet_schema(file: str, look: bool) -> tuple[pa.Schema, tuple[int, ...]]:
         return schema, tuple(sizes)
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
     # A page is unpacked as a whole, and it may be all that a column has in the group.
-    for size in _largest_columns(file) or [group.total_byte_size for group in groups]:
-        Budget(file).hold(size, "a column")
+    found = _duckdb_rows(file, _LARGEST) or [(group.total_byte_size, 0) for group in groups]
+    for size, _ in found:
+        Budget(file).hold(size or 0, "a column")
+    # Lists of any length fit few bytes if their numbers are equal.
+    many = sum(values or 0 for _, values in found)
+    Budget(file).spool(8 * many, f"{many:,} numbers")
+    _check_texts(file, schema, max(sizes, default=0))
     return schema, tuple(sizes)
 
 
-def _largest_columns(file: str) -> list[int]:
-    """Return how many bytes the largest column of each row group unpacks to, as the file says.
+_LARGEST = """
+SELECT max(total_uncompressed_size), sum(num_values) FILTER (WHERE type <> 'BYTE_ARRAY')
+FROM parquet_metadata(?) GROUP BY row_group_id
+"""
 
-    DuckDB tells: pyarrow ends the process when it is asked for a column of some damaged files. No
-    answer if DuckDB cannot read the file.
+
+def _check_texts(file: str, schema: pa.Schema, n: int) -> None:
+    """Refuse texts that would not fit the memory when they are written out for a batch of rows.
+
+    A text that stands in many rows is in the file once, whatever its length. DuckDB measures texts
+    without writing them out, within a limit of memory; it has no answer for a damaged file.
     """
-    escaped = re.sub(r"([*?[])", r"[\1]", file)
-    ask = "SELECT max(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY row_group_id"
+    names = text_columns(schema)
+    if not names:
+        return
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    asked = ", ".join(f"max(strlen({name})), sum(strlen({name}))" for name in quoted)
+    (found,) = _duckdb_rows(file, f"SELECT {asked} FROM read_parquet(?)") or [()]
+    step, budget = min(n, batch_rows(len(schema.names))), Budget(file)
+    for name, longest, total in zip(names, found[::2], found[1::2], strict=False):
+        taken = min(step * (longest or 0), int(total or 0))
+        budget.hold(taken, f"the texts of column {name!r} (and others)")
+
+
+def _duckdb_rows(file: str, ask: str) -> list[Any]:
+    """Return what DuckDB answers about a file; nothing if it cannot read it.
+
+    pyarrow ends the process when it is asked for a column of some damaged files.
+    """
+    escaped, limit = re.sub(r"([*?[])", r"[\1]", file), Budget(file).limit
     try:
-        return [int(size or 0) for (size,) in _duckdb().cursor().execute(ask, [escaped]).fetchall()]
+        cursor = _duckdb().cursor()
+        cursor.execute(f"SET memory_limit = '{limit}B'")
+        return list(cursor.execute(ask, [escaped]).fetchall())
+    except duckdb.OutOfMemoryException as error:
+        raise FileError(
+            f"{file}: its texts would take more than {shown(limit)} of memory. Is the file what it "
+            "should be? If it is, leave long texts out, or allow more with VIEWFOLD_MEMORY."
+        ) from error
     except duckdb.Error:
         return []
 
 
 @cache
 def _duckdb() -> Any:
-    return duckdb.connect()
+    return duckdb.connect(config={"threads": 1})
 
 
 def _parquet(

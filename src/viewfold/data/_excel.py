@@ -44,6 +44,7 @@ _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared t
 _WHAT = "an Excel workbook"
 _TYPES = "[Content_Types].xml"  # which part of the archive is what
 _FORMULA = re.compile(rb"<(\w{1,10}:)?f[ />]")
+_ROW, _CELL = (re.compile(rb"<(?:[^<>\s:/]*:)?" + tag + rb"[\s/>]") for tag in (b"row", b"c"))
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,7 @@ def _sheets(types: bytes) -> set[str]:
 def _check_markup(file: str, name: str, archive: zipfile.ZipFile) -> bool:
     """Refuse markup that defines anything; return whether it holds formulas."""
     last, formulas, markup = b"", False, name.endswith((".xml", ".rels"))
+    rows, cells = 0, 0
     with archive.open(name) as stream:
         while piece := stream.read(2**20):
             markup = markup or piece.lstrip(b"\xff\xfe\xef\xbb\xbf\0 \r\n\t")[:1] == b"<"
@@ -308,5 +310,14 @@ def _check_markup(file: str, name: str, archive: zipfile.ZipFile) -> bool:
             if b"\0" in piece or b"<!DOCTYPE" in last + piece:
                 raise FileError(f"{file}: {name} is not as spreadsheet programs write it.")
             formulas = formulas or _FORMULA.search(last + piece) is not None
+            # openpyxl passes over rows that repeat a number, and builds a row as a whole: millions
+            # of either take minutes, or gigabytes, before it gives the first one.
+            first, *others = _ROW.split(piece)
+            many = [len(_CELL.findall(part)) for part in others]
+            cells += len(_CELL.findall(first))
+            rows += len(others)
+            if rows > MOST_ROWS or max(cells, *many, 0) > MOST_COLUMNS:
+                raise FileError(f"{file}: {name} has more rows or columns than Excel has.")
+            cells = many[-1] if many else cells
             last = piece[-16:]
     return formulas

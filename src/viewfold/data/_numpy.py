@@ -1,4 +1,4 @@
-"""NumPy's files: .npy is one view, mapped and never read as a whole; .npz holds several."""
+"""NumPy's files: .npy is one view, copied and mapped, never held whole; .npz holds several."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from scipy import sparse
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._sparse import as_csr
+from viewfold.data._spool import Spool
+from viewfold.data._tables import BATCH_BYTES
 from viewfold.data._targets import as_target, is_called_target, is_target
 from viewfold.data.source import FileError, FileView, leave_out, natural, reading, some
 
@@ -30,6 +32,7 @@ class _Header:
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    by_columns: bool = False
 
     @property
     def size(self) -> int:
@@ -62,7 +65,35 @@ def read_views(file: str, ids: str | None) -> dict[str, FileView]:
             )
         if not header.size:  # nothing can be mapped where nothing is
             return {"": FileView(np.empty(header.shape, header.dtype))}
-        return {"": FileView(np.load(file, mmap_mode="r", allow_pickle=False))}
+        if not header.is_view:  # which is refused by whoever makes a view of it
+            Budget(file).hold(header.size, str(header))
+            return {"": FileView(np.load(file, allow_pickle=False))}
+        return {"": FileView(_spooled(file, header))}
+
+
+def _spooled(file: str, header: _Header) -> Array:
+    """Copy an array to a temporary file, block by block, and map that.
+
+    The file itself is not mapped: if anybody shortened it, the next look at it would end the
+    process.
+    """
+    Budget(file).spool(header.size, str(header))
+    n, d = header.shape[::-1] if header.by_columns else header.shape
+    spool, step = Spool(), max(1, BATCH_BYTES // max(1, d * header.dtype.itemsize))
+    start = spool.reserve(header.shape[0], header.shape[1], header.dtype)
+    with open(file, "rb") as stream:
+        _header(file, stream)
+        for at in range(0, n, step):
+            many = min(step, n - at)
+            block = np.fromfile(stream, header.dtype, many * d)
+            if block.size < many * d:
+                raise FileError(f"{file}: it became shorter while it was read. Give it again.")
+            block = block.reshape(many, d)
+            if header.by_columns:
+                spool.put(start, at, block.T)
+            else:
+                spool.put(start + at, 0, block)
+    return spool.matrix()
 
 
 def read_set(file: str) -> tuple[dict[str, Any], Array | None]:
@@ -111,10 +142,10 @@ def _header(file: str, stream: IO[bytes]) -> _Header:
         raise FileError(f"{file}: a header of {length:,} bytes, where a hundred do. Is it whole?")
     text = io.BytesIO(start[8:] + stream.read(length - 2 if first else length))
     parse = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
-    shape, _, dtype = parse(text)
+    shape, by_columns, dtype = parse(text)
     if min(shape, default=0) < 0:
         raise FileError(f"{file}: an array of shape {shape}. Is the file whole?")
-    return _Header(tuple(map(int, shape)), dtype)
+    return _Header(tuple(map(int, shape)), dtype, by_columns)
 
 
 def _all_views(file: str, archive: Any, headers: dict[str, _Header]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data import View
-from viewfold.method import assign
+from viewfold.method.assign import assign
 from viewfold.method.clusters import Reading, cluster, sample_size, settle
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.method import Combined

@@ -21,8 +21,9 @@ from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
 from viewfold.estimators.turns import asks, changes
-from viewfold.method import assign, silhouette
+from viewfold.method.assign import assign
 from viewfold.method.clusters import confidence, scattered, sure_enough
+from viewfold.method.silhouette import silhouette
 from viewfold.rows import BucketRows, Engine, RowSet, using
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import admit, placed
