@@ -169,3 +169,24 @@ def test_an_array_that_becomes_shorter_does_not_end_the_process(tmp_path: Path) 
         [sys.executable, "-c", script, str(path)], capture_output=True, check=False
     )
     assert done.returncode == 0, done.returncode
+
+
+@pytest.mark.parametrize("layout", ["file", "stream"])
+def test_an_arrow_file_that_becomes_shorter_does_not_end_the_process(
+    layout: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.arrow"
+    table = pa.table({f"x{j}": np.random.default_rng(j).normal(size=5000) for j in range(9)})
+    make = pa.ipc.new_file if layout == "file" else pa.ipc.new_stream
+    with pa.OSFile(str(path), "wb") as sink, make(sink, table.schema) as out:
+        out.write_table(table, max_chunksize=500)
+    script = (
+        "import os, sys\nfrom viewfold.data import _arrow\n"
+        "sizes = _arrow.unpacked_sizes(sys.argv[1])\nfirst = next(sizes)\n"
+        "os.truncate(sys.argv[1], 200)\n"
+        "try:\n    list(sizes)\nexcept ValueError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "the file ends within a message\n"), done

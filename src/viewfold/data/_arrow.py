@@ -2,37 +2,46 @@
 
 Arrow has no limit of its own. Its messages are FlatBuffers (Message.fbs and File.fbs in Arrow's
 sources), of which these few fields are read here; `struct` checks all places against the bytes.
+The file is read and not mapped: a mapped file that becomes shorter ends the process.
 """
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Iterator
-
-import pyarrow as pa
-import pyarrow.ipc
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 MAGIC = b"ARROW1"
 _MARK = b"\xff\xff\xff\xff"
 _DICTIONARY, _BATCH = 2, 3  # kinds of message that have buffers
 
+Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes from a place
+
 
 def unpacked_sizes(file: str) -> Iterator[int]:
     """Yield how many bytes each batch of a file has when it is unpacked, in either layout."""
-    with pa.memory_map(file) as stream:
-        whole = memoryview(stream.read_buffer()).cast("B")
-        if whole[:6] == MAGIC:
-            yield from (_unpacked_size(*parts) for parts in _indexed(whole))
-            return
-        stream.seek(0)
-        for message in pyarrow.ipc.MessageReader.open_stream(stream):
-            yield _unpacked_size(memoryview(message.metadata), memoryview(message.body or b""))
+    with open(file, "rb") as stream:
+        end = os.fstat(stream.fileno()).st_size
+
+        def read(start: int, length: int) -> bytes:
+            if start < 0 or not 0 <= length <= end - start:
+                raise ValueError("a message is longer than the file")
+            stream.seek(start)
+            found = stream.read(length)
+            if len(found) < length:
+                raise ValueError("the file ends within a message")
+            return found
+
+        indexed = end >= len(MAGIC) and read(0, len(MAGIC)) == MAGIC
+        for said, body, length in _indexed(read, end) if indexed else _streamed(read, end):
+            yield _unpacked_size(said, read, body, length)
 
 
-def _indexed(whole: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
-    """Yield description and body of every message that the index at the end of a file names."""
-    (length,) = struct.unpack("<i", whole[-10:-6])
-    index = whole[-10 - length : -10]
+def _indexed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield every message that the index at the end of a file names: text, place and length."""
+    (length,) = struct.unpack("<i", read(end - 10, 4))
+    index = read(end - 10 - length, length)
     top = _offset(index, 0)
     for number in (2, 3):  # Footer: version, schema, dictionaries, recordBatches
         if not _field(index, top, number):
@@ -41,12 +50,33 @@ def _indexed(whole: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
         (many,) = struct.unpack_from("<I", index, blocks)
         places = struct.iter_unpack("<qi4xq", index[blocks + 4 : blocks + 4 + 24 * many])
         for start, described, size in places:
-            said, end = whole[start : start + described], start + described
+            said = read(start, described)
             # The length comes first, and since version 0.15 a mark before it.
-            yield said[8 if said[:4] == _MARK else 4 :], whole[end : end + size]
+            yield said[8 if said[:4] == _MARK else 4 :], start + described, size
 
 
-def _unpacked_size(said: memoryview, body: memoryview) -> int:
+def _streamed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the messages of a stream, one after the other, until one of no length."""
+    at = 0
+    while at + 4 <= end:
+        mark = read(at, 4)
+        at += 4
+        if mark == _MARK:
+            mark = read(at, 4)
+            at += 4
+        (described,) = struct.unpack("<i", mark)
+        if not described:
+            return
+        said = read(at, described)
+        at += described
+        size = _scalar(said, _offset(said, 0), 3, "q", 0)
+        if not 0 <= size <= end - at:
+            raise ValueError("a message is longer than the file")
+        yield said, at, size
+        at += size
+
+
+def _unpacked_size(said: bytes, read: Read, body: int, length: int) -> int:
     """Return how many bytes the buffers of a message have when they are unpacked."""
     top = _offset(said, 0)
     kind = _scalar(said, top, 1, "B", 0)  # Message: version, header_type, header, bodyLength
@@ -57,25 +87,24 @@ def _unpacked_size(said: memoryview, body: memoryview) -> int:
         batch = _table(said, batch, 1)
     # RecordBatch: length, nodes, buffers, compression
     if _field(said, batch, 3) == 0:
-        return len(body)
+        return length
     buffers = _table(said, batch, 2)
     (many,) = struct.unpack_from("<I", said, buffers)
     places = struct.iter_unpack("<qq", said[buffers + 4 : buffers + 4 + 16 * many])
-    return sum(_size(body, start, length) for start, length in places if length)
+    total = 0
+    for start, taken in places:
+        if taken:  # a buffer begins with its size; −1 says that it is not packed
+            (size,) = struct.unpack("<q", read(body + start, 8))
+            total += taken if size < 0 else size
+    return total
 
 
-def _size(body: memoryview, start: int, length: int) -> int:
-    """Return the size of one buffer, which begins with it; −1 says that it is not packed."""
-    (size,) = struct.unpack_from("<q", body, start)
-    return length if size < 0 else int(size)
-
-
-def _offset(said: memoryview, at: int) -> int:
+def _offset(said: bytes, at: int) -> int:
     """Follow the offset that is stored at a place."""
     return at + int(struct.unpack_from("<I", said, at)[0])
 
 
-def _field(said: memoryview, table: int, number: int) -> int:
+def _field(said: bytes, table: int, number: int) -> int:
     """Return where a field of a table is, 0 if it is not there."""
     entries = table - struct.unpack_from("<i", said, table)[0]
     (size,) = struct.unpack_from("<H", said, entries)
@@ -85,12 +114,12 @@ def _field(said: memoryview, table: int, number: int) -> int:
     return table + place if place else 0
 
 
-def _scalar(said: memoryview, table: int, number: int, kind: str, default: int) -> int:
+def _scalar(said: bytes, table: int, number: int, kind: str, default: int) -> int:
     at = _field(said, table, number)
     return int(struct.unpack_from(f"<{kind}", said, at)[0]) if at else default
 
 
-def _table(said: memoryview, table: int, number: int) -> int:
+def _table(said: bytes, table: int, number: int) -> int:
     """Return where the table or vector of a field begins."""
     at = _field(said, table, number)
     if not at:
