@@ -88,12 +88,12 @@ def reading(file: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def too_large(place: str, cell: str) -> FileError:
+def too_large(place: str, cell: str, empty: str = "leave the cell empty") -> FileError:
     """Return the error about a number that no float64 can hold; every reader refuses it so."""
     shown = cell if len(cell) <= 40 else f"{cell[:30]}… ({len(cell):,} characters)"
     return FileError(
         f"{place}: {shown} is too large for a 64-bit floating-point number, which ends at 1.8e308. "
-        "Correct it, or leave the cell empty if it marks a missing value."
+        f"Correct it, or {empty} if it marks a missing value."
     )
 
 
