@@ -17,6 +17,7 @@ import numpy as np
 
 from viewfold._util.extra import needed
 from viewfold._util.types import Array, Matrix
+from viewfold.errors import NoSpaceError
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
 
@@ -75,10 +76,10 @@ class FileView:
 
 @contextmanager
 def reading(file: str, what: str) -> Iterator[None]:
-    """Convert errors of a reader to FileError, but not missing files, extras and permissions."""
+    """Convert errors of a reader to FileError, but not what is wrong with the machine."""
     try:
         yield
-    except (FileError, FileNotFoundError, PermissionError, ImportError):
+    except (FileError, FileNotFoundError, PermissionError, NoSpaceError, ImportError):
         raise
     except Exception as error:  # libraries raise anything for a broken file
         said = str(error).strip().splitlines() or [type(error).__name__]
