@@ -50,8 +50,10 @@ def test_a_file_of_ids_that_is_none_is_refused(run: Run, state: Path, tmp_path: 
     (tmp_path / "gone.txt").write_bytes(b"\x00\xff\x81\x00\x01" * 20)
     code, _, err = run("forget n.vf --from gone.txt")
     assert code
-    assert "gone.txt" in err
-    assert "defect" not in err
+    assert "gone.txt is not text that can be read. Save it as UTF-8, one id per line." in err
+    (tmp_path / "gone.txt").write_bytes(b"\xff\xfe\x00")  # half a letter of UTF-16
+    assert run("forget n.vf --from gone.txt")[2] == err
+    assert "--encoding" not in err  # forget has no such option
     code, _, err = run("forget n.vf --from nosuch.txt")
     assert code
     assert "nosuch.txt" in err
@@ -85,6 +87,8 @@ def test_a_range_that_is_reversed_is_called_so(run: Run, state: Path) -> None:  
     code, _, err = run("suggest n.vf --range 5-2")
     assert code
     assert "--range '5-2' is reversed: give the smaller number first, 2-5." in err
+    assert "--range holds 1, but needs" in run("suggest n.vf --range 1-3")[2]
+    assert "--range goes up to 40, but there are 40 samples" in run("suggest n.vf --range 2-40")[2]
     assert run("suggest n.vf --range 3-3")[0] == 0
     assert run("suggest n.vf --range 2-4")[0] == 0
 
@@ -98,3 +102,13 @@ def test_diff_takes_addresses_as_other_commands_do(run: Run, state: Path, tmp_pa
             assert status[2] == diff[2]
         else:
             assert "40 samples are in both" in diff[2]
+
+
+def test_the_address_of_a_file_on_this_machine_is_answered_with_its_path(
+    run: Run,  # noqa: F811
+    state: Path,
+) -> None:
+    code, _, err = run(f"status file://{state}")
+    assert code == 3
+    assert f"Give the path of a file on this machine, not its address: {state}" in err
+    assert "a state that is not on this machine is a folder" in run("status s3://bucket/n.vf")[2]

@@ -69,3 +69,25 @@ def test_what_is_looked_at_is_called_as_it_would_be_folded() -> None:
     (found,) = inspect_views(B, model=model)
     assert found.name == names(model.partial_fit(B))[-1] == "view1"
     assert inspect_views(B)[0].name == "view0"
+
+
+def test_an_invented_name_of_a_view_is_not_its_own() -> None:
+    (first,) = as_views(B)
+    assert first.name == "view0"
+    model = ViewFold(2, random_state=0).fit({"view0": A}).partial_fit(first)
+    assert (names(model), model.delivery_.update) == (["view0", "view1"], False)
+    second = as_views([A, B])[1]
+    model = ViewFold(2, random_state=0).fit({"view1": A}).partial_fit(second)
+    assert (names(model), model.delivery_.update) == (["view1", "view2"], False)
+    assert [view.name for view in as_views([second, first])] == ["view0", "view1"]
+
+
+def test_a_view_of_a_list_gets_a_name_of_its_own_when_somebody_says_one() -> None:
+    (unnamed,) = as_views([B])
+    for said in (as_view(unnamed, name="view0"), as_views({"view0": unnamed})[0]):
+        model = ViewFold(2, random_state=0).fit({"view0": A}).partial_fit(said)
+        assert (names(model), model.delivery_.n_corrected) == (["view0"], 20)
+    model = ViewFold(2, random_state=0).fit([A, B])
+    assert model.predict(as_views([A, B])).shape == (20,)
+    with pytest.raises(ValueError, match="view"):
+        model.predict(unnamed)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from vfd_models import state_folder, written_folder
 
@@ -112,3 +113,21 @@ def test_a_folder_that_is_removed_while_it_is_locked_is_made_again(
         draft.write_text("whole")
     assert removed
     assert (tmp_path / "a.csv").read_text() == "whole"
+
+
+@pytest.mark.parametrize(("ending", "n_rows"), [(".csv", 300), (".csv", 90_000), (".parquet", 300)])
+def test_a_full_disk_while_a_view_is_read_is_named_with_the_remedy(
+    ending: str, n_rows: int, tmp_path: Path
+) -> None:
+    resource = pytest.importorskip("resource")
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(n_rows, 3)), columns=list("abc"))
+    path = tmp_path / f"labs{ending}"
+    table.to_csv(path, index=False) if ending == ".csv" else table.to_parquet(path)
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, room[1]))
+        with pytest.raises(NoSpaceError, match=r"No space is left for temporary files.*TMPDIR"):
+            viewfold.as_view(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    assert viewfold.as_view(path).shape == (n_rows, 3)

@@ -350,3 +350,20 @@ def test_a_missing_category_is_a_missing_cell_of_all_its_indicators() -> None:
     one = frame.assign(sign=["yes", None, "yes", None])
     with pytest.warns(UserWarning, match=r"'sign' \(the same text in all rows that have one\)"):
         assert as_view(one, ids=False).features == ("ward=ER", "ward=ICU", "x")
+
+
+@pytest.mark.parametrize(
+    ("texts", "reason"),
+    [
+        (["x" * 201, "x" * 201, "y", "y"], "texts of more than 200 characters"),
+        (["x" * 201] * 4, "texts of more than 200 characters"),
+        (["x" * 200] * 4, "the same text in all rows"),
+    ],
+)
+def test_why_long_texts_are_left_out_is_said_as_it_is(texts: list[str], reason: str) -> None:
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0, 5.0], "note": texts})
+    with pytest.warns(UserWarning, match=rf"'note' \({reason}\)"):
+        as_view(table, ids=False)
+    if len(texts[0]) > 200:
+        with pytest.warns(UserWarning, match=rf"'note' \({reason}\)"):
+            as_view(table, ids=False, categories=["note"])

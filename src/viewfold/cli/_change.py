@@ -215,13 +215,15 @@ def forget(
 
 def _ids_in(listed: Path) -> list[str]:
     """Return the ids in a text file, one per line, in whatever encoding views may have."""
-    from viewfold.data.encoding import encoding_of, not_text
+    from viewfold.data import FileError
+    from viewfold.data.encoding import encoding_of
 
-    encoding = encoding_of(str(listed))
     try:
-        lines = listed.read_text(encoding).split("\n")
-    except UnicodeError as error:
-        raise not_text(str(listed), encoding, error) from error
+        lines = listed.read_text(encoding_of(str(listed))).split("\n")
+    except (FileError, UnicodeError) as error:  # a view has --encoding, ids have not
+        raise ValueError(
+            f"{listed} is not text that can be read. Save it as UTF-8, one id per line."
+        ) from error
     return [line.strip() for line in lines if line.strip()]
 
 

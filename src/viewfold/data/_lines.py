@@ -69,7 +69,8 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
                     line, object_pairs_hook=_once, parse_float=_float, parse_int=_int
                 )
             except _TooLargeError as error:
-                raise too_large(f"{file}, line {number}", str(error)) from None
+                place = f"{file}, line {number}"
+                raise too_large(place, str(error), "write null") from None
             except _TwiceError as error:
                 raise FileError(
                     f"{file}, line {number}: the key {str(error)!r} stands there twice. Keep one."

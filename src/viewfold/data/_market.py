@@ -152,7 +152,7 @@ def _check_numbers(file: str) -> None:
                         f"{place}: {cell[:40]!r} is not a number. Correct it."
                     ) from None
                 if np.isinf(value) and "n" not in cell.lower():  # neither inf nor infinity
-                    raise too_large(place, cell)
+                    raise too_large(place, cell, "write nan")
 
 
 def _columns(file: str, text: Any, kinds: list[Any], rows: int) -> list[Array]:

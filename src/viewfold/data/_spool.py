@@ -9,12 +9,14 @@ import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
 
 from viewfold._util.types import Array
 from viewfold.data.source import Batch
+from viewfold.errors import FULL, NoSpaceError
 
 _ZEROS = 2**20  # bytes that are written at once where room cannot be reserved
 
@@ -37,9 +39,13 @@ class Spool:
     def append(self, block: Array, dtype: np.dtype[Any]) -> None:
         """Write the next rows, unless they are there already."""
         if self._n_given == self.n_rows:
-            file = self._opened(block.shape[1], dtype)
-            file.seek(self.n_rows * self._row_bytes)
-            np.ascontiguousarray(block, dtype=dtype).tofile(file)
+            rows = np.ascontiguousarray(block, dtype=dtype)
+            with _naming_a_full_disk():
+                file = self._opened(block.shape[1], dtype)
+                file.seek(self.n_rows * self._row_bytes)
+                # Not tofile: it does not notice that the disk has no room for the last bytes.
+                file.write(rows.reshape(-1).view(np.uint8).data if rows.size else b"")
+                file.flush()
             self.n_rows += block.shape[0]
         self._n_given += block.shape[0]
 
@@ -47,8 +53,9 @@ class Spool:
         """Make room for rows that `put` fills; return the number of the first of them."""
         # A page of a mapped file that the disk has no room for would end the process.
         start = self.n_rows
-        file = self._opened(columns, dtype)
-        _allocate(file, start * self._row_bytes, n_rows * self._row_bytes)
+        with _naming_a_full_disk():
+            file = self._opened(columns, dtype)
+            _allocate(file, start * self._row_bytes, n_rows * self._row_bytes)
         self.n_rows += n_rows
         return start
 
@@ -65,7 +72,6 @@ class Spool:
         """Return all rows, mapped; the file is closed, and lives as long as the map."""
         if self._file is None or self.n_rows == 0:
             return np.empty((0, self._columns), self._dtype)
-        self._file.flush()
         with self._file:
             return self._map(0, self.n_rows, "r")
 
@@ -107,6 +113,19 @@ class Batches(Iterator[Batch]):
     def into(self, spool: Spool) -> Iterator[Batch]:
         """Give the batches to one who appends each of them to this spool."""
         return self._read(spool)
+
+
+@contextmanager
+def _naming_a_full_disk() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise NoSpaceError(
+            f"No space is left for temporary files in {tempfile.gettempdir()}. Free some, or set "
+            "TMPDIR to a folder on a larger disk."
+        ) from None
 
 
 def _allocate(file: IO[bytes], start: int, size: int) -> None:

@@ -21,6 +21,7 @@ from viewfold.data._disguised import refuse_disguised
 from viewfold.data._spool import Spool
 from viewfold.data._tables import without
 from viewfold.data.asked import EMPTY_MARKERS, Asked
+from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
 from viewfold.data.column import Column, Source, features_of
 from viewfold.data.ids import is_called_id
 from viewfold.data.source import some
@@ -35,6 +36,8 @@ MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50
 """A text column with more levels is free text, unless it is asked to be a category."""
+
+LONG = f"texts of more than {LONGEST_LEVEL} characters"
 
 
 def learn(
@@ -71,7 +74,7 @@ def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
     levels = tuple(sorted(codes.levels))
     left_out = "" if name in asked.categories else _reason(codes)
     if name in asked.categories and codes.too_many:
-        left_out = f"more than {len(levels):,} levels, or long ones"
+        left_out = LONG if len(levels) < MOST_LEVELS else f"more than {len(levels):,} levels"
     return (Column(name, "out"), left_out) if left_out else (Column(name, "category", levels), "")
 
 
@@ -80,11 +83,13 @@ def _reason(codes: Codes) -> str:
     n_levels = len(codes.levels)
     if not codes.n_cells:
         return "no value"
-    if n_levels == 1:
+    if n_levels == 1 and not codes.too_many:
         return "the same text in all rows" + " that have one" * bool(codes.n_missing)
     if not codes.repeats:
         return "texts that are all different"
-    if codes.too_many or n_levels > FEW_LEVELS:
+    if codes.too_many and n_levels <= FEW_LEVELS:  # long texts are not remembered
+        return LONG
+    if n_levels > FEW_LEVELS:
         return f"more than {FEW_LEVELS} different texts"
     if n_levels > 10 and 2 * n_levels > codes.n_cells:
         return f"{n_levels} different texts in {codes.n_cells} rows"

@@ -168,7 +168,7 @@ def _open(
             raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
         if known is not None and X.columns is not None:
             check_same(known, X.columns, called(name or X.name))
-        return replace(X, name=name or X.name)
+        return replace(X, name=name, invented=False) if name else X
     if is_path(X):
         path, X = os.fspath(X), opened(X, ids)
         if isinstance(X, dict):
@@ -283,20 +283,24 @@ def as_views(
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
+        own: list[str | None] = [*names]
     elif (of_list := listed_views(X)) is not None:
         own = [own_name(view) for view in of_list]
         names, held = [], of_list
         for i, name in enumerate(own):
             names.append(name or invented_name({*filter(None, own), *names}, i))
     else:
-        return [as_view(X, ids=ids, name=own_name(X) or "view0", **reading)]
+        own = [own_name(X)]
+        view = as_view(X, ids=ids, name=own[0] or invented_name((), 0), **reading)
+        return [replace(view, invented=not own[0])]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = ids_of_each(ids, names)
-    return [
+    views = [
         as_view(view, ids=ids_of[i], name=name, **of_view(reading, name, names))
         for i, (name, view) in enumerate(zip(names, held, strict=True))
     ]
+    return [replace(view, invented=not own[i]) for i, view in enumerate(views)]
 
 
 def opened(X: Any, ids: Any = None, asked: Asked | None = None) -> Any:
@@ -317,7 +321,9 @@ def own_name(X: Any) -> str | None:
     """Return what a view is called if nobody names it: a file's view is called like the file."""
     if is_path(X):
         return io.name_of(X)
-    return X.name if isinstance(X, View | io.FileView) else None
+    if isinstance(X, View):
+        return None if X.invented else X.name
+    return X.name if isinstance(X, io.FileView) else None
 
 
 def ids_of_each(ids: Any, names: list[str]) -> list[Any]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from viewfold._util.extra import needed
 from viewfold._util.types import Array, Matrix
+from viewfold.errors import NoSpaceError
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
 
@@ -75,10 +76,10 @@ class FileView:
 
 @contextmanager
 def reading(file: str, what: str) -> Iterator[None]:
-    """Convert errors of a reader to FileError, but not missing files, extras and permissions."""
+    """Convert errors of a reader to FileError, but not what is wrong with the machine."""
     try:
         yield
-    except (FileError, FileNotFoundError, PermissionError, ImportError):
+    except (FileError, FileNotFoundError, PermissionError, NoSpaceError, ImportError):
         raise
     except Exception as error:  # libraries raise anything for a broken file
         said = str(error).strip().splitlines() or [type(error).__name__]
@@ -88,12 +89,12 @@ def reading(file: str, what: str) -> Iterator[None]:
         ) from error
 
 
-def too_large(place: str, cell: str) -> FileError:
+def too_large(place: str, cell: str, empty: str = "leave the cell empty") -> FileError:
     """Return the error about a number that no float64 can hold; every reader refuses it so."""
     shown = cell if len(cell) <= 40 else f"{cell[:30]}… ({len(cell):,} characters)"
     return FileError(
         f"{place}: {shown} is too large for a 64-bit floating-point number, which ends at 1.8e308. "
-        "Correct it, or leave the cell empty if it marks a missing value."
+        f"Correct it, or {empty} if it marks a missing value."
     )
 
 

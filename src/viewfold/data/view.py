@@ -77,6 +77,8 @@ class View:
         What was said about how to read it, if anything.
     partitions : Partitions or None
         Of a view that was read in partitions: where its rows were.
+    invented : bool
+        Whether nobody chose the name: `as_views` made it up.
     """
 
     ids: RowSet
@@ -91,6 +93,7 @@ class View:
     source: Source | None = None
     gaps: Gaps | None = None
     partitions: Partitions | None = None
+    invented: bool = False
 
     @property
     def n_came(self) -> int:

@@ -96,6 +96,11 @@ def is_folder(path: StrPath) -> bool:
     name = os.fspath(path)
     if name.rstrip("/\\").lower().endswith(ENDING):
         return True
+    if name.startswith("file:///"):
+        path = name.removeprefix("file://")
+        raise StateFileError(
+            f"{name}: Give the path of a file on this machine, not its address: {path}"
+        )
     if "://" in name:
         raise StateFileError(
             f"{name}: a state that is not on this machine is a folder, whose name ends with "
