@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from viewfold.cli.command import Whole, stacked
+from viewfold.cli.command import Whole, section
 
 OPTIONS = {
     "engine": click.option(
@@ -49,7 +49,7 @@ def works(command: Callable[..., None]) -> Callable[..., None]:
         with _working(given["state"], None if file is None else str(file), said):
             command(**given)
 
-    return stacked(*OPTIONS.values())(run)
+    return section("Large data", *OPTIONS.values())(run)
 
 
 @contextmanager

@@ -9,7 +9,10 @@ import click
 
 from viewfold._util.file import File
 from viewfold.app.numbers import AUTO
-from viewfold.cli.command import PATH, Decorator, Whole, argument, stacked
+from viewfold.cli.command import PATH, Decorator, Whole, argument, section
+
+READING = "How the file is read"
+"""The heading of options about the file."""
 
 
 class StatePath(click.Path):
@@ -65,7 +68,8 @@ max_moved = click.option(
     help="End with exit code 13 if more known samples have another cluster now, for instance "
     "5% or 100; everything is done all the same.",
 )
-rows_and_columns = stacked(
+rows_and_columns = section(
+    READING,
     click.option(
         "--empty-rows",
         type=click.Choice(["absent", "keep"]),

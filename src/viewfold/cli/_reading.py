@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from viewfold._util.file import File
-from viewfold.cli._options import FILE
-from viewfold.cli.command import Decorator, argument, stacked
+from viewfold.cli._options import FILE, READING
+from viewfold.cli.command import Decorator, argument, section
 
 OPTIONS = {
     "sheet": click.option(
@@ -69,7 +69,7 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
             given["files"] = _each_with(given["files"], said)
         command(**given)
 
-    return stacked(*OPTIONS.values())(run)
+    return section(READING, *OPTIONS.values())(run)
 
 
 def _each_with(files: Sequence[File], said: dict[str, Any]) -> Sequence[File]:
