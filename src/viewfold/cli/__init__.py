@@ -47,7 +47,7 @@ __all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
 )
 @click.version_option(__version__, message="viewfold %(version)s", help="Print the version.")
 def app(quiet: bool, log: Path | None) -> None:
-    """Cluster samples whose views arrive one after the other, with gaps, and are then gone."""
+    """Cluster samples from tables that arrive over time and only partly overlap."""
     listen(quiet, log)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @opt.state
-@file_argument("The view: a file, folder or glob.")
+@file_argument("File, folder or glob with the view.")
 @opt.id_column
 @opt.view
 @opt.clusters()
@@ -79,11 +79,11 @@ def add(
     as_json: bool,
     **rows_and_columns: Any,
 ) -> None:
-    """Fold a view, or more rows of a known view, into a state file; make the file if needed.
+    """Fold a view, or more rows of a known view, into a state file.
 
-    You do not need the view afterwards. It may be a CSV, TSV, Parquet, Arrow, JSON lines, Excel,
-    NumPy, MATLAB, AnnData, MuData or Matrix Market file; if a file holds several views, add folds
-    all of them.
+    If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
+    TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
+    a file holds several views, add folds all of them.
     """
     if only_new:
         _check_only_new()
@@ -142,15 +142,15 @@ def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any])
 
 
 @opt.state
-@argument("ids", metavar="ID", nargs=-1, help="Samples.")
-@click.option("--from", "listed", type=PATH, help="A text file with one id per line.")
+@argument("ids", metavar="ID", nargs=-1, help="Ids of the samples.")
+@click.option("--from", "listed", type=PATH, help="Text file with one id per line.")
 @opt.wait
 @opt.as_json
 @works
 def forget(
     state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
 ) -> None:
-    """Remove samples for good: from the state, its history, and all it can be returned to."""
+    """Remove samples for good, also from the history and from all earlier states."""
     from viewfold.store import forget as remove
 
     gone = list(ids)
@@ -199,10 +199,11 @@ def _ids_in(listed: Path) -> list[str]:
 def undo(
     state: Path, to: int | None, entry: int | None, yes: bool, wait: float, as_json: bool
 ) -> None:
-    """Take back the last change; run it again for the one before. A forget is final.
+    """Take back the last change, or return to an earlier state.
 
-    You can take back as many changes as the file keeps earlier states (--keep of viewfold add).
-    With --to, the file keeps the present state as well, so that another undo returns to it.
+    Run it again to take back the change before. You can take back as many changes as the file keeps
+    earlier states (--keep of viewfold add), but never a forget. With --to, the file keeps the
+    present state as well, so that another undo returns to it.
     """
     if to is not None and entry is not None:
         raise ValueError("--to names the state to return to, --entry a change. Choose one.")

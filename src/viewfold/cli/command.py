@@ -35,12 +35,12 @@ class Whole(click.IntRange):
 
 
 VOICE = (
-    click.Option(["--quiet", "-q"], is_flag=True, help="Say nothing but errors."),
+    click.Option(["--quiet", "-q"], is_flag=True, help="Print errors only."),
     click.Option(
         ["--log"],
         metavar="FILE",
         type=PATH,
-        help="Append what happens to this file, as JSON lines.",
+        help="Append a log of the command to this file, as JSON lines.",
     ),
 )
 """How much a command says, and where it is written down; before its name or after it."""
