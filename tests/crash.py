@@ -109,9 +109,10 @@ def commands(folder: Path, n: int, kind: str) -> tuple[Path, dict[str, Command]]
     more["id"] = "new " + more["id"]
     more.to_parquet(folder / "more.parquet", index=False)
     file = str(state)
+    rows = ["--id", "id", "--view", "v0", "--only-new"]
     of = {
         "add": ["add", file, str(third), "--id", "id"],
-        "extend": ["extend", file, str(folder / "more.parquet"), "--id", "id", "--view", "v0"],
+        "only-new": ["add", file, str(folder / "more.parquet"), *rows],
         "forget": ["forget", file, *pd.read_parquet(base)["id"].head(3)],
         "undo": ["undo", file, "--yes"],
     }

@@ -27,7 +27,6 @@ KINDS = {
 }
 # Each command with the answer that it gives. A state goes through all of them.
 COMMANDS = {
-    "init empty.vf --clusters 3": "init",
     "inspect minerals.csv --id bottle": "inspect",
     "add w.vf minerals.csv --id bottle --clusters auto --keep 9": "add",
     "inspect phenols.csv --id bottle --state w.vf": "inspect",
@@ -40,7 +39,7 @@ COMMANDS = {
     "explain w.vf --cluster 0": "explain",
     "explain w.vf --id w004": "explain-id",
     "predict w.vf new.csv --id bottle --view minerals": "predict",
-    "extend w.vf new.csv --id bottle --view minerals": "extend",
+    "add w.vf new.csv --id bottle --view minerals --only-new": "add",
     "suggest w.vf --range 2-4": "suggest",
     "suggest w.vf --range 2-4 -o scores.csv": "written",
     "convert w.vf before.vfd": "convert",
@@ -56,7 +55,7 @@ COMMANDS = {
     "export w.vf -o all.csv": "export",
     "diff before.vfd w.vf --max-moved 1%": "diff",
     "undo w.vf --yes": "undo",
-    "restore w.vf --entry 3 --yes": "restore",
+    "undo w.vf --to 3 --yes": "undo",
     "forget w.vf w004": "forget",
     "datasets": "datasets",
     "labels nobody.vf": "error",
@@ -111,11 +110,11 @@ def answered(command: str) -> Any:
 
 
 def test_faults_are_found() -> None:
-    schema = ANSWERS["$defs"]["extend"]
-    good = {"file": "w.vf", "view": "labs", "new": 3, "samples": 168}
+    schema = ANSWERS["$defs"]["forget"]
+    good = {"file": "w.vf", "forgotten": 3, "samples": 168}
     assert not faults(good, schema)
     assert not faults({**good, "notes": ["x"]}, schema)
-    for wrong in ({"new": "3"}, {"new": True}, {"more": 1}, {"notes": [1]}):
+    for wrong in ({"forgotten": "3"}, {"forgotten": True}, {"more": 1}, {"notes": [1]}):
         assert faults({**good, **wrong}, schema)
     assert faults({"file": "w.vf"}, schema)
 

@@ -18,15 +18,12 @@ from commands import Run, runner
 MADE: list[bytes] = []
 COMMANDS = [
     "inspect",
-    "init",
     "add",
     "labels",
     "status",
     "predict",
-    "extend",
     "forget",
     "undo",
-    "restore",
     "suggest",
     "recluster",
     "rename",
@@ -149,13 +146,14 @@ def test_predict_extend_forget_and_undo(run: Run, state: Path, data: Data) -> No
     found = pd.read_csv(io.StringIO(out), index_col="id")
     assert code == 0
     assert found["cluster"].tolist() == model.predict(data.views["labs"][:5], view="labs").tolist()
-    assert json.loads(run("extend p.vf new.csv --id patient --view labs --json")[1])["new"] == 5
+    line = "add p.vf new.csv --id patient --view labs --only-new"
+    assert json.loads(run(f"{line} --json")[1])["folds"][0]["new"] == 5
     assert viewfold.load("p.vf").ids_.size == 165
     assert run("forget p.vf s7 n2")[0] == 0
     Path("gone.txt").write_text("s8\ns9\n")
     assert json.loads(run("forget p.vf --from gone.txt --json")[1])["samples"] == 161
     assert "cannot be taken back" in run("undo p.vf --yes")[2]
-    assert run("undo p.vf --entry 3 --yes")[0] == 0  # the extend; those forgotten stay forgotten
+    assert run("undo p.vf --entry 3 --yes")[0] == 0  # the five; who was forgotten stays so
     assert set(model.ids_) - set(viewfold.load("p.vf").ids_) == {"s7", "s8", "s9"}
     assert run("undo p.vf --yes")[0] == 3
 
@@ -169,15 +167,14 @@ def test_numbers_as_ids_can_be_named_on_the_command_line(run: Run, data: Data) -
     assert "Unknown samples: '7'" in run("forget p.vf 7")[2]
 
 
-def test_init_makes_a_file_that_add_fills(run: Run, files: None) -> None:
-    assert run("init p.vf --clusters 4 --private --method fcmvc")[0] == 0
-    assert run("status p.vf")[:2][1].endswith("no view yet\n")
-    assert run("add p.vf labs.csv --id patient")[0] == 0
+def test_add_makes_a_file_with_its_settings(run: Run, files: None) -> None:
+    viewfold.ViewFold(4).save("empty.vf")
+    assert run("status empty.vf")[1].endswith("no view yet\n")
+    assert run("add p.vf labs.csv --id patient --clusters 4 --private --method fcmvc")[0] == 0
     model = viewfold.load("p.vf")
     assert type(model) is viewfold.FCMVC
     assert model.views_[0].encoder is None
     assert run("predict p.vf labs.csv --id patient")[0] == 1
-    assert "exists" in run("init p.vf --clusters 4")[2]
 
 
 def test_report_is_written(run: Run, state: Path) -> None:
@@ -201,7 +198,7 @@ def test_report_is_written(run: Run, state: Path) -> None:
         ("predict p.vf text.tsv --id patient", "--view"),
         ("predict p.vf text.tsv --id patient --view labs", "labs"),
         ("predict p.vf text.tsv --id patient --view x", "no view 'x'"),
-        ("extend p.vf labs.csv --id patient --view labs", "known already"),
+        ("add p.vf labs.csv --id patient --view labs --only-new", "known already"),
         ("forget p.vf nobody", "Unknown samples"),
         ("forget p.vf S2", "Unknown samples: 'S2'. Nothing was done. Is 's2' meant?"),
         ("forget p.vf", "No ids given"),

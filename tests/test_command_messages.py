@@ -109,8 +109,8 @@ add s.vf other.csv --id patient --min-shared -1
 add rows.vf labs.csv --id patient
 add rows.vf short.npy
 add foreign.vf labs.csv --id patient
-init s.vf --clusters 3
-init new.vf --clusters 0
+init s.vf
+add new.vf labs.csv --id patient --clusters 0
 labels empty.vf
 status foreign.vf
 predict empty.vf labs.csv
@@ -121,9 +121,11 @@ predict s.vf labs.csv --view nothing
 predict two.vf other.csv --id patient
 predict private.vf labs.csv --id patient
 predict s.vf gone.csv --id patient --view labs
-extend s.vf labs.csv --id patient --view labs
-extend s.vf bare.csv --view labs
-extend rows.vf one.npy
+add s.vf labs.csv --id patient --view labs --only-new
+add s.vf bare.csv --view labs --only-new
+add rows.vf one.npy --only-new
+add empty.vf labs.csv --id patient --only-new
+add private.vf labs.csv --id patient --only-new
 forget s.vf nobody
 forget s.vf
 forget empty.vf p1
@@ -131,6 +133,7 @@ undo s.vf
 undo empty.vf
 undo forgot.vf --yes
 undo forgot.vf --entry 7 --yes
+undo forgot.vf --to 7 --yes
 history s.vf --id nobody
 history s.vf --moved nothing
 report empty.vf
@@ -229,7 +232,7 @@ def _constants(module: Path) -> list[tuple[ast.Constant, bool]]:
     ]
 
 
-TYPED = {"_command.py", "demo.py", "_option.py", "_svg.py"}
+TYPED = {"_command.py", "demo.py", "option.py", "_svg.py"}
 """What is of the command line, or makes words of it, besides cli."""
 
 

@@ -185,7 +185,7 @@ def test_add_writes_the_state_and_says_by_its_exit_code_that_too_many_moved(
 
 def test_diff_of_empty_and_missing_files(files: Path, run: Run) -> None:
     fold(run, "old.vf", "labs")
-    run("init new.vf --clusters 3")
+    viewfold.ViewFold(3).save("new.vf")
     code, _, err = run("diff old.vf new.vf")
     assert code == 1
     assert "new.vf is empty" in err

@@ -90,7 +90,7 @@ def test_private_and_empty_states_say_so(run: Run, tmp_path: Path) -> None:
     code, _, said = run(f"explain {private}")
     assert code != 0
     assert "private (--private): it has no moments" in said
-    run(f"init {tmp_path / 'empty.vf'} --clusters 3")
+    ViewFold(3).save(tmp_path / "empty.vf")
     code, _, said = run(f"explain {tmp_path / 'empty.vf'}")
     assert code != 0
     assert "is empty" in said

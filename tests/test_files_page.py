@@ -28,7 +28,7 @@ def test_every_format_is_on_the_page() -> None:
 def test_every_option_is_on_the_page_and_on_the_command_line() -> None:
     names = {field.name for field in fields(File)} - {"path"}
     assert set(OPTIONS) == names
-    for command in ("add", "extend", "predict"):
+    for command in ("add", "inspect", "predict"):
         there = app.commands[command].params
         flags = {one.opts[0] for one in there if one.name in names}
         assert len(flags) == len(names)

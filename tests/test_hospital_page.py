@@ -55,7 +55,7 @@ def test_every_command_says_what_the_page_shows_and_python_does_the_same(
 def test_the_page_tells_of_all_that_happens_to_such_data() -> None:
     commands = [command for command, _ in steps(PAGE)]
     used = {command.split()[1] for command in commands if command.startswith("viewfold")}
-    story = "inspect add suggest recluster rename forget undo restore history status labels report "
+    story = "inspect add suggest recluster rename forget undo history status labels report "
     story += "predict"
     assert used == set(story.split())
     added = [c for c in commands if c.startswith("viewfold add") and "--dry-run" not in c]

@@ -71,10 +71,11 @@ def test_nothing_is_guessed_on_the_command_line(run: Callable[..., Any]) -> None
     assert out["folds"][0]["new"] == 0
 
 
-def test_extend_takes_the_option_too(run: Callable[..., Any]) -> None:
+def test_add_only_new_takes_the_option_too(run: Callable[..., Any]) -> None:
     write("labs.csv", [f"p{i}" for i in range(30)])
     write("more.csv", ["P1", "q1"])
     run("add p.vf labs.csv --id patient --clusters 3")
-    assert "'P1' in row 0 is almost 'p1'" in run("extend p.vf more.csv --id patient")[2]
-    assert run("extend p.vf more.csv --id patient --similar-ids new")[0] == 0
+    line = "add p.vf more.csv --id patient --only-new"
+    assert "'P1' in row 0 is almost 'p1'" in run(line)[2]
+    assert run(f"{line} --similar-ids new")[0] == 0
     assert viewfold.load("p.vf").ids_.size == 32

@@ -45,7 +45,7 @@ def _command(monkeypatch: pytest.MonkeyPatch, *line: object) -> None:
     assert not ended.value.code
 
 
-@pytest.mark.parametrize("command", ["predict", "extend"])
+@pytest.mark.parametrize("command", ["predict", "add --only-new"])
 def test_commands_check_the_cells_of_a_file_once(
     command: str, data: Data, count, tmp_path: Path, monkeypatch
 ) -> None:
@@ -54,10 +54,11 @@ def test_commands_check_the_cells_of_a_file_once(
     ViewFold(4, random_state=0).fit({"labs": frame}).save(state)
     frame.assign(id=range(1000, 1160)).to_parquet(file, index=False)
     blocks = count(type(as_view(np.ones((2, 2))).rows), "read")
-    _command(monkeypatch, command, state, file, "--id", "id")
+    name, *more = command.split()
+    _command(monkeypatch, name, state, file, "--id", "id", *more)
     # The view is one block: it is read when its cells are checked, when it is embedded, and for
     # the fingerprints and moments of samples that stay.
-    assert sum(rows.X is blocks[0].X for rows in blocks) == 2 + 2 * (command == "extend")
+    assert sum(rows.X is blocks[0].X for rows in blocks) == 2 + 2 * (name == "add")
 
 
 def test_a_view_that_was_checked_is_not_checked_again(data: Data, model: ViewFold, count) -> None:

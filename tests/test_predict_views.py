@@ -261,7 +261,7 @@ def test_several_files_are_predicted_together(
         assert message in said
 
 
-def test_extend_knows_a_view_by_the_name_of_its_file(
+def test_add_only_new_knows_a_view_by_the_name_of_its_file(
     run: Run,  # noqa: F811
     state: Path,  # noqa: F811
     data: Data,
@@ -270,9 +270,10 @@ def test_extend_knows_a_view_by_the_name_of_its_file(
     (tmp_path / "new").mkdir()
     new = frames(data)["scan"]
     new.to_csv("new/scan.csv")
-    code, _, said = run("extend p.vf new/scan.csv --id patient")
+    code, _, said = run("add p.vf new/scan.csv --id patient --only-new")
     assert code == 0, said
-    assert "3 samples of scan are new" in said
+    assert "scan: 3 samples" in said
+    assert "3 new" in said
     model = viewfold.load(state)
     with pytest.raises(ValueError, match="extend takes rows of one view"):
         model.extend(frames(data))

@@ -164,7 +164,7 @@ def test_commands_read_files_of_format_1(run: Run) -> None:
 
 
 def test_an_empty_file_is_told_so(run: Run) -> None:
-    assert run("init p.vf --clusters 4")[0] == 0
+    viewfold.ViewFold(4).save("p.vf")
     assert json.loads(run("status p.vf --json")[1])["samples"] == 0
     assert json.loads(run("history p.vf --json")[1]) == []
     for line in ("labels p.vf", "export p.vf -o e.csv"):

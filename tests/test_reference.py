@@ -80,7 +80,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     page = from_code.filled(PAGES["cli.md"])
     commands = dict(from_code.commands())
     assert {"add", "explain", "ui"} <= set(commands)
-    sections = {part.partition("`")[0]: part for part in page.split("## `viewfold ")[1:]}
+    sections = {part.partition("`")[0]: part for part in page.split("### `viewfold ")[1:]}
     assert set(sections) == set(commands)
     for name, command in commands.items():
         for option in command.params:

@@ -20,6 +20,7 @@ from viewfold import StateFileError, ViewFold, store
 from viewfold.errors import DamagedFileError
 from viewfold.store import _file
 from viewfold.store import kept as _kept
+from viewfold.store.models import save
 
 NAMES = ["labs", "scan", "text", "labs2", "scan2"]
 
@@ -182,7 +183,7 @@ def test_a_damaged_state_hinders_neither_the_others_nor_a_change(
 ) -> None:
     changed(path, "DROP VIEW undo.labels_history", "DROP TABLE undo.log")
     assert entries(path) == [None, 3, 2]
-    with pytest.raises(DamagedFileError, match=r"tables of format.*restore p\.vf --entry 3"):
+    with pytest.raises(DamagedFileError, match=r"tables of format.*undo p\.vf --to 3"):
         viewfold.undo(path)
     with pytest.warns(UserWarning, match="damaged and was left out"):
         change(path)
@@ -231,8 +232,8 @@ def test_verify_looks_over_every_state(path: Path) -> None:
     damage(path, "main")
     ways = " ".join(viewfold.verify(path).rescue)
     assert "viewfold undo" in ways
-    assert "--entry 3" in ways
-    assert "--entry 2" not in ways
+    assert "--to 3" in ways
+    assert "--to 2" not in ways
 
 
 # -- cost
@@ -320,7 +321,7 @@ def test_nothing_of_a_kept_state_is_run_or_unpacked_when_it_is_copied(
 def test_commands_keep_list_and_restore(run: Run, data: Data) -> None:
     X, ids = data.parts()["text"]
     pd.DataFrame(X, index=ids).add_prefix("x").to_csv("text.csv", index_label="id")
-    assert run("init p.vf --clusters 4 --keep 4")[0] == 0
+    save(viewfold.ViewFold(4, random_state=0), "p.vf", keep=4)
     assert run("add p.vf text.csv --id id")[0] == 0
     change(Path("p.vf"))
     states = json.loads(run("status p.vf --json")[1])["states"]
@@ -329,10 +330,10 @@ def test_commands_keep_list_and_restore(run: Run, data: Data) -> None:
     assert all(state["bytes"] > 0 for state in states)
     assert sum(state["bytes"] for state in states) < Path("p.vf").stat().st_size
     assert "returned to: entry 1" in run("status p.vf")[1]
-    code, _, said = run("restore p.vf --entry 0")
+    code, _, said = run("undo p.vf --to 0")
     assert (code, "entry 1" in said, "entry 2" in said, "--yes" in said) == (1, True, True, True)
-    answer = json.loads(run("restore p.vf --entry 0 --yes --json")[1])
-    assert (answer["entry"], answer["views"]) == (0, [])
+    answer = json.loads(run("undo p.vf --to 0 --yes --json")[1])
+    assert (answer["entry"], answer["undone"], answer["views"]) == (0, [1, 2], [])
     assert "restore to entry 0" in run("undo p.vf --yes")[2]
     assert [view.name for view in viewfold.load("p.vf").views_] == ["text"]
-    assert run("restore p.vf --entry 9 --yes")[0] == 3
+    assert run("undo p.vf --to 9 --yes")[0] == 3

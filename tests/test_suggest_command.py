@@ -53,7 +53,7 @@ def test_suggest_prints_scores_and_the_number_that_stands_out(run: Run, files: N
 
 
 def test_a_range_that_is_none_and_an_empty_state_are_refused(run: Run, files: None) -> None:
-    run("init p.vf --clusters 3")
+    viewfold.ViewFold(3, random_state=0).save("p.vf")
     code, _, said = run("suggest p.vf")
     assert (code, "no view was folded yet" in said) == (1, True)
     run("add p.vf labs.csv --id id")

@@ -255,11 +255,11 @@ def test_commands_take_a_folder(
         f"labels {state_folder} -o {tmp_path}/labels.csv",
         f"undo {state_folder} --yes",
         f"convert {state_folder} {tmp_path}/a.vf",
-        f"init {tmp_path}/e.vfd --clusters 3",
     ):
         code, _, said = run(line)
         assert code == 0, said
     assert (tmp_path / "labels.csv").stat().st_mode & 0o777 == 0o600
+    viewfold.ViewFold(3).save(tmp_path / "e.vfd")
     assert run(f"labels {tmp_path}/e.vfd")[0] == 1
     code, _, said = run(f"labels {state_folder} -o {state_folder}/labels.csv")
     assert (code, "is a state file" in said) == (1, True)

@@ -126,18 +126,28 @@ def commandline() -> str:
     """Return a section for each command: what it does, its arguments and options, an example."""
     parts = []
     shared = ("--quiet", "--log", "--help")
+    group = ""
     for name, command in commands():
+        if command.group != group:
+            group = command.group
+            parts.append(f"## {group}")
         summary, _, more = inspect.cleandoc(command.help or "").partition("\n\n")
         arguments = [one for one in command.params if one.param_type_name == "argument"]
-        options = [one for one in command.params if one.param_type_name == "option"]
-        options = [one for one in options if not one.hidden and one.opts[0] not in shared]
+        with command.make_context(name, [], resilient_parsing=True) as context:
+            sections = {
+                title: [one for one in options if one.opts[0] not in shared]
+                for title, options in command.sections(context).items()
+            }
+        first = sections.pop("Options")
         shown = " ".join(_argument(one) for one in arguments)
-        parts += [f"## `viewfold {name}`", " ".join(summary.split()), " ".join(more.split())]
+        parts += [f"### `viewfold {name}`", " ".join(summary.split()), " ".join(more.split())]
         parts += [
-            f"```sh\nviewfold {name} {'[OPTIONS] ' if options else ''}{shown}".rstrip() + "\n```"
+            f"```sh\nviewfold {name} {'[OPTIONS] ' if first else ''}{shown}".rstrip() + "\n```"
         ]
-        if rows := [*map(_row, arguments), *map(_row, options)]:
-            parts.append("\n".join(["| | what it is | unless given |", "|---|---|---|", *rows]))
+        for title, rows in {"": [*arguments, *first], **sections}.items():
+            if rows:
+                made = ["| | what it is | unless given |", "|---|---|---|", *map(_row, rows)]
+                parts += [f"**{title}**" if title else "", "\n".join(made)]
         if command.epilog:
             example = command.epilog.removeprefix("Example: ")
             parts.append(f"For example: `{example}`")

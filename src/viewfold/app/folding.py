@@ -9,15 +9,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
+from viewfold._util.choice import which_view
 from viewfold._util.file import File
 from viewfold._util.option import option, worded
 from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
-from viewfold.app.states import is_there, load_model, new_model
+from viewfold.app.states import empty, is_there, load_model, new_model
 
 if TYPE_CHECKING:
     from viewfold.data import Reading, View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
+    from viewfold.state.updates import Delivery
 
 SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
 """Files that may hold several views."""
@@ -40,6 +42,8 @@ class Wanted:
         How it is read; see `viewfold.as_view`.
     clusters : int or None
         How many; `AUTO` for the number that stands out. Needed for a new state.
+    only_new : bool
+        Add new samples of a known view, as `extend` does, and refuse known ones.
     """
 
     ids: str | bool | None = None
@@ -48,6 +52,7 @@ class Wanted:
     similar_ids: Literal["refuse", "match", "new"] = "refuse"
     min_shared: float | None = None
     clusters: int | None = None
+    only_new: bool = False
     unconnected: str | None = None
     method: str = "viewfold"
     seed: int = 0
@@ -118,8 +123,9 @@ def add(
     from viewfold.store import edit
 
     started, clusters = perf_counter(), wanted.clusters
-    new = None if is_there(state) else _first_model(state, wanted)
-    views = read_views(state, file, wanted.ids, wanted.view, wanted.reading)
+    new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
+    name = _known_view(state, file, wanted.view) if wanted.only_new else wanted.view
+    views = read_views(state, file, wanted.ids, name, wanted.reading)
     step(f"waiting for {state}")
     opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
     with _in_memory(state, new) if wanted.dry_run else opened as model:
@@ -158,15 +164,34 @@ def read_views(
     return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
 
 
+def _known_view(state: Path, file: File, view: str | None) -> str:
+    """Return the known view that rows belong to: as named, named like the file, or the only one."""
+    from viewfold.data.files import name_of
+    from viewfold.store import queries
+
+    names = queries.names(state)
+    if not names:
+        raise empty(state)
+    view = name_of(file) if view is None and name_of(file) in names else view
+    return names[which_view(names, view, f"{state} holds")]
+
+
 def _fold_all(
     model: FoldingEstimator, views: list[View], step: Step, wanted: Wanted
 ) -> list[dict[str, Any]]:
     """Fold views one after the other; return what is told of each."""
+    from viewfold.state.updates import Delivery
+
     folds = []
     for view in views:
         step(f"folding {view.name}")
-        model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
-        folds.append(_fold_summary(model, view) | {"missing": view.missing()})
+        if wanted.only_new:
+            model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
+            came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
+        else:
+            model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+            came = model.delivery_
+        folds.append(_fold_summary(model, view, came) | {"missing": view.missing()})
     return folds
 
 
@@ -205,9 +230,9 @@ def _set(
 # -- what is told of a fold
 
 
-def _fold_summary(model: FoldingEstimator, view: View) -> dict[str, Any]:
+def _fold_summary(model: FoldingEstimator, view: View, came: Delivery) -> dict[str, Any]:
     """Return who came, who was there before, and who moved."""
-    came, seen = model.delivery_, model.seen_[view.name]
+    seen = model.seen_[view.name]
     n, d = view.shape
     return {
         "view": came.view,

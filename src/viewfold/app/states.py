@@ -34,19 +34,20 @@ def folded_model(state: Path) -> FoldingEstimator:
 def check_folded(state: Path, model: FoldingEstimator) -> FoldingEstimator:
     """Return a model, if there is anything in it."""
     if not hasattr(model, "views_"):
-        raise ValueError(_empty(state))
+        raise empty(state)
     return model
 
 
 def folded_table(state: Path, table: Table | None) -> Table:
     """Return a table of samples, if there are any."""
     if table is None:
-        raise ValueError(_empty(state))
+        raise empty(state)
     return table
 
 
-def _empty(state: Path) -> str:
-    return f"{state} is empty: no view was folded yet. Add one with viewfold add."
+def empty(state: Path) -> ValueError:
+    """Return the error about a state without a view."""
+    return ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
 
 
 def new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from viewfold import __version__
-from viewfold.cli._change import add, extend, forget, init, restore, undo
+from viewfold.cli._change import add, forget, undo
 from viewfold.cli._clusters import recluster, rename, suggest
 from viewfold.cli._convert import convert
 from viewfold.cli._diff import diff
@@ -35,7 +35,7 @@ from viewfold.cli._ui import ui
 from viewfold.cli.command import VOICE, Group, listen
 from viewfold.cli.console import say, showing
 
-__all__ = ["EXAMPLES", "Group", "app", "main", "say", "showing"]
+__all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
 
 
 @click.group(
@@ -47,40 +47,46 @@ __all__ = ["EXAMPLES", "Group", "app", "main", "say", "showing"]
 )
 @click.version_option(__version__, message="viewfold %(version)s", help="Print the version.")
 def app(quiet: bool, log: Path | None) -> None:
-    """Cluster samples whose views arrive one after the other, with gaps, and are then gone."""
+    """Cluster samples from tables that arrive over time and only partly overlap."""
     listen(quiet, log)
 
 
-EXAMPLES: dict[Callable[..., None], str] = {
-    inspect: "labs.csv --state patients.vf",
-    init: "patients.vf --clusters 10",
-    add: "patients.vf labs.parquet --id patient --clusters 10",
-    labels: "patients.vf -o clusters.csv",
-    status: "patients.vf",
-    explain: "patients.vf --cluster 3",
-    predict: "patients.vf new/labs.csv new/scan.csv --id patient",
-    extend: "patients.vf new.csv --id patient --view labs",
-    suggest: "patients.vf --range 2-30",
-    recluster: "patients.vf --clusters 12",
-    rename: "patients.vf 3 'late responders'",
-    forget: "patients.vf p17 p42",
-    undo: "patients.vf",
-    restore: "patients.vf --entry 3",
-    history: "patients.vf --id p17",
-    diff: "monday.vf patients.vf --max-moved 5%",
-    verify: "patients.vf",
-    convert: "patients.vf patients.vfd --buckets 64",
-    report: "patients.vf --metadata wards.csv --metadata-id patient",
-    ui: "patients.vf",
-    export: "patients.vf -o patients.parquet",
-    datasets: "--json",
-    demo: "/tmp/try",
+COMMANDS: dict[str, dict[Callable[..., None], str]] = {
+    "Start": {
+        demo: "/tmp/try",
+        inspect: "labs.csv --state patients.vf",
+        add: "patients.vf labs.parquet --id patient --clusters 10",
+        datasets: "--json",
+    },
+    "Look": {
+        status: "patients.vf",
+        labels: "patients.vf -o clusters.csv",
+        explain: "patients.vf --cluster 3",
+        report: "patients.vf --metadata wards.csv --metadata-id patient",
+        ui: "patients.vf",
+        history: "patients.vf --id p17",
+        diff: "monday.vf patients.vf --max-moved 5%",
+        predict: "patients.vf new/labs.csv new/scan.csv --id patient",
+        suggest: "patients.vf --range 2-30",
+        export: "patients.vf -o patients.parquet",
+        verify: "patients.vf",
+    },
+    "Change": {
+        recluster: "patients.vf --clusters 12",
+        rename: "patients.vf 3 'late responders'",
+        undo: "patients.vf",
+        forget: "patients.vf p17 p42",
+    },
+    "Large data": {
+        convert: "patients.vf patients.vfd --buckets 64",
+    },
 }
-"""The commands, in the order of ``--help``, each with what could follow it."""
+"""The commands in the groups and the order of ``--help``, each with what could follow it."""
 
-for command, line in EXAMPLES.items():
-    name = command.__name__
-    app.command(name, epilog=f"Example: viewfold {name} {line}")(command)
+for group, examples in COMMANDS.items():
+    for command, line in examples.items():
+        name = command.__name__
+        app.command(name, group=group, epilog=f"Example: viewfold {name} {line}")(command)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Commands that change a state file: init, add, extend, forget, undo, restore."""
+"""Commands that change what a state file knows: add, forget, undo."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from viewfold._util.visible import visible
 from viewfold.app.folding import Added, Wanted, fold_line
 from viewfold.app.folding import add as fold
 from viewfold.app.numbers import evidence
-from viewfold.app.states import is_there, new_model, returned
+from viewfold.app.states import returned
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
-from viewfold.cli._files import ids_option, known_view, reading_options
+from viewfold.cli._files import ids_option, reading_options
 from viewfold.cli._moved import Limit, share
 from viewfold.cli._reading import file_argument, reads
-from viewfold.cli.command import PATH, Whole, argument
+from viewfold.cli.command import PATH, Whole, argument, section
 from viewfold.cli.console import note, progress, say, tell
 
 if TYPE_CHECKING:
@@ -28,58 +28,34 @@ if TYPE_CHECKING:
 
 
 @opt.state
-@click.option(
-    "--clusters", "-k", metavar="N", type=Whole(min=1), required=True, help="How many clusters."
-)
-@opt.method
-@opt.seed
-@opt.private
-@opt.keep
-@opt.as_json
-def init(
-    state: Path,
-    clusters: int,
-    method: str,
-    seed: int,
-    private: bool,
-    keep: int | None,
-    as_json: bool,
-) -> None:
-    """Make an empty state file."""
-    from viewfold.store.models import save
-
-    if is_there(state):
-        raise ValueError(f"{state} exists. Choose another name, or add views to it.")
-    save(new_model(clusters, method, seed, private), state, keep=1 if keep is None else keep)
-    tell(
-        as_json,
-        {"file": str(state), "method": method, "clusters": clusters, "private": private},
-        f"{state} is ready for its first view: viewfold add {state} FILE --id COLUMN",
-    )
-
-
-@opt.state
-@file_argument("The view: a file, folder or glob.")
+@file_argument("File, folder or glob with the view.")
 @opt.id_column
-@opt.no_id
-@opt.similar_ids
-@opt.min_shared
-@opt.max_moved
-@opt.rows_and_columns
 @opt.view
 @opt.clusters()
 @click.option(
-    "--unconnected",
-    type=click.Choice(["pair", "separate"]),
-    help="Pair clusters of groups that no view connects by size (pair), or not (separate).",
+    "--only-new",
+    is_flag=True,
+    help="Add new samples of a known view, and refuse the file if it has a known sample. No other "
+    "sample changes its cluster.",
 )
-@opt.method
-@opt.seed
 @opt.private
-@opt.keep
-@opt.wait
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @opt.as_json
+@opt.rows_and_columns
+@section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
+@section(
+    "Clusters",
+    opt.max_moved,
+    click.option(
+        "--unconnected",
+        type=click.Choice(["pair", "separate"]),
+        help="If no view connects two groups of samples: pair their clusters by size (pair), or "
+        "keep them apart (separate).",
+    ),
+    opt.method,
+    opt.seed,
+)
+@section("State file", opt.keep, opt.wait)
 @reads
 @works
 def add(
@@ -92,6 +68,7 @@ def add(
     max_moved: str | None,
     view: str | None,
     clusters: int | None,
+    only_new: bool,
     unconnected: str | None,
     method: str,
     seed: int,
@@ -102,12 +79,14 @@ def add(
     as_json: bool,
     **rows_and_columns: Any,
 ) -> None:
-    """Fold a view into a state file, which is made if it is not there, or more rows of a known one.
+    """Fold a view, or more rows of a known view, into a state file.
 
-    The view is not needed afterwards. CSV, TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB,
-    AnnData, MuData and Matrix Market files are read; of a file that holds several views, all are
-    folded.
+    If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
+    TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
+    a file holds several views, add folds all of them.
     """
+    if only_new:
+        _check_only_new()
     limit = Limit(max_moved)
     wanted = Wanted(
         ids=ids_option(id_column, no_id),
@@ -116,6 +95,7 @@ def add(
         similar_ids=similar_ids,
         min_shared=None if min_shared is None else share(min_shared, "--min-shared"),
         clusters=clusters,
+        only_new=only_new,
         unconnected=unconnected,
         method=method,
         seed=seed,
@@ -128,6 +108,15 @@ def add(
         added = fold(state, file, wanted, step, limit.begin)
     _tell_added(as_json, state, added, limit.facts(added.model))
     limit.end()
+
+
+def _check_only_new() -> None:
+    """Refuse options that say something about clusters or known samples, which stay as they are."""
+    context = click.get_current_context()
+    for one in ("clusters", "private", "min_shared", "unconnected", "method", "seed"):
+        if context.get_parameter_source(one) is click.core.ParameterSource.COMMANDLINE:
+            flag = f"--{one.replace('_', '-')}"
+            raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
 
 
 def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any]) -> None:
@@ -153,50 +142,15 @@ def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any])
 
 
 @opt.state
-@file_argument("Rows with a known view's columns.")
-@opt.id_column
-@opt.similar_ids
-@opt.view
-@opt.keep
-@opt.wait
-@opt.as_json
-@reads
-@works
-def extend(
-    state: Path,
-    file: File,
-    id_column: str | None,
-    similar_ids: Similar,
-    view: str | None,
-    keep: int | None,
-    wait: float,
-    as_json: bool,
-) -> None:
-    """Add new samples of a known view. Nobody else moves."""
-    from viewfold.store import edit
-
-    with progress(f"reading {file}"), edit(state, keep=keep, wait=wait) as model:
-        name, before = known_view(model, view, file), model.n_samples_
-        model.extend(file, ids=id_column, view=name, similar_ids=similar_ids)
-    samples = model.n_samples_
-    new = samples - before
-    tell(
-        as_json,
-        {"file": str(state), "view": name, "new": new, "samples": samples},
-        f"{new:,} samples of {name} are new; {samples:,} in all.",
-    )
-
-
-@opt.state
-@argument("ids", metavar="ID", nargs=-1, help="Samples.")
-@click.option("--from", "listed", type=PATH, help="A text file with one id per line.")
+@argument("ids", metavar="ID", nargs=-1, help="Ids of the samples.")
+@click.option("--from", "listed", type=PATH, help="Text file with one id per line.")
 @opt.wait
 @opt.as_json
 @works
 def forget(
     state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
 ) -> None:
-    """Remove samples for good: from the state, its history, and all it can be returned to."""
+    """Remove samples for good, also from the history and from all earlier states."""
     from viewfold.store import forget as remove
 
     gone = list(ids)
@@ -228,15 +182,36 @@ def _ids_in(listed: Path) -> list[str]:
 
 
 @opt.state
-@click.option("--entry", metavar="N", type=int, help="The entry of the log to take back.")
+@click.option(
+    "--to",
+    metavar="ENTRY",
+    type=Whole(min=0),
+    help="Return to the state after this entry of the log; viewfold status lists the entries "
+    "whose states the file keeps.",
+)
+@click.option(
+    "--entry",
+    metavar="ENTRY",
+    type=int,
+    help="Take back this entry of the log, and fail if it is not the last one that can be.",
+)
 @opt.yes
 @opt.wait
 @opt.as_json
-def undo(state: Path, entry: int | None, yes: bool, wait: float, as_json: bool) -> None:
-    """Take the last change back, if it is not a forget; again, the one before it.
+def undo(
+    state: Path, to: int | None, entry: int | None, yes: bool, wait: float, as_json: bool
+) -> None:
+    """Take back the last change, or return to an earlier state.
 
-    As many changes can be taken back as states were kept (--keep of add and init).
+    Run it again to take back the change before. You can take back as many changes as the file keeps
+    earlier states (--keep of viewfold add), but never a forget. With --to, the file keeps the
+    present state as well, so that another undo returns to it.
     """
+    if to is not None and entry is not None:
+        raise ValueError("--to names the state to return to, --entry a change. Choose one.")
+    if to is not None:
+        _return_to(state, to, yes, wait, as_json)
+        return
     from viewfold.store.kept import undoing
 
     _, taken = undoing(state, entry)
@@ -250,32 +225,19 @@ def undo(state: Path, entry: int | None, yes: bool, wait: float, as_json: bool) 
     _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
 
 
-@opt.state
-@click.option(
-    "--entry",
-    metavar="N",
-    type=Whole(min=0),
-    required=True,
-    help="Return to the state after this entry.",
-)
-@opt.yes
-@opt.wait
-@opt.as_json
-def restore(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
-    """Return to the state after an entry of the log; status lists those that were kept.
-
-    The state of now is kept in turn: undo takes a restore back.
-    """
+def _return_to(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
     from viewfold.state.log import undoable
     from viewfold.store.kept import restoring
 
     held, wanted = restoring(state, entry)
-    said = " and ".join(map(str, undoable(held.log, wanted.log or ()))) or "nothing"
+    taken = undoable(held.log, wanted.log or ())
+    said = " and ".join(map(str, taken)) or "nothing"
     _ask(yes, f"return to the state after entry {entry}, which takes back {said}")
-    from viewfold.store import restore as return_to
+    from viewfold.store import restore
 
-    model = return_to(state, entry=entry, wait=wait)
-    _tell_returned(as_json, state, model, {"entry": entry}, f"Returned to entry {entry}.")
+    model = restore(state, entry=entry, wait=wait)
+    facts = {"undone": [event.entry for event in taken], "entry": entry}
+    _tell_returned(as_json, state, model, facts, f"Returned to entry {entry}.")
 
 
 def _ask(yes: bool, what: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @opt.state
-@click.option("--range", "between", metavar="A-B", help="The numbers to choose from.")
+@click.option("--range", "between", metavar="A-B", help="Numbers to choose from.")
 @opt.output
 @opt.raw
 @opt.as_json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def suggest(
     state: Path, between: str | None, output: Path | None, raw: bool, as_json: bool
 ) -> None:
-    """Suggest a number of clusters: how much each stands out. The file stays as it is."""
+    """Suggest a number of clusters, and show how much each number stands out."""
     check_output(output, state)
     wanted = None if between is None else _between(between)
     with progress(f"looking at {state}"):
@@ -56,9 +56,9 @@ def suggest(
 @opt.as_json
 @works
 def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json: bool) -> None:
-    """Find another number of clusters in a state; clusters that stay keep their numbers.
+    """Find another number of clusters in the same embedding.
 
-    The embedding stays as it is. undo takes it back.
+    Clusters that stay keep their numbers. undo takes it back.
     """
     from viewfold.store import edit
 
@@ -75,17 +75,18 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
 
 
 @opt.state
-@argument("cluster", metavar="CLUSTER", type=Whole(min=0), help="Its number.")
-@argument("name", metavar="NAME", help="Its name; '' takes it away.")
+@argument("cluster", metavar="CLUSTER", type=Whole(min=0), help="Number of the cluster.")
+@argument("name", metavar="NAME", help="Name of the cluster; '' removes it.")
 @opt.keep
 @opt.wait
 @opt.as_json
 def rename(
     state: Path, cluster: int, name: str, keep: int | None, wait: float, as_json: bool
 ) -> None:
-    """Give a cluster a name, which is shown wherever the cluster is, as long as it goes on.
+    """Give a cluster a name.
 
-    undo takes it back.
+    The name is shown wherever the cluster is, and stays with it from fold to fold. undo takes it
+    back.
     """
     from viewfold.store import edit
 

@@ -16,15 +16,15 @@ from viewfold.cli.console import progress, tell
     "target",
     metavar="TARGET",
     type=opt.StatePath(),
-    help="What to make: a .vf file or a .vfd folder.",
+    help="State to write: a .vf file or a .vfd folder.",
 )
-@click.option("--buckets", metavar="N", type=Whole(min=1), help="How many buckets a folder gets.")
+@click.option("--buckets", metavar="N", type=Whole(min=1), help="Number of buckets of the folder.")
 @opt.wait
 @opt.as_json
 def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json: bool) -> None:
-    """Write a state as a .vfd folder of buckets, as one file, or with other buckets.
+    """Write a state as a .vfd folder of buckets, as one .vf file, or with other buckets.
 
-    Everything comes along, states to return to included. The state stays as it is.
+    The new state has everything, earlier states included. The old one stays as it is.
     """
     from viewfold.store import convert as write_anew
     from viewfold.store.kinds import store_of

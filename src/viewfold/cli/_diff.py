@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from viewfold.explain.events import ClusterEvent
 
 
-@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="A state file.")
-@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Another one.")
+@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
+@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
 @opt.max_moved
 @opt.as_json
 def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
-    """Tell what differs between two state files: samples, who moved, events, views.
+    """Compare two states: samples, who moved, events and views.
 
     If one file is a later state of the other, clusters have the same numbers in both; otherwise
     they are matched by the samples that they share.

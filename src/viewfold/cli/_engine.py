@@ -11,30 +11,30 @@ from typing import Any
 
 import click
 
-from viewfold.cli.command import Whole, stacked
+from viewfold.cli.command import Whole, section
 
 OPTIONS = {
     "engine": click.option(
         "--engine",
         metavar="local|dask|spark",
-        help="Who works on a .vfd folder: this machine, a Dask or a Spark cluster.",
+        help="Where to compute with a .vfd folder: on this machine, or on a Dask or Spark cluster.",
     ),
     "address": click.option(
-        "--address", metavar="URL", help="Dask's scheduler, or the Spark master."
+        "--address", metavar="URL", help="Address of the Dask scheduler or the Spark master."
     ),
     "memory": click.option(
-        "--memory", metavar="SIZE", help="What workers may take together; 4GB if not said."
+        "--memory", metavar="SIZE", help="Memory of all workers together; 4GB unless given."
     ),
     "buckets": click.option(
         "--buckets",
         metavar="N",
         type=Whole(min=1),
-        help="How many buckets a new folder gets.",
+        help="Number of buckets of a new folder.",
     ),
     "scratch": click.option(
         "--scratch",
         metavar="FOLDER",
-        help="Where workers put rows for a while: a folder or address that all of them see.",
+        help="Folder or address for temporary rows, which all workers can reach.",
     ),
 }
 
@@ -49,7 +49,7 @@ def works(command: Callable[..., None]) -> Callable[..., None]:
         with _working(given["state"], None if file is None else str(file), said):
             command(**given)
 
-    return stacked(*OPTIONS.values())(run)
+    return section("Large data", *OPTIONS.values())(run)
 
 
 @contextmanager

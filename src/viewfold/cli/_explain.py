@@ -15,21 +15,21 @@ from viewfold.cli.console import notes, print_json, print_rows, progress, say
 
 
 @opt.state
-@click.option("--cluster", metavar="N", type=int, help="One cluster.")
-@click.option("--id", "sample", metavar="ID", help="Why one sample is in its cluster.")
-@click.option("--view", metavar="NAME", help="By this view alone.")
+@click.option("--cluster", metavar="N", type=int, help="Explain this cluster only.")
+@click.option("--id", "sample", metavar="ID", help="Explain why this sample is in its cluster.")
+@click.option("--view", metavar="NAME", help="Use this view only.")
 @click.option(
     "--top",
     metavar="N",
     type=Whole(min=1),
     default=10,
-    help="How many features, for each cluster.",
+    help="Number of features to list for each cluster.",
 )
 @opt.as_json
 def explain(
     state: Path, cluster: int | None, sample: str | None, view: str | None, top: int, as_json: bool
 ) -> None:
-    """Tell what makes a cluster, or why a sample is in it, by features of views that are gone.
+    """Show which features make a cluster, or why a sample is in it.
 
     Means are in the units of the feature, effects in its standard deviations. See docs/explain.md.
     """

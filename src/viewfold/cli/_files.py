@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold._util.choice import which_view
 from viewfold.app import output as _output
 from viewfold.app.output import StrPath
 from viewfold.cli.console import print_json, tell
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from viewfold._util.types import Ids
     from viewfold.data import EmptyRows, MissingCells, Reading
     from viewfold.data.files import File
-    from viewfold.estimators import FoldingEstimator
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -73,17 +71,6 @@ def files_of_views(
             "file, in the same order, or call files like their views."
         )
     return dict(zip(names, files, strict=True)), None
-
-
-def known_view(model: FoldingEstimator, view: str | None, file: File) -> str:
-    """Return the name of the view that rows belong to: the one that is called like their file."""
-    if not hasattr(model, "labels_"):
-        raise ValueError("No view was folded yet: nothing is known about any.")
-    from viewfold.data.files import name_of
-
-    names = [record.name for record in model.views_]
-    view = name_of(file) if view is None and name_of(file) in names else view
-    return names[which_view(names, view, "the state holds")]
 
 
 def check_output(output: Path | None, *inputs: StrPath) -> None:

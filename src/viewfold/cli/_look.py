@@ -30,8 +30,10 @@ SCALES = {
 SHOWN = 8
 
 
-@file_argument("A file, folder or glob.")
-@click.option("--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare with this state.")
+@file_argument("File, folder or glob.")
+@click.option(
+    "--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare the file with this state."
+)
 @opt.id_column
 @opt.no_id
 @opt.similar_ids
@@ -49,9 +51,10 @@ def inspect(
     as_json: bool,
     **rows_and_columns: Any,
 ) -> None:
-    """Tell what add would understand of a file, and the command to type next; nothing is changed.
+    """Show how add would read a file, and the command to type next.
 
-    Rows, ids, columns by kind, missing cells, scaling; with --state, which samples are known.
+    It shows rows, ids, kinds of columns, missing cells and scaling; with --state, also which
+    samples are known. Nothing is changed.
     """
     from viewfold.app.inspection import inspect_views
 

@@ -9,7 +9,10 @@ import click
 
 from viewfold._util.file import File
 from viewfold.app.numbers import AUTO
-from viewfold.cli.command import PATH, Decorator, Whole, argument, stacked
+from viewfold.cli.command import PATH, Decorator, Whole, argument, section
+
+READING = "How the file is read"
+"""The heading of options about the file."""
 
 
 class StatePath(click.Path):
@@ -39,76 +42,80 @@ def number_of_clusters(text: str) -> int:
 FILE = click.Path(readable=False, path_type=File)
 
 state = argument(
-    "state", metavar="STATE.vf", type=StatePath(), help="The state: a .vf file or a .vfd folder."
+    "state", metavar="STATE.vf", type=StatePath(), help="State file (.vf) or folder (.vfd)."
 )
 id_column = click.option(
-    "--id", "id_column", metavar="COLUMN", help="The column that holds the sample ids."
+    "--id", "id_column", metavar="COLUMN", help="Column that holds the sample ids."
 )
 no_id = click.option(
-    "--no-id", is_flag=True, help="No column holds ids: samples are known by their row number."
+    "--no-id", is_flag=True, help="The file has no ids: a sample is known by its row number."
 )
 similar_ids = click.option(
     "--similar-ids",
     type=click.Choice(["refuse", "match", "new"]),
     default="refuse",
-    help="Ids that differ only in case, space, leading zeros or accents as written: refuse "
-    "them, match them with the known ones, or take them for new samples.",
+    help="What to do with ids that differ from known ones only in case, spaces, leading "
+    "zeros or how accents are encoded: refuse the file, match the known samples, or "
+    "take them for new samples.",
 )
 min_shared = click.option(
     "--min-shared",
     metavar="N|P%",
-    help="Refuse a view of which fewer samples are known, for instance 100 or 50%.",
+    help="Refuse the view if fewer of its samples are known, for instance 100 or 50%.",
 )
 max_moved = click.option(
     "--max-moved",
     metavar="N|P%",
-    help="End with exit code 13 if more known samples have another cluster now, for instance "
-    "5% or 100; everything is done all the same.",
+    help="End with exit code 13 if more known samples changed their cluster, for "
+    "instance 100 or 5%. The command does its work all the same.",
 )
-rows_and_columns = stacked(
+rows_and_columns = section(
+    READING,
     click.option(
         "--empty-rows",
         type=click.Choice(["absent", "keep"]),
         default="absent",
-        help="Rows of zeros, in a view of non-negative features of which other rows have ten or "
-        "more: samples that the view lacks (absent), or samples (keep).",
+        help="What a row of zeros means, in a view of non-negative features whose other rows have "
+        "ten or more above zero: the view lacks the sample (absent), or the zeros are data (keep).",
     ),
     click.option(
         "--missing-cells",
         type=click.Choice(["accept", "error"]),
         default="accept",
-        help="Missing cells in rows that have others: predict them from those (accept), or refuse "
-        "the view (error).",
+        help="Missing cells in rows that have other values: predict them from those "
+        "(accept), or refuse the view (error).",
     ),
-    click.option("--columns", metavar="A,B,…", help="The columns to take."),
-    click.option("--drop", metavar="A,B,…", help="Columns to leave out."),
+    click.option("--columns", metavar="A,B,…", help="Use only these columns."),
+    click.option("--drop", metavar="A,B,…", help="Leave out these columns."),
     click.option(
         "--categories",
         metavar="A,B,…",
-        help="Columns that are categories, whatever they look like; text with few levels is one "
-        "unasked.",
+        help="Take these columns for categories. Columns of text with few different values "
+        "are categories anyway.",
     ),
     click.option(
         "--empty-markers",
         metavar="A,B,…",
-        help="What stands for a missing cell in text, instead of NA, n/a, ., -, ? and the like.",
+        help="Texts that mark a missing cell, instead of NA, n/a, ., -, ? and the like.",
     ),
     click.option(
-        "--strict", is_flag=True, help="Refuse columns of free text instead of leaving them out."
+        "--strict",
+        is_flag=True,
+        help="Refuse a file with columns of free text, instead of leaving these out.",
     ),
 )
 """What `reading_options` takes."""
 view = click.option(
     "--view",
     metavar="NAME",
-    help="What the view is called (the file's name if not given); of a file that holds several "
-    "views, the one to take.",
+    help="Name of the view; unless given, the view is named after its file. If the file "
+    "holds several views, the one to use.",
 )
 min_confidence = click.option(
     "--min-confidence",
     metavar="P",
     type=float,
-    help="Samples that are less certain have the cluster -1; the file stays as it is.",
+    help="Print the cluster -1 for samples with a lower confidence. The state file stays as it is.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 wait = click.option(
@@ -116,47 +123,49 @@ wait = click.option(
     metavar="SECONDS",
     type=Seconds(min=0),
     default=60,
-    help="Seconds to wait for another writer.",
+    help="How long to wait while another program writes the state.",
 )
 method = click.option(
     "--method",
     metavar="NAME",
     default="viewfold",
-    help="viewfold, the paper's fcmvc, or a method that another package brings along.",
+    help="Method of a new state: viewfold, fcmvc (the paper's FCMVC-IV), or one that "
+    "another package adds.",
 )
 keep = click.option(
     "--keep",
     metavar="N",
     type=Whole(min=0),
-    help="How many earlier states the file keeps from now on, for undo and restore; each is as "
-    "large as the state of now. 1 in a new file.",
+    help="How many earlier states the file keeps from now on, for undo. Each takes as "
+    "much space as the present state. A new file keeps 1.",
 )
 seed = click.option(
     "--seed",
     metavar="N",
     type=Whole(0, 2**32 - 1),
     default=0,
-    help="Seed of everything that is random.",
+    help="Random seed of a new state.",
 )
 private = click.option(
     "--private",
     is_flag=True,
-    help="Keep no encoders, those of earlier views included; then there is no predict. See "
-    "docs/privacy.md for what a file still tells.",
+    help="Keep no encoders, and remove those of earlier views; predict then does not "
+    "work. docs/privacy.md says what the file still reveals.",
 )
 output = click.option(
     "-o",
     "--output",
     type=PATH,
-    help="Write here (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead.",
+    help="Write to this file (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead of "
+    "standard output.",
 )
 raw = click.option(
     "--raw",
     is_flag=True,
-    help="In CSV and TSV, leave text as it is that a spreadsheet would run as a formula; without "
-    "this it begins with an apostrophe.",
+    help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would "
+    "run as a formula.",
 )
-yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 def clusters(*, required: bool = False) -> Decorator:
@@ -167,5 +176,6 @@ def clusters(*, required: bool = False) -> Decorator:
         metavar="K|auto",
         type=number_of_clusters,
         required=required,
-        help="How many clusters; with auto, the number that stands out (see viewfold suggest).",
+        help="Number of clusters, or auto for the one that stands out (see viewfold suggest)."
+        + ("" if required else " A new state needs it."),
     )

@@ -17,6 +17,12 @@ from viewfold.state.registry import entry_points
 GROUP = "viewfold.commands"
 ELSEWHERE = {"bench": "viewfold-research"}
 """Commands that are not part of viewfold, and the packages that have them."""
+RENAMED = {
+    "init": "viewfold add STATE FILE --clusters K",
+    "extend": "viewfold add STATE FILE --only-new",
+    "restore": "viewfold undo STATE --to ENTRY",
+}
+"""Commands that were there once, and what does the same now."""
 
 
 class PluginGroup(Group):
@@ -40,6 +46,19 @@ class PluginGroup(Group):
                 f"Install it with: pip install {package}"
             )
         return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; one with a new name is pointed to."""
+        name = args[0]
+        if name in RENAMED and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            raise click.UsageError(f"viewfold {name} is now: {RENAMED[name]}")
+        return super().resolve_command(ctx, args)
+
+    def group_of(self, name: str) -> str:
+        """Return the heading of a command; those of other packages have one for themselves."""
+        return super().group_of(name) if name in self.commands else "Research"
 
     def _short_help(self, ctx: click.Context, name: str) -> str:
         try:

@@ -9,31 +9,31 @@ from typing import Any
 import click
 
 from viewfold._util.file import File
-from viewfold.cli._options import FILE
-from viewfold.cli.command import Decorator, argument, stacked
+from viewfold.cli._options import FILE, READING
+from viewfold.cli.command import Decorator, argument, section
 
 OPTIONS = {
     "sheet": click.option(
         "--sheet",
         metavar="NAME",
         multiple=True,
-        help="A sheet to read of an Excel file; may be repeated.",
+        help="Sheet of an Excel file to read; may be repeated.",
     ),
     "encoding": click.option(
-        "--encoding", metavar="NAME", help="How text is encoded, for instance cp1252."
+        "--encoding", metavar="NAME", help="Encoding of a text file, for instance cp1252."
     ),
-    "decimal": click.option("--decimal", metavar=".|,", help="The decimal sign in text."),
+    "decimal": click.option("--decimal", metavar=".|,", help="Decimal sign in a text file."),
     "thousands": click.option(
-        "--thousands", metavar="SIGN", help="What separates thousands in text: , . ' or a space."
+        "--thousands", metavar="SIGN", help="Thousands separator in a text file: , . ' or a space."
     ),
     "layer": click.option(
-        "--layer", metavar="NAME", help="A layer of an AnnData to take instead of X."
+        "--layer", metavar="NAME", help="Layer of an AnnData file to use instead of X."
     ),
     "use_rep": click.option(
         "--rep",
         "use_rep",
         metavar="NAME",
-        help="An entry of obsm to take instead of X, such as X_pca.",
+        help="Entry of obsm in an AnnData file to use instead of X, such as X_pca.",
     ),
 }
 
@@ -51,7 +51,7 @@ def files_argument(says: str) -> Decorator:
 
 
 def _also_elsewhere(says: str) -> str:
-    return f"{says} - is standard input; s3://…, https://… and others are fetched."
+    return f"{says} It may be - for standard input, or an address such as s3://… or https://…"
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:
@@ -69,7 +69,7 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
             given["files"] = _each_with(given["files"], said)
         command(**given)
 
-    return stacked(*OPTIONS.values())(run)
+    return section(READING, *OPTIONS.values())(run)
 
 
 def _each_with(files: Sequence[File], said: dict[str, Any]) -> Sequence[File]:

@@ -22,29 +22,31 @@ if TYPE_CHECKING:
 
 
 @opt.state
-@click.option("-o", "--output", type=PATH, default="report.html", help="The page.")
-@click.option("--title", help="Its title.")
+@click.option("-o", "--output", type=PATH, default="report.html", help="Page to write.")
+@click.option("--title", help="Title of the page.")
 @click.option(
-    "--ids", is_flag=True, help="Let sample ids into the page, to search for and to be named."
+    "--ids", is_flag=True, help="Put the sample ids into the page, to search for and to show."
 )
 @click.option(
     "--metadata",
     metavar="FILE",
     type=opt.FILE,
-    help="A table about the samples, with columns to colour the map by.",
+    help="Table about the samples, with columns to colour the map by.",
 )
-@click.option("--metadata-id", metavar="COLUMN", help="Its column that holds the sample ids.")
+@click.option(
+    "--metadata-id", metavar="COLUMN", help="Column of that table that holds the sample ids."
+)
 @click.option(
     "--metadata-columns",
     metavar="A,B,…",
-    help="The columns to colour by; all of them if not given.",
+    help="Columns to colour by; all unless given.",
 )
 @click.option(
     "--since",
     metavar="ENTRY",
     type=int,
-    help="Tell what changed since this entry of the log, instead of since the report that is "
-    "replaced.",
+    help="Show what changed since this entry of the log; unless given, since the report "
+    "that is replaced.",
 )
 @opt.as_json
 def report(
@@ -58,9 +60,10 @@ def report(
     since: int | None,
     as_json: bool,
 ) -> None:
-    """Write a page that shows the clusters, what makes them and what changed; it opens offline.
+    """Write an HTML page about the clusters, which opens offline.
 
-    A report that is replaced is compared with: the page says who is new and who moved since.
+    It shows the clusters, what makes them and what changed. If it replaces a report, it shows who
+    is new and who moved since then.
     """
     if metadata is None and (metadata_id or metadata_columns):
         raise ValueError("--metadata-id and --metadata-columns say something about --metadata.")

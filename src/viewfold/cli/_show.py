@@ -44,7 +44,7 @@ KEY = "viewfold"
     "--least-certain",
     metavar="N",
     type=Whole(min=1),
-    help="Only so many samples, the least certain first, each with its next cluster.",
+    help="Print only the N least certain samples, each with its next cluster.",
 )
 @opt.min_confidence
 @opt.as_json
@@ -56,7 +56,7 @@ def labels(
     min_confidence: float | None,
     as_json: bool,
 ) -> None:
-    """Print the cluster of every sample, with its confidence and number of views."""
+    """Print the cluster and the confidence of every sample."""
     from viewfold.store import queries
 
     check_output(output, state)
@@ -71,11 +71,11 @@ def labels(
 @click.option(
     "--stability",
     is_flag=True,
-    help="Find the clusters again in resampled rows, and name those not to be trusted.",
+    help="Cluster resampled rows, and name the clusters that are not found again.",
 )
 @opt.as_json
 def status(state: Path, stability: bool, as_json: bool) -> None:
-    """Tell what a state file holds, and to which entries of its log it can be returned."""
+    """Show what a state holds, and which earlier states undo can return to."""
     from viewfold.store import queries
     from viewfold.store.kinds import store_of
 
@@ -114,15 +114,15 @@ def _without(rows: list[dict[str, Any]], *rare: str) -> list[dict[str, Any]]:
 
 
 @opt.state
-@files_argument("Rows with the columns of known views, in one file or several.")
+@files_argument("One file or several, with the columns of known views.")
 @opt.id_column
 @opt.no_id
 @click.option(
     "--view",
     metavar="NAME",
     multiple=True,
-    help="The known view that a file belongs to (the one that is called like the file, or the "
-    "only one, if not given); once for each file, in the same order.",
+    help="Known view that a file belongs to; once for each file, in the same order. "
+    "Unless given, the view named like the file, or the only view.",
 )
 @opt.min_confidence
 @opt.output
@@ -141,9 +141,9 @@ def predict(
     raw: bool,
     as_json: bool,
 ) -> None:
-    """Print the cluster of samples that were never folded; the file stays as it is.
+    """Print the clusters of new samples without adding them.
 
-    Of several views, samples are matched by id, and get what their views tell together.
+    With several files, samples are matched by id, and all views of a sample count together.
     """
     check_output(output, state, *files)
     rows, which = files_of_views(files, view)
@@ -155,10 +155,12 @@ def predict(
 
 
 @opt.state
-@click.option("--id", "sample", metavar="ID", help="One sample's way.")
-@click.option("--moved", metavar="VIEW", help="Who moved when this view came.")
+@click.option("--id", "sample", metavar="ID", help="Show the clusters of this sample over time.")
+@click.option("--moved", metavar="VIEW", help="Show which samples moved when this view came.")
 @click.option(
-    "--events", is_flag=True, help="Clusters that were born, merged, split, vanished, grew."
+    "--events",
+    is_flag=True,
+    help="Show which clusters were born, merged, split, vanished, grew or shrank.",
 )
 @opt.output
 @opt.raw
@@ -172,9 +174,10 @@ def history(
     raw: bool,
     as_json: bool,
 ) -> None:
-    """Print the log: what every change did, where one sample went, or who moved when.
+    """Print the log: what every change did, and when.
 
-    With --events, what happened to clusters from step to step; see docs/commands.md.
+    With --id, the clusters of one sample over time; with --moved, who moved when a view came; with
+    --events, what happened to the clusters from step to step (see docs/commands.md).
     """
     from viewfold.store import queries
 
@@ -233,7 +236,7 @@ def _line(event: Event) -> dict[str, Any]:
 @opt.state
 @opt.as_json
 def verify(state: Path, as_json: bool) -> None:
-    """Read everything in a state file and tell what is wrong, and what can be saved."""
+    """Check everything in a state; say what is damaged and what can be saved."""
     from viewfold.store import verify as look_over
 
     with progress(f"reading {state}"):
@@ -256,20 +259,20 @@ def verify(state: Path, as_json: bool) -> None:
     metavar="FILE",
     type=PATH,
     required=False,
-    help="An AnnData or MuData file, of which a copy gets the clusters.",
+    help="AnnData or MuData file, of which a copy gets the clusters.",
 )
 @click.option(
     "-o",
     "--output",
     type=PATH,
-    help="Where to write: a .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl file; with FILE the "
-    "copy (FILE-viewfold.h5ad if not given).",
+    help="File to write: .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl; with FILE, the "
+    "copy (FILE-viewfold.h5ad unless given).",
 )
 @click.option(
-    "--id", "id_column", metavar="COLUMN", help="The column of obs that holds the sample ids."
+    "--id", "id_column", metavar="COLUMN", help="Column of obs that holds the sample ids."
 )
-@click.option("--key", metavar="NAME", default=KEY, help="What the new columns of obs are called.")
-@click.option("--overwrite", is_flag=True, help="Replace columns of obs that are called so.")
+@click.option("--key", metavar="NAME", default=KEY, help="Name of the new columns of obs.")
+@click.option("--overwrite", is_flag=True, help="Replace columns of obs that have this name.")
 @opt.raw
 @opt.min_confidence
 @opt.as_json
@@ -284,7 +287,7 @@ def export(
     min_confidence: float | None,
     as_json: bool,
 ) -> None:
-    """Write everything known of every sample, or clusters into a copy of an AnnData or MuData.
+    """Write all there is about every sample to a table, an AnnData or a MuData.
 
     A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
     confidence in its obs, and the embedding in its obsm; FILE stays as it is.
@@ -317,11 +320,11 @@ def export(
     )
 
 
-@click.option("--fetch", metavar="NAME", help="Download this set, unless it is there.")
-@click.option("--folder", type=PATH, help="Where sets are kept, instead of VIEWFOLD_DATA.")
+@click.option("--fetch", metavar="NAME", help="Download this data set, unless it is there.")
+@click.option("--folder", type=PATH, help="Where data sets are kept, instead of VIEWFOLD_DATA.")
 @opt.as_json
 def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
-    """List public data sets: what is known of each, and where to get it; or fetch one."""
+    """List public data sets and where to get them, or download one."""
     from viewfold.datasets import listed
 
     if fetch is not None:
@@ -355,11 +358,11 @@ def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
     "folder",
     type=PATH,
     default=".",
-    help="Where to leave the results.",
+    help="Where to write the results.",
 )
 @opt.as_json
 def demo(folder: Path, as_json: bool) -> None:
-    """Fold six views of handwritten digits, with samples missing; leave labels and a report."""
+    """Try viewfold on six views of handwritten digits; write labels and a report."""
     from contextlib import redirect_stdout
 
     from viewfold.cli.demo import tell

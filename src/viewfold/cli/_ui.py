@@ -19,11 +19,14 @@ from viewfold.cli.console import complain, say
     metavar="N",
     type=Whole(0, 65535),
     default=0,
-    help="Where to listen; any free port if 0.",
+    help="Port to listen on; 0 takes any free one.",
 )
-@click.option("--no-browser", is_flag=True, help="Open no browser; the address is printed.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser; only print the address.")
 @click.option(
-    "--max-upload", metavar="SIZE", default="2G", help="The largest file that can be dropped."
+    "--max-upload",
+    metavar="SIZE",
+    default="2G",
+    help="Size of the largest file that you can drop on the page.",
 )
 @opt.keep
 @opt.wait
@@ -31,7 +34,7 @@ from viewfold.cli.console import complain, say
 def ui(
     state: Path, port: int, no_browser: bool, max_upload: str, keep: int | None, wait: float
 ) -> None:
-    """Show a state in the browser: drop a file on the page, fold it, see what moved, take it back.
+    """Open a state in the browser: drop files to fold them, see who moved, undo.
 
     Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
     """

@@ -35,12 +35,12 @@ class Whole(click.IntRange):
 
 
 VOICE = (
-    click.Option(["--quiet", "-q"], is_flag=True, help="Say nothing but errors."),
+    click.Option(["--quiet", "-q"], is_flag=True, help="Print errors only."),
     click.Option(
         ["--log"],
         metavar="FILE",
         type=PATH,
-        help="Append what happens to this file, as JSON lines.",
+        help="Append a log of the command to this file, as JSON lines.",
     ),
 )
 """How much a command says, and where it is written down; before its name or after it."""
@@ -53,12 +53,15 @@ def listen(quiet: bool, log: Path | None) -> None:
         journal.open(log)
 
 
-def stacked(*options: Decorator) -> Decorator:
-    """Return a decorator that adds all of these options, in this order."""
+def section(title: str, *options: Decorator) -> Decorator:
+    """Return a decorator that adds options; the help of the command lists them under a heading."""
 
     def decorate(command: Function) -> Function:
-        for option in reversed(options):
+        before = len(vars(command).get("__click_params__", ()))
+        for option in reversed(options):  # click lists first what was added last
             command = option(command)
+        titles = vars(command).setdefault("sections", {})
+        titles |= {one.name: title for one in vars(command)["__click_params__"][before:]}
         return command
 
     return decorate
@@ -97,18 +100,39 @@ def argument(name: str, *, help: str, **more: Any) -> Decorator:
 
 
 class Command(click.Command):
-    """A command that takes --quiet and --log, and whose help tells of its arguments."""
+    """A command that takes --quiet and --log, and whose help tells of its arguments.
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    Parameters
+    ----------
+    group : str
+        The heading under which the program's help lists it.
+    """
+
+    group: str
+
+    def __init__(self, *args: Any, group: str = "Commands", **more: Any) -> None:
         super().__init__(*args, **more)
+        self.group = group
         self.params += VOICE
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the arguments and options are."""
+        """Write what the arguments and options are, under the headings that `section` gave."""
         if told := [one.told() for one in self.params if isinstance(one, Argument)]:
             with formatter.section("Arguments"):
                 formatter.write_dl(told)
-        super().format_options(ctx, formatter)
+        for title, options in self.sections(ctx).items():
+            records = [one.get_help_record(ctx) for one in options]
+            with formatter.section(title):
+                formatter.write_dl([record for record in records if record is not None])
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options by heading, those without one first."""
+        titles = getattr(self.callback, "sections", {})
+        found: dict[str, list[click.Option]] = {"Options": []}
+        for one in self.get_params(ctx):
+            if isinstance(one, click.Option) and not one.hidden:
+                found.setdefault(titles.get(one.name, "Options"), []).append(one)
+        return found
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` does it for every version of click."""
@@ -129,11 +153,20 @@ class Group(click.Group):
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, self._short_help(ctx, name)) for name in self.list_commands(ctx)]
-            )
+        """Write the commands, each group under its heading."""
+        groups: dict[str, list[str]] = {}
+        for name in self.list_commands(ctx):
+            groups.setdefault(self.group_of(name), []).append(name)
+        width = max(map(len, self.list_commands(ctx)), default=0)
+        for title, names in groups.items():
+            with formatter.section(title):  # all descriptions begin in one column
+                formatter.write_dl(
+                    [(f"{name:<{width}}", self._short_help(ctx, name)) for name in names]
+                )
+
+    def group_of(self, name: str) -> str:
+        """Return the heading under which a command is listed."""
+        return getattr(self.commands[name], "group", "Commands")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they were added."""

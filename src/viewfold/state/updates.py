@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.option import option
+from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.gaps import missing_in
@@ -217,9 +217,11 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
     alignment = engine.join(state.ids, view.ids)
     if alignment.n_shared:
         first = engine.head(engine.keep(view.ids, alignment.known), 1).tolist()[0]
+        others = alignment.n_shared - 1
+        known = f"Samples {first!r} and {others:,} more are" if others else f"Sample {first!r} is"
         raise ValueError(
-            f"Sample {first!r} and {alignment.n_shared - 1} others are known already; only new "
-            "samples can be added to a view that was folded."
+            f"{known} known already, and {worded('extend', '--only-new')} adds new samples only. "
+            f"To update known samples as well, {worded('use partial_fit', 'leave it out')}."
         )
     _check_has_ids(engine, state, view)
     prints = fingerprints(engine, raw, state.key)

@@ -136,7 +136,7 @@ def check_is_ours(path: Path) -> None:
         if file.read(12)[8:] != b"DUCK":
             raise StateFileError(
                 f"{path.name} was not written by viewfold. Choose another name, or make a file "
-                f"with {worded('model.save(…)', 'viewfold init')}."
+                f"with {worded('model.save(…)', 'viewfold add')}."
             )
     for suffix in BESIDE:
         if os.path.lexists(f"{path}{suffix}"):

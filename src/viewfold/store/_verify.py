@@ -138,9 +138,8 @@ def _rescue(path: str | os.PathLike[str], whole: list[int]) -> list[str]:
         ways.append(f"The state before the last change is whole: viewfold undo {path}")
     for entry in whole:
         if not _tried(lambda entry=entry: restoring(path, entry))[1]:  # type: ignore[misc]
-            ways.append(
-                f"The state after entry {entry} is whole: viewfold restore {path} --entry {entry}"
-            )
+            back = f"viewfold undo {path} --to {entry}"
+            ways.append(f"The state after entry {entry} is whole: {back}")
     exports = {
         f"All there is per sample can be exported: viewfold export {path} -o samples.parquet": (
             queries.everything

@@ -143,4 +143,4 @@ def _ways(name: str, states: Sequence[Kept]) -> str:
         return "There is no other state to return to."
     said = ", ".join(map(str, known))
     what = f"those after entries {said}" if len(known) > 1 else f"the one after entry {said}"
-    return f"What it can be returned to: {what} (viewfold restore {name} --entry {known[0]})."
+    return f"What it can be returned to: {what} (viewfold undo {name} --to {known[0]})."
