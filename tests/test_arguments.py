@@ -12,7 +12,7 @@ import pytest
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views, inspect_views, plot
-from viewfold.data import Reading
+from viewfold.data.reading import Reading
 from viewfold.web import report
 
 A = np.random.default_rng(0).normal(size=(20, 3))

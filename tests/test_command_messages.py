@@ -232,7 +232,7 @@ def _constants(module: Path) -> list[tuple[ast.Constant, bool]]:
     ]
 
 
-TYPED = {"_command.py", "demo.py", "option.py", "_svg.py"}
+TYPED = {"command.py", "demo.py", "option.py", "_svg.py"}
 """What is of the command line, or makes words of it, besides cli."""
 
 

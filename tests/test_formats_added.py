@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from viewfold import as_view
 from viewfold.data import files as io
-from viewfold.data import formats as _registry
+from viewfold.data import readers as _registry
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"
 X = np.random.default_rng(0).normal(size=(30, 4))

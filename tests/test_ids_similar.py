@@ -154,7 +154,7 @@ def test_too_few_known_samples_are_refused() -> None:
 
 
 def test_ids_are_looked_at_only_if_texts_are_new(monkeypatch) -> None:
-    for room in ("ids", "core.admission"):
+    for room in ("data.ids", "state.admission"):
         monkeypatch.setattr(f"viewfold.{room}.normal_forms", lambda ids: pytest.fail("looked at"))
     X = np.random.default_rng(0).normal(size=(N, 4))
     for ids in (np.array(TEXTS, object), np.arange(N)):

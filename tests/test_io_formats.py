@@ -24,7 +24,7 @@ from io_files import (
 
 from viewfold import ViewFold, as_view, as_views
 from viewfold.data import files as io
-from viewfold.data import own_name
+from viewfold.data.opening import own_name
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -174,9 +174,7 @@ def test_row_groups_of_any_size_give_the_same_rows(tmp_path: Path, monkeypatch) 
 
 
 def test_readers_are_imported_when_needed() -> None:
-    code = (
-        "import viewfold.data.files, sys; print({'h5py', 'anndata', 'pyarrow'} & set(sys.modules))"
-    )
+    code = "import viewfold.data, sys; print({'h5py', 'anndata', 'openpyxl'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

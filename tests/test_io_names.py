@@ -19,7 +19,7 @@ from io_files import (
 
 from viewfold import as_view
 from viewfold.data import files as io
-from viewfold.data import own_name
+from viewfold.data.opening import own_name
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,12 @@ import pandas as pd
 import pytest
 
 from viewfold import as_view, inspect_views
-from viewfold.data import Column, _columnar, _csv_rows, _numerals
+from viewfold.data import _columnar, _csv_rows, _numerals
 from viewfold.data import files as io
 from viewfold.data._parquet_parts import Facts, same_columns
 from viewfold.data._tables import without
 from viewfold.data.asked import Asked
+from viewfold.data.column import Column
 from viewfold.data.features import check_known, check_no_twins, expand
 
 NONE: frozenset[str] = frozenset()

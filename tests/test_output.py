@@ -1,6 +1,7 @@
 # ruff: noqa: F811  (fixtures of other files)
 """What outputs promise: whole or not at all, private, and never over a state or an input."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_a_failure_leaves_the_old_output_and_nothing_else(
     before = contents()
 
     def full(*_: Any) -> None:
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     for call in ("os.fsync", "os.replace"):
         with monkeypatch.context() as patch:

@@ -44,7 +44,7 @@ def test_views_and_records_are_compared_without_an_error() -> None:
         assert len({one, other}) in (1, 2)
 
 
-ROOMS = ("core", "methods", "clustering", "explain", "estimators")
+ROOMS = ("state", "method", "explain", "estimators")
 WORDS = ("Array", "RowSet", "Matrix", "Ids", "DataFrame", "State", "Encoder")
 
 

@@ -21,27 +21,18 @@ from viewfold._util.types import Array, IdsLike, ViewsLike
 from viewfold.app._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.app._facts import ColumnFacts, Inspection
 from viewfold.app._known import compare
-from viewfold.data import (
-    EmptyRows,
-    MissingCells,
-    Reading,
-    View,
-    as_view,
-    invented_name,
-    named_views,
-    opened,
-    own_name,
-)
+from viewfold.data import View, as_view
 from viewfold.data import files as io
 from viewfold.data.anndata_parts import chosen
 from viewfold.data.asked import asking
+from viewfold.data.cells import EmptyRows, MissingCells
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar
-from viewfold.data.opening import assembled
+from viewfold.data.opening import assembled, named_views, opened, own_name
 from viewfold.data.parts import Parts, is_path, of_file, of_object
-from viewfold.data.reading import Categories, Names, parted
-from viewfold.data.view import called
+from viewfold.data.reading import Categories, Names, Reading, parted
+from viewfold.data.view import called, invented_name
 from viewfold.method.encoders.directions import scale_of
 from viewfold.rows import current_engine, engine_of
 from viewfold.state.admission import admit, check_fits

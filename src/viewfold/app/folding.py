@@ -16,7 +16,8 @@ from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.app.states import empty, is_there, load_model, new_model
 
 if TYPE_CHECKING:
-    from viewfold.data import Reading, View
+    from viewfold.data import View
+    from viewfold.data.reading import Reading
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
     from viewfold.state.updates import Delivery

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from viewfold._util.table import Table
     from viewfold._util.types import Ids
-    from viewfold.data import EmptyRows, MissingCells, Reading
+    from viewfold.data.cells import EmptyRows, MissingCells
     from viewfold.data.files import File
+    from viewfold.data.reading import Reading
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:

@@ -152,7 +152,9 @@ def columns_of(
 def _floats(frame: nw.DataFrame[Any], kind: Any) -> Array:
     """Return a table of numbers as an array; a column costs time only if it has another type."""
     others = [name for name, dtype in frame.schema.items() if dtype != kind]
-    return (frame.with_columns(nw.col(*others).cast(kind)) if others else frame).to_numpy()
+    numbers = (frame.with_columns(nw.col(*others).cast(kind)) if others else frame).to_numpy()
+    # The order in memory decides the last bits of sums: the same for a table, however it was cut.
+    return np.ascontiguousarray(numbers)
 
 
 def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:

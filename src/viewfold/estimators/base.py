@@ -20,18 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
 from viewfold._util.option import option
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.data import (
-    EmptyRows,
-    MissingCells,
-    Reading,
-    View,
-    as_view,
-    as_views,
-    invented_name,
-    own_name,
-)
+from viewfold.data import View, as_view, as_views
+from viewfold.data.cells import EmptyRows, MissingCells
 from viewfold.data.ids import Similar
-from viewfold.data.reading import Categories, Names
+from viewfold.data.opening import own_name
+from viewfold.data.reading import Categories, Names, Reading
+from viewfold.data.view import invented_name
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
 from viewfold.estimators.delivery import delivered

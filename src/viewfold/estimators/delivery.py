@@ -7,24 +7,14 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from viewfold._util.option import option
-from viewfold.data import (
-    MissingCells,
-    Reading,
-    View,
-    as_view,
-    as_views,
-    asked_of,
-    named_views,
-    open_view,
-    opened,
-    own_name,
-    without_absent,
-)
+from viewfold.data import View, as_view, as_views
 from viewfold.data.anndata_parts import chosen
 from viewfold.data.asked import Asked
-from viewfold.data.cells import tell_of_empty
+from viewfold.data.cells import MissingCells, tell_of_empty, without_absent
 from viewfold.data.column import Source
-from viewfold.data.reading import of_whole, parted
+from viewfold.data.features import asked_of
+from viewfold.data.opening import named_views, open_view, opened, own_name
+from viewfold.data.reading import Reading, of_whole, parted
 from viewfold.estimators.checks import check_features, in_order
 from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from viewfold._util.choice import which_view
 from viewfold._util.option import option
-from viewfold.data import asked_of, ids_of_each, listed_views, named_views, opened, own_name
 from viewfold.data.asked import NOTHING, Asked
+from viewfold.data.features import asked_of
+from viewfold.data.opening import ids_of_each, listed_views, named_views, opened, own_name
 from viewfold.estimators.results import known_view
 from viewfold.state.state import ViewRecord
 

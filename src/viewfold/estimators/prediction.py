@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.option import option
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.data import EmptyRows, MissingCells, View, open_view, without_absent
+from viewfold.data import View
+from viewfold.data.cells import EmptyRows, MissingCells, without_absent
 from viewfold.data.ids import Similar
+from viewfold.data.opening import open_view
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given

@@ -45,7 +45,7 @@ class StoredColumns:
     Examples
     --------
     >>> from viewfold.state.columns import StoredColumns
-    >>> from viewfold.data import Column
+    >>> from viewfold.data.column import Column
     >>> columns = (Column("iron", "number"), Column("ward", "category", ("ER", "ICU")))
     >>> StoredColumns.of(columns).columns() == columns
     True
@@ -122,7 +122,7 @@ class StoredSource:
     Examples
     --------
     >>> from viewfold.state.columns import StoredSource
-    >>> from viewfold.data import Source
+    >>> from viewfold.data.column import Source
     >>> said = Source(empty_markers=("", "x"), layer="counts")
     >>> StoredSource.of(said).source() == said
     True

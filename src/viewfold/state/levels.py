@@ -47,7 +47,7 @@ def counted(
     >>> import numpy as np
     >>> from viewfold.state.levels import counted
     >>> from viewfold.rows import LocalEngine, Rows
-    >>> from viewfold.data import Column
+    >>> from viewfold.data.column import Column
     >>> rows = Rows(np.array([[1.5, 0, 1], [2.5, 0, 1], [0.5, 1, 0]]))
     >>> columns = (Column("iron", "number"), Column("ward", "category", ("ER", "ICU")))
     >>> counted(LocalEngine(), columns, rows)[1].counts
