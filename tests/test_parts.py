@@ -100,7 +100,9 @@ def test_the_table_lists_every_part_of_viewfold() -> None:
 
 
 def test_a_part_that_the_table_lacks_cannot_be_defined() -> None:
-    with pytest.raises(TypeError, match=r"viewfold\.registry\.PARTS does not list 'newest/1'"):
+    with pytest.raises(
+        TypeError, match=r"viewfold\.state\.registry\.PARTS does not list 'newest/1'"
+    ):
 
         @parts.part("newest")
         @dataclass(frozen=True)
