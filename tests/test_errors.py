@@ -260,7 +260,7 @@ def test_an_error_after_the_file_was_replaced_says_that_it_was(
     monkeypatch.setattr("viewfold.cli._change.tell", raiser(BrokenPipeError("nobody listens")))
     code, _, said = run("forget a.vf s1")
     assert code == documented()["system"]
-    assert said.endswith("Written before that: a.vf.\n")
+    assert said.endswith("nobody listens. Written before that: a.vf.\n")
 
 
 def test_a_query_that_is_interrupted_is_ctrl_c(tmp_path: Path) -> None:

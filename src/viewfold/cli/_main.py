@@ -51,6 +51,7 @@ def _fail(error: BaseException) -> int:
         shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
     if written:
         names = ", ".join(os.path.basename(path) for path in written)
+        shown += "" if shown.endswith(".") else "."  # errors of the system have no full stop
         shown += f" Written before that: {names}."
     facts = {"code": code, "exit_code": exit_code, "message": message, "written": written.copy()}
     journal.note("error", **facts)
