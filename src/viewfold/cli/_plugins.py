@@ -53,7 +53,7 @@ class PluginGroup(Group):
         """Find the command that was typed; one with a new name is pointed to."""
         name = args[0]
         if name in RENAMED and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
-            raise click.UsageError(f"viewfold {name} is now: {RENAMED[name]}")
+            raise click.UsageError(f"viewfold {name} is now: {RENAMED[name]}.")
         return super().resolve_command(ctx, args)
 
     def group_of(self, name: str) -> str:
