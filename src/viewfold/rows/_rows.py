@@ -131,7 +131,11 @@ class Rows:
         return self._in_order(block.astype(self.dtype, copy=False))
 
     def _in_order(self, block: Matrix) -> Matrix:
-        return block if self.columns is None else block[:, self.columns]
+        if self.columns is None:
+            return block
+        if isinstance(block, np.ndarray):  # row by row in memory, as a block that is in order
+            return np.take(block, self.columns, axis=1)
+        return block[:, self.columns]
 
     def take(self, which: NDArray[np.intp]) -> Matrix:
         """Read some rows, in the given order."""
