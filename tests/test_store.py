@@ -99,7 +99,7 @@ def test_no_value_of_a_view_and_no_forgotten_sample_is_in_the_file(tmp_path: Pat
     views = {"a": rng.normal(size=(600, 3)), "b": rng.poisson(40, size=(600, 5)) + 0.123456789}
     ids = [f"patient-{i:04}-marker" for i in range(600)]
     path = tmp_path / "model.vf"
-    with viewfold.edit(path, new=ViewFold(3, scale=None)) as model:
+    with viewfold.edit(path, new=ViewFold(3, scale=None, random_state=0)) as model:
         for name, X in views.items():
             model.partial_fit(X, ids=ids, view=name)
     with viewfold.edit(path) as model:
