@@ -138,7 +138,7 @@ def test_extend_adds_samples_and_moves_nobody(estimator: Any, data: Data) -> Non
     model = folded_once(estimator, data)
     frame, before = model.to_frame(), snapshot(model)
     X, labels = data.views["scan"][:3], model.predict(data.views["scan"][:3], view="scan")
-    for ids, message in ((["new", "s5", "s7"], "'s5' and 1 others are known"), (None, "need ids")):
+    for ids, message in ((["new", "s5", "s7"], "'s5' and 1 more are known"), (None, "need ids")):
         with pytest.raises(ValueError, match=message):
             model.extend(X, ids=ids, view="scan")
         assert snapshot(model) == before
