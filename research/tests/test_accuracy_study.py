@@ -132,7 +132,7 @@ def test_digest_is_of_code_and_not_of_words_about_it(tmp_path: Path) -> None:
     tree = tmp_path / "viewfold"
     shutil.copytree(HERE, tree, ignore=shutil.ignore_patterns("__pycache__"))
     kept = {method: cells.digest(HERE, method) for method in runs.METHODS}
-    module = tree / "linalg.py"
+    module = tree / "rows" / "linalg.py"
     text = module.read_text()
     module.write_text('"""Other words."""\n# and more' + text.split('"""', 2)[2])
     (tree / "cli" / "more.py").write_text("x = 1")

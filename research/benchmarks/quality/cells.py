@@ -32,7 +32,7 @@ NEMO_FILES = ("nemo.py", "_base.py", "_blocks.py", "_parameters.py")
 """In `viewfold_research.baselines`."""
 
 NO_PART_OF_A_FOLD = {
-    *("baselines", "bench", "cli", "datasets", "io", "plot", "report", "store"),
+    *("app", "cli", "datasets", "plot", "store", "web"),
     *("__main__.py", "_command.py", "_console.py", "_output.py", "_progress.py", "_replace.py"),
     *("_version.py", "demo.py", "metrics.py", "missing.py", "selection.py"),
 }

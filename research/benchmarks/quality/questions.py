@@ -113,9 +113,8 @@ def show_time(study: Study) -> None:
 
 
 def lines(tree: Path) -> int:
-    """Count the lines of a tree's folders methods and clustering, and of the constants."""
-    files = [path for part in ("methods", "clustering") for path in (tree / part).rglob("*.py")]
-    files += tree.glob("constants.py")
+    """Count the lines of a tree's room method, and of the constants."""
+    files = [*(tree / "method").rglob("*.py"), *(tree / "_util").glob("constants.py")]
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
 
 

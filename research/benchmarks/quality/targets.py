@@ -108,6 +108,6 @@ def of_others(study: Study) -> list[Line]:
         least = statistics.median(ratios.values()) <= 1 if ratios else None
         lines.append(("CPU time after / before at most 1 (median)", text, least))
         before, now = (questions.lines(tree) for tree in (study.before, HERE))
-        fewer = "fewer lines in methods/ and clustering/ than before"
+        fewer = "fewer lines in method/ than before"
         lines.append((fewer, f"{now} against {before}", now < before))
     return lines
