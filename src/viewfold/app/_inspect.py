@@ -7,9 +7,9 @@ set of rules here: what is proposed is what the message of the error says.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -25,13 +25,12 @@ from viewfold.data import View, as_view
 from viewfold.data import files as io
 from viewfold.data.anndata_parts import chosen
 from viewfold.data.asked import asking
-from viewfold.data.cells import EmptyRows, MissingCells
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar
 from viewfold.data.opening import assembled, named_views, opened, own_name
 from viewfold.data.parts import Parts, is_path, of_file, of_object
-from viewfold.data.reading import Categories, Names, Reading, parted
+from viewfold.data.reading import Reading, parted, takes_reading
 from viewfold.data.view import called, invented_name
 from viewfold.method.encoders.directions import scale_of
 from viewfold.rows import current_engine, engine_of
@@ -50,6 +49,7 @@ OF_FILE = frozenset(field.name for field in fields(File)) - {"path"}
 
 
 @suggests_arguments
+@takes_reading
 def inspect_views(
     X: ViewsLike,
     *,
@@ -57,15 +57,7 @@ def inspect_views(
     view: str | None = None,
     model: FoldingEstimator | None = None,
     similar_ids: Similar = "refuse",
-    empty_rows: EmptyRows = "absent",
-    missing_cells: MissingCells = "accept",
-    columns: Names | Mapping[str, Names] | None = None,
-    drop: Names | Mapping[str, Names] = (),
-    categories: Categories | Mapping[str, Categories] = (),
-    empty_markers: Iterable[str | float] | None = None,
-    strict: bool = False,
-    layer: str | None = None,
-    use_rep: str | None = None,
+    **reading: Unpack[Reading],
 ) -> list[Inspection]:
     r"""Say what would be understood of one or several views; nothing is folded.
 
@@ -115,17 +107,6 @@ def inspect_views(
     >>> labs.options
     {'ids': 'patient'}
     """
-    reading = Reading(
-        empty_rows=empty_rows,
-        missing_cells=missing_cells,
-        columns=columns,
-        drop=drop,
-        categories=categories,
-        empty_markers=empty_markers,
-        strict=strict,
-        layer=layer,
-        use_rep=use_rep,
-    )
     given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
     given = {name: value for name, value in given.items() if not _is_default(name, value)}
     return [_Look(one, name, given, model).found() for one, name in _each(X, view, given)]

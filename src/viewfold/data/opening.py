@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from scipy import sparse
@@ -20,8 +20,6 @@ from viewfold.data._partitioned import in_partitions
 from viewfold.data.anndata_parts import chosen, source_of, with_part
 from viewfold.data.asked import NOTHING, Asked, asked_now, asking
 from viewfold.data.cells import (
-    EmptyRows,
-    MissingCells,
     check_no_id_column,
     tell_of_empty,
     tell_of_rare,
@@ -40,26 +38,19 @@ from viewfold.data.parts import (
     of_file,
     of_object,
 )
-from viewfold.data.reading import Categories, Names, Reading, of_view, of_whole, parted
+from viewfold.data.reading import Reading, of_view, of_whole, parted, takes_reading
 from viewfold.data.view import View, called, invented_name
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 
 @suggests_arguments
+@takes_reading
 def as_view(
     X: ViewLike,
     *,
     ids: IdsLike = None,
     name: str | None = None,
-    empty_rows: EmptyRows = "absent",
-    missing_cells: MissingCells = "accept",
-    columns: Names | Mapping[str, Names] | None = None,
-    drop: Names | Mapping[str, Names] = (),
-    categories: Categories | Mapping[str, Categories] = (),
-    empty_markers: Iterable[str | float] | None = None,
-    strict: bool = False,
-    layer: str | None = None,
-    use_rep: str | None = None,
+    **reading: Unpack[Reading],
 ) -> View:
     """Make a `View` of anything that holds one row per sample.
 
@@ -114,17 +105,6 @@ def as_view(
     >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
     View('labs', 2 samples × 2 features, float64)
     """
-    reading = Reading(
-        empty_rows=empty_rows,
-        missing_cells=missing_cells,
-        columns=columns,
-        drop=drop,
-        categories=categories,
-        empty_markers=empty_markers,
-        strict=strict,
-        layer=layer,
-        use_rep=use_rep,
-    )
     X, reading = chosen(X, reading)
     rules, asked = parted(**reading)
     view = open_view(X, ids=ids, name=name, asked=asked)
@@ -223,19 +203,12 @@ def assembled(
 
 
 @suggests_arguments
+@takes_reading
 def as_views(
     X: ViewsLike,
     *,
     ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
-    empty_rows: EmptyRows = "absent",
-    missing_cells: MissingCells = "accept",
-    columns: Names | Mapping[str, Names] | None = None,
-    drop: Names | Mapping[str, Names] = (),
-    categories: Categories | Mapping[str, Categories] = (),
-    empty_markers: Iterable[str | float] | None = None,
-    strict: bool = False,
-    layer: str | None = None,
-    use_rep: str | None = None,
+    **reading: Unpack[Reading],
 ) -> list[View]:
     """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
 
@@ -266,17 +239,6 @@ def as_views(
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
-    reading = Reading(
-        empty_rows=empty_rows,
-        missing_cells=missing_cells,
-        columns=columns,
-        drop=drop,
-        categories=categories,
-        empty_markers=empty_markers,
-        strict=strict,
-        layer=layer,
-        use_rep=use_rep,
-    )
     if is_path(X):
         X, reading = chosen(X, reading)
         X = opened(X, ids, parted(**of_whole(reading))[1])

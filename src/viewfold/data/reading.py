@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from viewfold._util.option import option, worded
 from viewfold.data.asked import Asked
@@ -11,6 +12,7 @@ from viewfold.data.cells import EmptyRows, MissingCells
 
 Names: TypeAlias = Sequence[str] | str
 Categories: TypeAlias = Names | Mapping[str, Sequence[str] | None]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Reading(TypedDict, total=False):
@@ -27,7 +29,40 @@ class Reading(TypedDict, total=False):
     use_rep: str | None
 
 
+DEFAULTS: Reading = {
+    "empty_rows": "absent",
+    "missing_cells": "accept",
+    "columns": None,
+    "drop": (),
+    "categories": (),
+    "empty_markers": None,
+    "strict": False,
+    "layer": None,
+    "use_rep": None,
+}
+
 OF_ONE_VIEW = ("columns", "drop", "categories")
+
+
+def takes_reading(function: Function) -> Function:
+    """Show the options of reading in the signature of a function that takes them as ``**reading``.
+
+    So help, editors and the reference list them, and a wrong one is named with its near misses.
+    """
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    options = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+        for (name, default), annotation in zip(
+            DEFAULTS.items(), Reading.__annotations__.values(), strict=True
+        )
+    ]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *options]
+    )
+    return function
 
 
 def parted(**reading: Unpack[Reading]) -> tuple[tuple[EmptyRows, MissingCells], Asked]:

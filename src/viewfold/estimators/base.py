@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -21,10 +21,9 @@ from viewfold._util.compat import Interval, ShortHelp, validate, without_request
 from viewfold._util.option import option
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
-from viewfold.data.cells import EmptyRows, MissingCells
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
-from viewfold.data.reading import Categories, Names, Reading
+from viewfold.data.reading import Reading, takes_reading
 from viewfold.data.view import invented_name
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
@@ -67,6 +66,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         """Return the method, with its parameters."""
 
     @changes
+    @takes_reading
     def fit(
         self,
         X: ViewsLike,
@@ -75,15 +75,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        empty_rows: EmptyRows = "absent",
-        missing_cells: MissingCells = "accept",
-        columns: Names | Mapping[str, Names] | None = None,
-        drop: Names | Mapping[str, Names] = (),
-        categories: Categories | Mapping[str, Categories] = (),
-        empty_markers: Iterable[str | float] | None = None,
-        strict: bool = False,
-        layer: str | None = None,
-        use_rep: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -109,17 +101,6 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         -------
         self
         """
-        reading = Reading(
-            empty_rows=empty_rows,
-            missing_cells=missing_cells,
-            columns=columns,
-            drop=drop,
-            categories=categories,
-            empty_markers=empty_markers,
-            strict=strict,
-            layer=layer,
-            use_rep=use_rep,
-        )
         self._check_parameters()
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
@@ -130,6 +111,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         return self._keep(state)
 
     @changes
+    @takes_reading
     def partial_fit(
         self,
         X: ViewLike,
@@ -140,15 +122,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
         engine: Engine | None = None,
-        empty_rows: EmptyRows = "absent",
-        missing_cells: MissingCells = "accept",
-        columns: Names | Mapping[str, Names] | None = None,
-        drop: Names | Mapping[str, Names] = (),
-        categories: Categories | Mapping[str, Categories] = (),
-        empty_markers: Iterable[str | float] | None = None,
-        strict: bool = False,
-        layer: str | None = None,
-        use_rep: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Self:
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
@@ -194,17 +168,6 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         The class says what a fold costs: time grows with the rows of the view, and with the samples
         of the consensus.
         """
-        reading = Reading(
-            empty_rows=empty_rows,
-            missing_cells=missing_cells,
-            columns=columns,
-            drop=drop,
-            categories=categories,
-            empty_markers=empty_markers,
-            strict=strict,
-            layer=layer,
-            use_rep=use_rep,
-        )
         self._check_parameters()
         check_y(y, "partial_fit")
         engine = self._engine_for(engine)
@@ -229,6 +192,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         return self._keep(after)
 
     @changes
+    @takes_reading
     def fit_predict(
         self,
         X: ViewsLike,
@@ -237,32 +201,13 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        empty_rows: EmptyRows = "absent",
-        missing_cells: MissingCells = "accept",
-        columns: Names | Mapping[str, Names] | None = None,
-        drop: Names | Mapping[str, Names] = (),
-        categories: Categories | Mapping[str, Categories] = (),
-        empty_markers: Iterable[str | float] | None = None,
-        strict: bool = False,
-        layer: str | None = None,
-        use_rep: str | None = None,
+        **reading: Unpack[Reading],
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
         A row that is NaN or empty in every view is no sample: its label is −1, and a warning says
         so.
         """
-        reading = Reading(
-            empty_rows=empty_rows,
-            missing_cells=missing_cells,
-            columns=columns,
-            drop=drop,
-            categories=categories,
-            empty_markers=empty_markers,
-            strict=strict,
-            layer=layer,
-            use_rep=use_rep,
-        )
         check_y(y, "fit_predict")
         with using(engine or current_engine()) as engine:
             views = as_views(X, ids=ids, **reading)
@@ -270,6 +215,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         return self._by_row(X, views, self.labels_, self.ids_, -1)
 
     @changes
+    @takes_reading
     def fit_transform(
         self,
         X: ViewsLike,
@@ -278,15 +224,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        empty_rows: EmptyRows = "absent",
-        missing_cells: MissingCells = "accept",
-        columns: Names | Mapping[str, Names] | None = None,
-        drop: Names | Mapping[str, Names] = (),
-        categories: Categories | Mapping[str, Categories] = (),
-        empty_markers: Iterable[str | float] | None = None,
-        strict: bool = False,
-        layer: str | None = None,
-        use_rep: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 
@@ -294,17 +232,6 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         `embedding_` and not the same. A row that is NaN or empty in every view is no sample: it
         is NaN, and a warning says so.
         """
-        reading = Reading(
-            empty_rows=empty_rows,
-            missing_cells=missing_cells,
-            columns=columns,
-            drop=drop,
-            categories=categories,
-            empty_markers=empty_markers,
-            strict=strict,
-            layer=layer,
-            use_rep=use_rep,
-        )
         check_y(y, "fit_transform")
         with using(engine or current_engine()) as engine:
             views = as_views(X, ids=ids, **reading)
