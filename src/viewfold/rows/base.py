@@ -36,17 +36,17 @@ class Alignment(Protocol):
     """
 
     @property
-    def ids(self) -> RowSet: ...  # noqa: D102
+    def ids(self) -> RowSet: ...
     @property
-    def known(self) -> RowSet: ...  # noqa: D102
+    def known(self) -> RowSet: ...
     @property
-    def n_samples(self) -> int: ...  # noqa: D102
+    def n_samples(self) -> int: ...
     @property
-    def n_shared(self) -> int: ...  # noqa: D102
+    def n_shared(self) -> int: ...
     @property
-    def n_new(self) -> int: ...  # noqa: D102
+    def n_new(self) -> int: ...
     @property
-    def n_before(self) -> int: ...  # noqa: D102
+    def n_before(self) -> int: ...
 
     def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
         """Return, for each row of the view, what is known of its sample; `fill` if it is new."""

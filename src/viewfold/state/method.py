@@ -59,7 +59,7 @@ class Method(Protocol):
     """
 
     @property
-    def relearns(self) -> bool: ...  # noqa: D102
+    def relearns(self) -> bool: ...
 
     def combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int
