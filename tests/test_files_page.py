@@ -14,8 +14,7 @@ from ugly_files import write_workbook
 
 from viewfold.cli import app
 from viewfold.cli._reading import OPTIONS
-from viewfold.data.files import File
-from viewfold.data.readers import _BUILT_IN
+from viewfold.data.files import _BUILT_IN, File
 
 PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
 

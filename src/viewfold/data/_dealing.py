@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from viewfold._util.option import command_line, worded
 from viewfold._util.types import Array, Ids
-from viewfold.data._look import Found, look_at
-from viewfold.data._parquet_parts import Run
+from viewfold.data.arrays import Found, look_at
 from viewfold.data.asked import Asked, asking
 from viewfold.data.column import Column
+from viewfold.data.columnar import Run
 from viewfold.data.features import expand, tell_unknown
 from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
@@ -32,7 +32,7 @@ from viewfold.rows.bucketed import Dealt, assembled, deal
 from viewfold.rows.plain import remove
 
 if TYPE_CHECKING:
-    from viewfold.data._tables import Table
+    from viewfold.data.source import Table
 
 PIECE = 2**26
 """Bytes of rows that are dealt at once; whoever deals them holds a few copies of each."""

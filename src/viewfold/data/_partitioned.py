@@ -15,10 +15,10 @@ import numpy as np
 from viewfold._util.file import is_address
 from viewfold._util.option import is_typed
 from viewfold.data._dealing import PIECE, Reader, Unread
-from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.anndata_parts import source_of
 from viewfold.data.asked import Asked
 from viewfold.data.column import Column, features_of
+from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     asked_of,
     check_known,

@@ -56,7 +56,7 @@ def with_part(X: Any, layer: str | None, use_rep: str | None) -> Any:
     if layer is not None:
         rows = _part(X.layers, layer, "layer")
         return _Cells(rows, X.obs, X.obs_names, X.var_names, layer, None)
-    from viewfold.data._bio import representation
+    from viewfold.data.hdf5 import representation
 
     rows, names = representation(_part(X.obsm, use_rep, "representation"), str(use_rep))
     return _Cells(rows, X.obs, X.obs_names, list(names), None, use_rep)

@@ -17,7 +17,7 @@ from viewfold._util.option import option, worded
 from viewfold._util.types import Array, Matrix
 from viewfold.data._dates import suggest_dates
 from viewfold.data._dealing import Unread, dealt
-from viewfold.data._look import Found, look_at, unusable
+from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.gaps import Gaps, missing_in
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.view import View, called

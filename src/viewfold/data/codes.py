@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from viewfold._util.option import helped_by, option
 from viewfold._util.types import Array, Kind
-from viewfold.data.asked import asked_now
+from viewfold.data.asked import Asked, asked_now
 from viewfold.data.source import FileError, too_large
 
 MOST_LEVELS = 1000
@@ -236,9 +236,9 @@ class Codes:
         return cells.spread([self.levels.get(level, -1) for level in found])
 
 
-def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
+def codes_of(names: Iterable[str], label: str, asked: Asked | None = None) -> dict[str, Codes]:
     """Return codes for columns that are not numbers."""
-    asked = asked_now()
+    asked = asked_now() if asked is None else asked
     return {name: Codes(name, label, asked.empty_markers, asked.kind_of(name)) for name in names}
 
 

@@ -17,14 +17,13 @@ import numpy as np
 
 from viewfold._util.option import helped_by, option
 from viewfold._util.types import Array, Matrix
-from viewfold.data._disguised import refuse_disguised
-from viewfold.data._spool import Spool
-from viewfold.data._tables import without
+from viewfold.data.arrays import Spool
 from viewfold.data.asked import EMPTY_MARKERS, Asked
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
 from viewfold.data.column import Column, Source, features_of
 from viewfold.data.ids import is_called_id
-from viewfold.data.source import some
+from viewfold.data.numbers import refuse_disguised
+from viewfold.data.source import some, without
 from viewfold.rows import Rows
 
 if TYPE_CHECKING:

@@ -17,12 +17,9 @@ from narwhals.exceptions import DuplicateError
 from viewfold._util.option import helped_by, option, worded
 from viewfold._util.types import Array, Matrix
 from viewfold.data import files as io
-from viewfold.data._arrays import as_matrix
-from viewfold.data._spool import Batches, Spool
-from viewfold.data._spooled import in_blocks, spool_batches
-from viewfold.data._tables import without
+from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
 from viewfold.data.asked import NOTHING, asked_now
-from viewfold.data.source import some
+from viewfold.data.source import some, without
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes

@@ -163,8 +163,7 @@ def plain_name(name: str) -> str:
 
 def _ending(name: str) -> str:
     """Return the ending of a file that can be read, of those that are known."""
-    from viewfold.data.files import formats
-    from viewfold.data.readers import suffix_of
+    from viewfold.data.files import formats, suffix_of
 
     suffix, packed = suffix_of(name)
     if not suffix:
