@@ -140,5 +140,7 @@ class Inspection:
 
     def said(self) -> dict[str, Any]:
         """Return all options: those of the file, and the others."""
-        of_file = self.source.said() if isinstance(self.source, File) else {}
-        return {**of_file, **self.options}
+        said = self.source.options.given() if isinstance(self.source, File) else {}
+        if "sheet" in said:
+            said["sheet"] = list(said["sheet"])
+        return {**said, **self.options}

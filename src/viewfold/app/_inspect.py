@@ -6,31 +6,37 @@ set of rules here: what is proposed is what the message of the error says.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.choice import which_view
-from viewfold._util.file import File, as_file
+from viewfold._util.file import (
+    FILE_OPTIONS,
+    File,
+    ReadKeywords,
+    ReadOptions,
+    file_with,
+    path_and_options,
+    takes_reading,
+)
 from viewfold._util.option import help_of
 from viewfold._util.types import Array, IdsLike, ViewsLike
 from viewfold.app._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.app._facts import ColumnFacts, Inspection
 from viewfold.app._known import compare
-from viewfold.data import View, as_view
+from viewfold.data import FileView, View
 from viewfold.data import files as io
-from viewfold.data.anndata_parts import chosen
-from viewfold.data.asked import asking
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar
-from viewfold.data.opening import assembled, named_views, opened, own_name
-from viewfold.data.parts import Parts, is_path, of_file, of_object
-from viewfold.data.reading import Reading, parted, takes_reading
+from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
+from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
 from viewfold.data.view import called, invented_name
 from viewfold.method.encoders.directions import scale_of
 from viewfold.rows import current_engine, engine_of
@@ -44,9 +50,6 @@ if TYPE_CHECKING:
 MOST_PROPOSALS = 50
 """A file that needs more options than this is not understood."""
 
-OF_COLUMNS = ("columns", "drop", "categories", "empty_markers", "strict")
-OF_FILE = frozenset(field.name for field in fields(File)) - {"path"}
-
 
 @suggests_arguments
 @takes_reading
@@ -57,7 +60,7 @@ def inspect_views(
     view: str | None = None,
     model: FoldingEstimator | None = None,
     similar_ids: Similar = "refuse",
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadKeywords],
 ) -> list[Inspection]:
     r"""Say what would be understood of one or several views; nothing is folded.
 
@@ -116,14 +119,14 @@ def _each(X: Any, view: str | None, given: Mapping[str, Any]) -> list[tuple[Any,
     """Return what to look at, one view after the other, and what each is called."""
     if isinstance(X, Iterator):
         raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
-    if is_path(X) and str(as_file(X)) == STDIN:
-        X = replace(as_file(X), path=standard_input())
+    if is_path(X) and os.fspath(X) == STDIN:
+        X = File(standard_input(), **X.options.given()) if isinstance(X, File) else standard_input()
     names = [view] if view is not None else _names_of(X, given)
     if len(names) == 1:
         return [(X, view)]
-    if is_path(X) and str(as_file(X)).lower().endswith(".xlsx"):
+    if is_path(X) and os.fspath(X).lower().endswith(".xlsx"):
         # Sheets are chosen before they are opened: another one may lack the column of ids.
-        return [(replace(as_file(X), sheet=name), None) for name in names]
+        return [(file_with(X, sheet=name), None) for name in names]
     return [(X, name) for name in names]
 
 
@@ -131,10 +134,10 @@ def _names_of(X: Any, given: Mapping[str, Any]) -> list[str]:
     """Return the names of the views that there are; of one view, one name or another."""
     if not is_path(X):
         return list(named_views(X) or [""])
-    said = {name: value for name, value in given.items() if name in OF_FILE}
+    said = {name: value for name, value in given.items() if name in FILE_OPTIONS}
     with warnings.catch_warnings(action="ignore"):
         try:
-            return list(io.read(replace(as_file(X), **said)))
+            return list(io.read(file_with(X, **said)))
         except ValueError as error:
             if not help_of(error):
                 raise
@@ -214,38 +217,39 @@ class _Look:
         """Return what to fold, with options of the file, and the other options."""
         path = is_path(self.X)
         options = {
-            name: value for name, value in self.options.items() if not (path and name in OF_FILE)
+            name: value
+            for name, value in self.options.items()
+            if not (path and name in FILE_OPTIONS)
         }
         if self.view is not None:
             options["view"] = self.view
         if not path:
             return self.X, options
-        own = {name: value for name, value in self.options.items() if name in OF_FILE}
-        return replace(as_file(self.X), **own), options
+        own = {name: value for name, value in self.options.items() if name in FILE_OPTIONS}
+        return file_with(self.X, **own), options
 
     def _read(self) -> None:
         source, options = self._parted()
         options.pop("view", None)
         ids, rule = options.pop("ids", None), options.pop("similar_ids", "refuse")
-        source, reading = chosen(source, options)  # type: ignore[arg-type]
-        asked = parted(**reading)[-1]
-        with asking(asked):
-            parts, name, file, written = self._take_apart(source, ids)
-            cells = look_at(parts.rows)
-            label = called(name, file)
-            self._note(parts, name, ids, cells, learn_of(parts, asked, label), written)
-            if ids is None and parts.ids is None:
-                for column in repeated_ids(parts):
-                    warnings.warn(
-                        f"{label}: column {column!r} is called like ids, but some of its texts "
-                        "stand in several rows. Keep one row per sample if they are ids.",
-                        stacklevel=1,
-                    )
-                self._propose_ids(parts, label)
-            view = assembled(parts, None if ids is False else parts.ids, name, file, asked)
+        X, read = path_and_options(source, ReadOptions.of(**options))
+        check_part(X, read)
+        parts, name, file, written = self._take_apart(X, ids, read)
+        cells = look_at(parts.rows)
+        label = called(name, file)
+        self._note(parts, name, ids, cells, learn_of(parts, read, label), written)
+        if ids is None and parts.ids is None:
+            for column in repeated_ids(parts):
+                warnings.warn(
+                    f"{label}: column {column!r} is called like ids, but some of its texts "
+                    "stand in several rows. Keep one row per sample if they are ids.",
+                    stacklevel=1,
+                )
+            self._propose_ids(parts, label)
+        view = assembled(parts, None if ids is False else parts.ids, name, file, read)
         self.facts["samples"] = compare(self._state, view)
-        rules = {name: value for name, value in reading.items() if name not in OF_COLUMNS}
-        view = as_view(view, ids=ids if ids is False else None, **rules)  # type: ignore[arg-type]
+        of_cells = ReadOptions(empty_rows=read.empty_rows, missing_cells=read.missing_cells)
+        view = read_view(view, ids if ids is False else None, None, of_cells)
         self.facts["n_empty"] = view.n_empty
         self.facts["scale"] = self._scale(view)
         engine = engine_of(self._state.ids)
@@ -266,9 +270,11 @@ class _Look:
                 error.options = {"ids": best}  # type: ignore[attr-defined]
             raise
 
-    def _take_apart(self, source: Any, ids: Any) -> tuple[Parts, str, str | None, Any]:
+    def _take_apart(
+        self, X: Any, ids: Any, options: ReadOptions
+    ) -> tuple[Parts, str, str | None, Any]:
         """Return ids, rows and columns of the view, its name, file and how it is written."""
-        held = opened(source, ids)
+        held = open_path(X, ids, options)
         several, key = named_views(held), None
         if several is not None:
             key = list(several)[which_view(list(several), self.view, "there are")]
@@ -277,10 +283,10 @@ class _Look:
         if not name:
             name = invented_name(self._state.names, len(self._state.views))
         named = None if ids is False else ids
-        if isinstance(held, io.FileView):
+        if isinstance(held, FileView):
             label = called(name, held.file)
-            return of_file(held, named, label), name, held.file, held.written
-        return of_object(held, named, called(name)), name, None, {}
+            return of_file(held, named, label, options), name, held.file, held.written
+        return of_object(held, named, called(name), options), name, None, {}
 
     def _note(
         self,
@@ -345,11 +351,13 @@ class _Look:
         return str(scale_of(_filled(some) if isinstance(some, np.ndarray) else some))
 
 
-def learn_of(parts: Parts, asked: Any, label: str) -> tuple[list[str], dict[str, ColumnFacts]]:
+def learn_of(
+    parts: Parts, options: ReadOptions, label: str
+) -> tuple[list[str], dict[str, ColumnFacts]]:
     """Return the names of the columns that were read, and what would become of some."""
     if parts.names is None:
         return [str(j) for j in range(parts.rows.shape[1])], {}
-    known, why = learn(parts.names, parts.codes, asked, parts.dropped, label)
+    known, why = learn(parts.names, parts.codes, options, parts.dropped, label)
     facts = {
         column.name: ColumnFacts(
             column.name, _kind(column.kind), column.levels, why.get(column.name, "")

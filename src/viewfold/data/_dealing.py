@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.option import command_line, worded
 from viewfold._util.types import Array, Ids
 from viewfold.data._look import Found, look_at
 from viewfold.data._parquet_parts import Run
-from viewfold.data.asked import Asked, asking
 from viewfold.data.column import Column
 from viewfold.data.features import expand, tell_unknown
 from viewfold.data.gaps import Gaps
@@ -46,20 +46,20 @@ class Reader:
     ----------
     ids : str or None
         The column that holds the ids.
-    asked : Asked
-        What is said about columns.
+    options : ReadOptions
+        How to read them.
     typed : bool
         Whether errors speak to who types commands.
     """
 
     ids: str | None
-    asked: Asked
+    options: ReadOptions
     typed: bool
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Let readers and errors know."""
-        with asking(self.asked), command_line() if self.typed else nullcontext():
+        """Let errors know whom they speak to."""
+        with command_line() if self.typed else nullcontext():
             yield
 
 
@@ -226,7 +226,7 @@ class Deal:
         """Yield ids, rows and row numbers of a few rows at a time, and what they tell."""
         begin = runs[0].start
         for run in runs:
-            table, batches = run.batches(self.rows.reader.ids)
+            table, batches = run.batches(self.rows.reader.ids, self.rows.reader.options)
             row = 0
             for found, block in batches:
                 numbers = np.arange(run.start + row, run.start + row + len(block))

@@ -1,7 +1,4 @@
-"""What records of views remember of how they were read: what became of columns, and other choices.
-
-Rows that come later are read in the same way.
-"""
+"""What became of the columns of a table: rows that come later are read in the same way."""
 
 from __future__ import annotations
 
@@ -53,23 +50,6 @@ class Column:
             return (self.name,)
         sign = "=" if self.kind == "category" else "."
         return tuple(f"{self.name}{sign}{level}" for level in self.levels)
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a user said about how to read a view, and rows that come later have to know.
-
-    Attributes
-    ----------
-    empty_markers : tuple of str or None
-        What stands for a missing cell in text; None if nothing was said.
-    layer, use_rep : str or None
-        Of an AnnData: what was taken instead of ``X``.
-    """
-
-    empty_markers: tuple[str, ...] | None = None
-    layer: str | None = None
-    use_rep: str | None = None
 
 
 def columns_for(columns: Iterable[Column], features: Sequence[str]) -> tuple[Column, ...] | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
-from viewfold.data.column import Column, Source
+from viewfold.data.column import Column
 from viewfold.data.gaps import Gaps
 from viewfold.rows import BucketRows, RowSet
 
@@ -73,8 +74,8 @@ class View:
         Of a table with columns that are not numbers, or not taken: what became of each.
     gaps : Gaps or None
         Its missing cells, if it has any.
-    source : Source or None
-        What was said about how to read it, if anything.
+    source : ReadOptions or None
+        What was said about how to read it, as far as later rows have to be read so.
     partitions : Partitions or None
         Of a view that was read in partitions: where its rows were.
     invented : bool
@@ -90,7 +91,7 @@ class View:
     checked: bool = False
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
-    source: Source | None = None
+    source: ReadOptions | None = None
     gaps: Gaps | None = None
     partitions: Partitions | None = None
     invented: bool = False

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from viewfold._util.file import ReadOptions
 from viewfold.app.folding import Wanted
 from viewfold.app.numbers import AUTO
 from viewfold.errors import InputError
@@ -167,8 +168,7 @@ def checked(said: Any, known: Mapping[str, Check], needed: tuple[str, ...] = ())
 
 def proposed(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of a fold, other than ids and name of a view, as a request says them."""
-    listed = {**said, "sheet": [said["sheet"]]} if isinstance(said.get("sheet"), str) else said
-    return {name: value for name, value in listed.items() if name in VIEW and name != "view"}
+    return {name: value for name, value in said.items() if name in VIEW and name != "view"}
 
 
 def ids_said(said: Mapping[str, Any]) -> str | bool | None:
@@ -194,7 +194,7 @@ def wanted(said: Mapping[str, Any], view: str | None, keep: int | None, wait: fl
     return Wanted(
         ids=ids_said(said),
         view=view,
-        reading=of(said, READING),  # type: ignore[arg-type]
+        options=ReadOptions.of(**of(said, READING)),
         similar_ids=said.get("similar_ids", "refuse"),
         keep=said.get("keep", keep),
         wait=wait,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.data import files as io
@@ -49,7 +50,7 @@ def read_metadata(
             "that is meant to a file of its own."
         )
     (view,) = views.values()
-    parts = of_file(view, ids, shown)
+    parts = of_file(view, ids, shown, ReadOptions())
     names = parts.names or ()
     if parts.ids is None or not names:
         which = f" Its columns: {some(names)}." if names else ""
