@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from viewfold._util.option import option
 from viewfold.data import View, as_view, as_views
 from viewfold.data.anndata_parts import chosen
 from viewfold.data.asked import Asked
@@ -83,7 +82,7 @@ def delivered(
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
-        another = f"give it a name of its own ({option('view', 'NAME')})"
+        another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
     gaps: MissingCells = reading.get("missing_cells", "accept")
@@ -102,7 +101,6 @@ def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
     view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
     was, said = record.source or Source(), view.source or Source()
     if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
-        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
-        part = rep if said.layer is None else layer
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from viewfold._util.choice import which_view
-from viewfold._util.option import option
 from viewfold.data.asked import NOTHING, Asked
 from viewfold.data.features import asked_of
 from viewfold.data.opening import ids_of_each, listed_views, named_views, opened, own_name
@@ -96,7 +95,7 @@ def _of_entry(
 def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
     raise ValueError(
         f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
-        f"Say which view it is: a dict {{view: X, …}}, or {option('view')} for each file."
+        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
     )
 
 

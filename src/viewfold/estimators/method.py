@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data import View
@@ -51,8 +50,8 @@ class Recipe:
         n = alignment.n_samples
         if n < self.n_clusters:
             raise ValueError(
-                f"View {view.name!r} has {worded(f'n_samples={n}', f'{n:,}')} samples together "
-                f"with those known before, fewer than {option('n_clusters', self.n_clusters)}. "
+                f"View {view.name!r} has {n:,} samples together "
+                f"with those known before, fewer than n_clusters={self.n_clusters!r}. "
                 "Give it more of them, or ask for fewer clusters."
             )
         return self.combiner(engine, state, view, alignment, seed)

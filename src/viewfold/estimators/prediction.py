@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._util.option import option
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
@@ -322,7 +321,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         with using(self._engine):
             (part, *others), _ = given(self.views_, X, ids, view)
         if others:
-            raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
+            raise ValueError("extend takes rows of one view. Name it with view=….")
         record = part.record
         engine, state = self._engine, self._fitted.placed(self._engine)
         with using(engine):
@@ -342,7 +341,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
             raise ValueError(
-                f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
+                f"View {record.name!r} has no encoder (keep_encoders=False, or it "
                 "had fewer than ten samples): nothing is known about samples that were not in it."
             )
         view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
 from viewfold._util.choice import which_view
-from viewfold._util.option import worded
 from viewfold._util.types import Array
 from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished
@@ -353,7 +352,7 @@ class Results(Shared):
         if state is None or not state.views:
             raise AttributeError(
                 f"This {type(self).__name__} has not folded a view yet. "
-                + worded("Call fit or partial_fit.", "Add one with viewfold add.")
+                + "Call fit or partial_fit."
             )
         return state
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.state import Clusters
@@ -106,7 +105,7 @@ def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: boo
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
             "samples are in a group by chance; "
-            f"{option('unconnected', 'separate')} does not pair."
+            "unconnected='separate' does not pair."
         )
     elif asked == "pair":
         done = "Sizes do not tell which clusters belong together, so none were paired."

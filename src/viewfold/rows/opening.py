@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewfold._util.option import option, size_in_bytes
+from viewfold._util.arguments import size_in_bytes
 from viewfold.rows.buckets import BucketEngine
 from viewfold.rows.disk import DiskEngine
 
@@ -87,10 +87,10 @@ def open_engine(
         raise ValueError(f"There is no engine {name!r}. Choose one of {', '.join(ENGINES)}.")
     if name == "local" and address is not None:
         raise ValueError(
-            f"The engine 'local' has no address. Leave {option('address', address)} away, or say "
-            f"{option('engine', 'dask')} or {option('engine', 'spark')}."
+            f"The engine 'local' has no address. Leave address={address!r} away, or say "
+            f"engine='dask' or engine='spark'."
         )
-    room = size_in_bytes(memory, option("memory", memory))
+    room = size_in_bytes(memory, f"{memory=}")
     engine = _opened(name, address, folder)
     if n_buckets is None and n_bytes is not None:
         n_buckets = buckets_for(n_bytes, room, engine.n_workers)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import helped_by, option, worded
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.data.ids import Similar, alike, check_kind, check_rule, match_similar
 from viewfold.data.view import View
@@ -103,8 +103,7 @@ def _check_shared(engine: Engine, state: State, view: View, least: float) -> Non
     part = isinstance(least, float)
     if isinstance(least, bool | np.bool_) or least < 0 or (part and least > 1):
         raise ValueError(
-            f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
-            f"got {as_python(least)!r}."
+            f"min_shared={as_python(least)!r}: expected a whole number or a part from 0 to 1."
         )
     shared = engine.join(state.ids, view.ids).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
@@ -135,24 +134,21 @@ def check_samples(engine: Engine, state: State, view: View) -> None:
         said += how_to_give_ids()
         if column is None:
             raise ValueError(said)
-        said += f" Column {column!r} holds ids that are known: {option('ids', column)}."
-        raise helped_by(ValueError(said), ids=column)
+        said += f" Column {column!r} holds ids that are known: ids={column!r}."
+        raise with_suggestion(ValueError(said), ids=column)
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
             f"{state.length} rows. Which rows belong together is not known: give ids "
-            f"({option('ids')}), or mark samples that a view lacks with rows of "
-            f"{worded('NaN', 'empty cells')}."
+            f"(ids=…), or mark samples that a view lacks with rows "
+            "without any value."
         )
     check_kind_of_ids(engine, state, view)
 
 
 def how_to_give_ids() -> str:
     """Say where ids may be."""
-    return worded(
-        "Pass ids= with one id per row, or a DataFrame whose index holds them.",
-        "Name the column that holds them: --id ….",
-    )
+    return "Pass ids= with one id per row, or a DataFrame whose index holds them."
 
 
 def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.gaps import missing_in
@@ -220,8 +219,8 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
         others = alignment.n_shared - 1
         known = f"Samples {first!r} and {others:,} more are" if others else f"Sample {first!r} is"
         raise ValueError(
-            f"{known} known already, and {worded('extend', '--only-new')} adds new samples only. "
-            f"To update known samples as well, {worded('use partial_fit', 'leave it out')}."
+            f"{known} known already, and extend adds new samples only. "
+            f"To update known samples as well, use partial_fit."
         )
     _check_has_ids(engine, state, view)
     prints = fingerprints(engine, raw, state.key)
@@ -249,8 +248,8 @@ def no_encoder(name: str) -> ValueError:
     """Return the error for more rows of a view of which nothing is kept."""
     return ValueError(
         f"View {name!r} was folded already, and its encoder is not kept "
-        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
-        f"view of another name ({option('view', 'NAME')})."
+        f"(keep_encoders=False): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name (view='NAME')."
     )
 
 
