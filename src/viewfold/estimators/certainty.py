@@ -22,11 +22,11 @@ from viewfold.state.method import Method
 from viewfold.state.sampling import draw, seed_of
 from viewfold.state.state import unconnected_groups
 
+# Clusters are found again in so many rows at most; in 50 for each cluster if these are more.
 ROWS = 2000
-"""Clusters are found again in so many rows at most; in 50 for each cluster if these are more."""
 
+# Clusters whose mean Jaccard similarity is below this should not be trusted (Hennig 2007).
 TRUSTED = 0.6
-"""Clusters whose mean Jaccard similarity is below this should not be trusted (Hennig 2007)."""
 
 
 class Certainty(Prediction):

@@ -370,27 +370,15 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """Samples of new rows, and their rows of the embedding.
-
-    Attributes
-    ----------
-    engine : Engine
-        Holds them.
-    ids, rows : RowSet
-        Who they are, and where.
-    seen : RowSet of shape (n_rows, n_views)
-        1 for the views that they are in.
-    order : ndarray of int or None
-        Where each row is that came, if rows are not in their order.
-    """
+    """Samples of new rows, and their rows of the embedding."""
 
     __repr__ = short_repr
 
-    engine: Engine
-    ids: RowSet
+    engine: Engine  # holds them
+    ids: RowSet  # ids, rows: who they are, and where
     rows: RowSet
-    seen: RowSet
-    order: Array | None
+    seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
+    order: Array | None  # where each row is that came, if rows are not in their order
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""

@@ -22,30 +22,17 @@ from viewfold.state.transfers import Transfers
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two clusterings.
+    """What differs between two clusterings."""
 
-    Attributes
-    ----------
-    n_both, n_gone, n_new : int
-        Samples in both, only in the first, only in the second.
-    n_moved : int
-        Of those in both, how many have another cluster.
-    adjusted_rand : float or None
-        The adjusted Rand index of those in both; None if there are none.
-    numbers : dict of int to int or None
-        The cluster of the second that each of the first was matched with; None if numbers mean the
-        same in both.
-    events : tuple of ClusterEvent
-        What happened to clusters, in the numbers of each.
-    """
-
-    n_both: int
+    n_both: int  # n_both, n_gone, n_new: samples in both, only in the first, only in the second
     n_gone: int
     n_new: int
-    n_moved: int
-    adjusted_rand: float | None
+    n_moved: int  # of those in both, how many have another cluster
+    adjusted_rand: float | None  # the adjusted Rand index of those in both; None if there are none
+    # the cluster of the second that each of the first was matched with; None if numbers mean the
+    # same in both
     numbers: dict[int, int] | None
-    events: tuple[ClusterEvent, ...]
+    events: tuple[ClusterEvent, ...]  # what happened to clusters, in the numbers of each
 
 
 def difference(
@@ -54,29 +41,7 @@ def difference(
     *,
     same_numbers: bool = False,
 ) -> Difference:
-    """Compare two clusterings.
-
-    Parameters
-    ----------
-    old, new : tuple of ndarray
-        Ids of samples, and the cluster of each.
-    same_numbers : bool, default=False
-        Whether clusters have the same numbers in both, as far as they are the same.
-
-    Returns
-    -------
-    Difference
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.explain.difference import difference
-    >>> old = np.arange(40), np.repeat([0, 1], 20)
-    >>> new = np.arange(1, 41), np.repeat([1, 0], 20)  # numbered the other way round
-    >>> found = difference(old, new)
-    >>> found.n_both, found.n_moved, found.numbers
-    (39, 1, {0: 1, 1: 0})
-    """
+    """Compare two clusterings."""
     known, labels = pd.Index(old[0]), np.asarray(new[1])
     place = known.get_indexer(pd.Index(new[0]))
     both = place >= 0

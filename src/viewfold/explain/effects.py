@@ -105,8 +105,8 @@ def _effects(one: Told) -> Array:
     return np.asarray(effects)
 
 
+# Of the variance of a feature, so much at least is within clusters: means are not exact.
 LEAST_WITHIN = 0.05
-"""Of the variance of a feature, so much at least is within clusters: means are not exact."""
 
 
 def distinguished(state: State) -> State:
@@ -137,13 +137,7 @@ def _apart(one: Told) -> Array:
 
 
 def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
-    """Return the views that have moments, and for each of the others why it has none.
-
-    Raises
-    ------
-    ValueError
-        If none has any.
-    """
+    """Return the views that have moments, and for each of the others why it has none."""
     have = [view for view in views if view.moments is not None]
     reasons = [_why_not(view) for view in views if view.moments is None]
     if not have:
@@ -166,22 +160,7 @@ def _why_not(view: ViewRecord) -> str:
 def feature_table(
     tellers: Sequence[Told], clusters: Sequence[int], top: int | None
 ) -> pd.DataFrame:
-    """Return the features that tell clusters from all other samples, strongest first.
-
-    Parameters
-    ----------
-    tellers : sequence of Told
-        The views that are asked.
-    clusters : sequence of int
-        The clusters.
-    top : int or None
-        How many features for each cluster; all if None.
-
-    Returns
-    -------
-    DataFrame
-        With the columns cluster, view, feature, mean, overall_mean, effect and rank.
-    """
+    """Return the features that tell clusters from all other samples, strongest first."""
     parts = [_of_cluster(tellers, cluster, top) for cluster in clusters]
     columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
     found = [part for part in parts if len(part)]

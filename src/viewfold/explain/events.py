@@ -17,8 +17,8 @@ from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.transfers import Transfers
 
+# What can happen to clusters, in the order in which it is told.
 KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
-"""What can happen to clusters, in the order in which it is told."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +55,7 @@ class ClusterEvent:
 def events_between(
     engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
 ) -> list[ClusterEvent]:
-    """Return what happened to clusters at each step of a history, in one pass over it.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    history : RowSet of int, shape (n_samples, n_steps)
-        The cluster of every sample after each step, −1 before it was known.
-    steps : sequence of int
-        The entry of the log that each column was written by.
-    names : sequence of str
-        What each column is called.
-
-    Returns
-    -------
-    list of ClusterEvent
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows import LocalEngine
-    >>> from viewfold.explain.events import events_between
-    >>> before = np.repeat([0, 1, 2], [40, 40, 60])
-    >>> after = np.repeat([0, 0, 2, 1], [40, 40, 30, 30])  # 1 went into 0, and is a part of 2 now
-    >>> history = np.column_stack([before, after])
-    >>> for event in events_between(LocalEngine(), history, [1, 2], ["labs", "scan"]):
-    ...     print(event.kind, event.before, event.after, event.samples)
-    merged (0, 1) (0,) 80
-    split (2,) (1, 2) 60
-    """
+    """Return what happened to clusters at each step of a history, in one pass over it."""
     n_pairs = len(steps) - 1
 
     def count(block: Array) -> list[Transfers]:

@@ -82,26 +82,7 @@ def explain_sample(
     tellers: Sequence[Told],
     top: int | None,
 ) -> Explanation:
-    """Return why a sample is in its cluster.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state.
-    sample : int or str
-        The id.
-    tellers : sequence of Told
-        The views that are asked.
-    top : int or None
-        How many features to name; all if None.
-
-    Raises
-    ------
-    ValueError
-        If the sample is not known.
-    """
+    """Return why a sample is in its cluster."""
     row, seen, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)

@@ -32,15 +32,7 @@ def products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
 
 
 def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
-    """Return what a column of the consensus adds to each feature, and the spread of the columns.
-
-    Returns
-    -------
-    ndarray of shape (n_components, n_features)
-        Standard deviations of a feature per unit of a column.
-    ndarray of shape (n_components,)
-        The standard deviation of each column, among the samples of the view.
-    """
+    """Return what a column of the consensus adds to each feature, and the spread of the columns."""
     G, n = products(engine, state, one.view.name)
     r = one.middle.shape[1]
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
@@ -48,14 +40,7 @@ def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
 
 
 def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
-    """Return the weights of the components of the consensus for the features of a view.
-
-    Returns
-    -------
-    DataFrame
-        A row for each feature, a column for each component: by how many of its standard deviations
-        a feature changes with one standard deviation of the component.
-    """
+    """Return the weights of the components of the consensus for the features of a view."""
     along, spread = weights(engine, state, one)
     names = [f"component{i}" for i in range(len(along))]
     table = (along * spread[:, None]).T
@@ -64,15 +49,7 @@ def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
 
 
 def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.DataFrame:
-    """Return the share of each view's variance that is explained, features weighing the same.
-
-    Returns
-    -------
-    DataFrame
-        A row for each view. ``consensus``: by the consensus and the clusters. ``clusters``: by the
-        clusters alone, and then what each cluster adds to that; NaN if it has fewer than ten
-        samples in the view.
-    """
+    """Return the share of each view's variance that is explained, features weighing the same."""
     rows = {}
     for one in tellers:
         G, n = products(engine, state, one.view.name)

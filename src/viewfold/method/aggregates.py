@@ -23,26 +23,6 @@ def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
 
     Microaggregation (MDAV): the cell that is farthest from the mean takes the nearest others until
     they have ten samples, and so on. Cells that are large enough stay alone.
-
-    Parameters
-    ----------
-    total : ndarray of shape (n_cells, n_directions)
-        The sum of the samples of each cell.
-    size : ndarray of int, shape (n_cells,)
-        How many they are. Fewer than twenty are one group.
-
-    Returns
-    -------
-    ndarray of int, shape (n_cells,)
-        The group of each cell: 0, 1, … Empty cells are in a group, too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.aggregates import groups_of_ten
-    >>> size = np.array([5, 40, 3, 5, 7])
-    >>> groups_of_ten(size[:, None] * np.array([[9.0], [0.0], [1.0], [8.0], [2.0]]), size)
-    array([0, 1, 2, 0, 2])
     """
     if size.sum() < 2 * FEWEST:
         return np.zeros(size.size, np.intp)
@@ -68,16 +48,7 @@ def _distances(points: Array, point: Array) -> Array:
 
 
 def nearest_of(graph: Matrix) -> NDArray[np.intp]:
-    """Return the column of the largest entry of each row of a sparse matrix, the first of several.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from viewfold.method.aggregates import nearest_of
-    >>> nearest_of(sparse.csr_array(np.array([[0.2, 0.8, 0.0], [0.5, 0.0, 0.5]])))
-    array([1, 0])
-    """
+    """Return the column of the largest entry of each row of a sparse matrix, the first of several."""
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     peak = np.maximum.reduceat(graph.data, graph.indptr[:-1])
     at = np.flatnonzero(graph.data == peak[row])
@@ -126,26 +97,7 @@ def _bound(distance: Array, q: int) -> Array:
 
 
 def limited(M: Array, products: Callable[[], Array], n: int) -> Array:
-    """Return a matrix whose rank is at most a tenth of the n samples behind it.
-
-    Parameters
-    ----------
-    M : ndarray of shape (n_features, n_columns)
-        The matrix.
-    products : callable
-        Returns the products of M's columns that tell which combinations of them matter most.
-    n : int
-        How many samples it was learned from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.aggregates import limited
-    >>> limited(np.eye(3), lambda: np.diag([2.0, 1.0, 3.0]), 29)
-    array([[1., 0., 0.],
-           [0., 0., 0.],
-           [0., 0., 1.]])
-    """
+    """Return a matrix whose rank is at most a tenth of the n samples behind it."""
     most = max(n // FEWEST, 1)
     if most >= min(M.shape):
         return M

@@ -35,34 +35,6 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     how much more likely the nearer one is has the mean d² / 2 then, and at most
     (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
     two apart, or if means do not (D² is small).
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    clusters : Clusters
-        The centres. If their scatter is not known, it is taken from the rows.
-    embedding : RowSet of shape (n_rows, n_components)
-        The rows.
-    seen : RowSet of bool, shape (n_rows, n_views)
-        Which views they are in.
-
-    Returns
-    -------
-    RowSet of shape (n_rows,)
-        From 1 / n_clusters, between all clusters, to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import confidence
-    >>> from viewfold.state.state import Clusters
-    >>> from viewfold.rows import LocalEngine
-    >>> clusters = Clusters(np.eye(2), np.eye(2)[None], np.array([[0.1, 0.02, 1.0]]))
-    >>> rows, seen = np.array([[1.0, 0.1], [1.0, 0.1], [1.0, 1.0]]), np.eye(3, dtype=bool)
-    >>> seen[0] = True
-    >>> confidence(LocalEngine(), clusters, rows, seen).round(2)
-    array([0.99, 0.96, 0.5 ])
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -100,15 +72,7 @@ def _limit(margins: Array, views: Array, apart: Array) -> None:
 def scattered(
     engine: Engine, clusters: Clusters, embedding: RowSet, again: float = 1.0
 ) -> Clusters:
-    """Return clusters with their scatter, computed from rows if it is not known.
-
-    Parameters
-    ----------
-    engine, clusters, embedding
-        As for `confidence`.
-    again : float, default=1.0
-        The share of samples that are found again.
-    """
+    """Return clusters with their scatter, computed from rows if it is not known."""
     if clusters.scatter is not None:
         return clusters
     n_groups, between = len(clusters.centers), _between(clusters)
@@ -126,15 +90,7 @@ def scattered(
 
 
 def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArray[np.intp]:
-    """Return labels, −1 for those whose confidence is below the least that is asked for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import sure_enough
-    >>> sure_enough(np.array([2, 0, 1]), np.array([0.9, 0.5, 0.4]), 0.5)
-    array([ 2,  0, -1])
-    """
+    """Return labels, −1 for those whose confidence is below the least that is asked for."""
     if least is None:
         return np.asarray(labels)
     if not 0 <= least <= 1:

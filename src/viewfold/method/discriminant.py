@@ -39,19 +39,6 @@ def discriminant(
 
     The leading eigenvectors of S_w⁻¹ S_b, where S_b is the scatter between clusters and S_w that
     within them, its eigenvalues shrunk toward their mean (OAS), since rows may be few.
-
-    Parameters
-    ----------
-    products : ndarray of shape (r, r)
-        RᵀR of the rows.
-    total : ndarray of shape (n_clusters, r)
-        The sum of the rows of each cluster.
-    size : ndarray of shape (n_clusters,)
-        How many they are.
-    n : float
-        How many rows there are, in effect (see `effective`).
-    dtype : dtype
-        The precision of the rows.
     """
     n_clusters, size = size.size, size[:, None]
     if not size.all():

@@ -55,8 +55,7 @@ class Reading:
         return np.asarray(np.maximum(length, 1e-6))  # even a row of zeros is in some cluster
 
 
-REPEATED = 2000
-"""So many rows, or 50 for each cluster, tell how far clusters are found again."""
+REPEATED = 2000  # So many rows, or 50 for each cluster, tell how far clusters are found again
 
 
 def sample_size(n_clusters: int) -> int:
@@ -75,46 +74,7 @@ def cluster(
     reading: Reading | None = None,
     seed: int = 0,
 ) -> tuple[RowSet, Clusters]:
-    """Cluster the rows of an embedding by k-means, after scaling them to unit length.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    embedding : RowSet of shape (n_samples, n_components)
-        The rows.
-    n_clusters : int
-        How many clusters.
-    sample : ndarray of int
-        Numbers of the rows that k-means uses (see `sample_size`), drawn and ordered by id, so that
-        the result does not depend on the order of rows. Starts are compared on the first sixteenth
-        of a full sample, and the best one goes on with all of it.
-    groups : RowSet of int, optional
-        The group of each row (0, 1, …), if no view connects them; see `Reading.unconnected`.
-    previous : RowSet of int, optional
-        Labels before this fold, −1 for new samples: the new clusters are numbered like them.
-    reading : Reading, optional
-        How clusters are found.
-    seed : int, default=0
-        Seed of the starts.
-
-    Returns
-    -------
-    labels : RowSet of int
-        The cluster of each row.
-    clusters : Clusters
-        Their centres.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import cluster
-    >>> from viewfold.rows import LocalEngine
-    >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
-    >>> before = np.array([1, 1, 0, -1])
-    >>> cluster(LocalEngine(), rows, 2, sample=np.arange(4), previous=before)[0]
-    array([1, 1, 0, 0])
-    """
+    """Cluster the rows of an embedding by k-means, after scaling them to unit length."""
     reading = reading or Reading()
     rows, theirs = engine.collect(engine.select(embedding, sample)), None
     if groups is not None and reading.unconnected == "pair":
@@ -182,16 +142,6 @@ def settle(
     """Return the centres of given clusters, computed from their rows; an empty one is far from all.
 
     `again` is the share of samples that were found again when the clusters were found.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import assign, settle
-    >>> from viewfold.rows import LocalEngine
-    >>> rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]])
-    >>> clusters = settle(LocalEngine(), rows, np.array([2, 2, 0, 0]), 3)
-    >>> assign(LocalEngine(), clusters, rows)
-    array([2, 2, 0, 0])
     """
     reading = reading or Reading()
     if groups is not None:
@@ -221,14 +171,6 @@ def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> 
 
     There may have been more clusters, or fewer: numbers that are too high now are given up, and
     clusters without a number get those that are free.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import match
-    >>> from viewfold.rows import LocalEngine
-    >>> match(LocalEngine(), np.array([2, 2, 0, 1, -1]), np.array([0, 0, 1, 2, 2]), 3)
-    array([2, 0, 1])
     """
 
     def count(before: Array, now: Array) -> Array:

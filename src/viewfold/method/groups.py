@@ -26,22 +26,6 @@ def pairing_stability(sizes: NDArray[np.intp], seed: int = 0) -> float:
 
     The sizes are bootstrapped: this is the mean share of samples whose cluster keeps its partners
     when all samples are drawn again.
-
-    Parameters
-    ----------
-    sizes : ndarray of int, shape (n_groups, n_clusters)
-        How many samples the clusters of each group have, from the largest to the smallest.
-    seed : int, default=0
-        Seed of the draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.groups import pairing_stability
-    >>> sure = pairing_stability(np.array([[500, 300, 200], [60, 30, 10]]))
-    >>> unsure = pairing_stability(np.array([[340, 333, 327], [34, 33, 33]]))
-    >>> sure > 0.9, unsure < 0.5
-    (True, True)
     """
     share = sizes / sizes.sum(axis=1, keepdims=True)
     random = np.random.default_rng(seed)

@@ -18,20 +18,12 @@ from viewfold.rows.linalg import membership
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What k-means found.
-
-    Attributes
-    ----------
-    labels : ndarray of int, shape (n_rows,)
-        The nearest centre of each row.
-    centers : ndarray of shape (n_clusters, n_columns)
-        The centres.
-    """
+    """What k-means found."""
 
     __repr__ = short_repr
 
-    labels: NDArray[np.intp]
-    centers: Array
+    labels: NDArray[np.intp]  # (n_rows,): the nearest centre of each row
+    centers: Array  # (n_clusters, n_columns): the centres
 
 
 def lloyd(
@@ -45,35 +37,6 @@ def lloyd(
     """Run k-means (Lloyd): move centres to the mean of their rows until they stay.
 
     A centre without rows moves to the row that is farthest from its own.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        The rows.
-    centers : ndarray of shape (n_clusters, n_columns)
-        Where to start.
-    weights : ndarray of shape (n_rows,), optional
-        How much each row counts.
-    steps : int, default=300
-        How often centres move at most.
-    tol : float, default=1e-4
-        Stop if the sum of squared moves of the centres is below tol times the mean variance of the
-        columns.
-
-    Returns
-    -------
-    Means
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import lloyd
-    >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
-    >>> found = lloyd(rows, np.array([[0.0], [100.0]]))
-    >>> found.labels, found.centers.ravel()
-    (array([0, 0, 1, 1]), array([0.5, 8.5]))
-    >>> lloyd(rows, found.centers, np.array([1.0, 3.0, 1.0, 1.0])).centers.ravel()
-    array([0.75, 8.5 ])
     """
     squares = np.einsum("ij,ij->", rows, rows) / rows.size
     small = tol * float(squares - (rows.mean(axis=0) ** 2).mean())
@@ -119,17 +82,7 @@ def sums(
 def means(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> Array:
-    """Return the mean of each cluster's rows, NaN for an empty cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import means
-    >>> means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
-    array([[ 2.],
-           [nan],
-           [ 5.]])
-    """
+    """Return the mean of each cluster's rows, NaN for an empty cluster."""
     total, size = sums(rows, labels, n_clusters, weights)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / size[:, None])
@@ -138,15 +91,7 @@ def means(
 def inertia(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> float:
-    """Return the sum of squared distances of the rows to the means of their clusters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import inertia
-    >>> inertia(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
-    2.0
-    """
+    """Return the sum of squared distances of the rows to the means of their clusters."""
     apart = _distances(rows, means(rows, labels, n_clusters, weights), labels)
     return float((apart if weights is None else apart * weights).sum(dtype=np.float64))
 

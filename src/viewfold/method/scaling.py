@@ -30,8 +30,8 @@ Standardise = Literal["zscore", "center"] | None
 
 # Axes of arrays in files: features d, columns of the embedding r, directions q.
 
+# A feature whose squares add up to less is as good as constant: its z-score would overflow.
 FAINT = {"float32": 1e-60, "float64": 1e-280}
-"""A feature whose squares add up to less is as good as constant: its z-score would overflow."""
 
 
 @part("affine", axes={"weights": "dr", "offset": "r"})
@@ -64,16 +64,11 @@ class Affine:
 @part("text", axes={"idf": "d"})
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Scale rows of word counts or weights to unit length, as latent semantic analysis does.
-
-    Attributes
-    ----------
-    idf : ndarray of shape (n_features,) or None
-        For counts: they become (1 + log count) · idf before the row is scaled.
-    """
+    """Scale rows of word counts or weights to unit length, as latent semantic analysis does."""
 
     __repr__ = short_repr
 
+    # (n_features,): for counts: they become (1 + log count) · idf before the row is scaled
     idf: Array | None = None
 
     def __call__(self, block: Matrix) -> Matrix:
@@ -99,8 +94,7 @@ class Text:
         return Text(np.minimum(self.idf, idf(n, FEWEST)))
 
 
-DOCUMENTS = 10_000
-"""How many rows document frequencies are counted in, at most."""
+DOCUMENTS = 10_000  # How many rows document frequencies are counted in, at most
 
 
 def idf(n: int, rows_with: Array | int) -> Array:
@@ -111,24 +105,15 @@ def idf(n: int, rows_with: Array | int) -> Array:
 @part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest.
-
-    Attributes
-    ----------
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from every dense block when it is read; see `choose_shift`.
-    mean, weight : ndarray of shape (n_features,)
-        The rest of the standardisation.
-    text : Text or None
-        Applied to every block when it is read, instead of a shift.
-    """
+    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""
 
     __repr__ = short_repr
 
+    # (n_features,): subtracted from every dense block when it is read; see `choose_shift`
     shift: Array | None
-    mean: Array
+    mean: Array  # (n_features,): mean, weight: the rest of the standardisation
     weight: Array
-    text: Text | None = None
+    text: Text | None = None  # applied to every block when it is read, instead of a shift
 
     def read(self, block: Matrix) -> Matrix:
         """Return a raw block without the shift, or scaled as text."""
@@ -175,26 +160,15 @@ class Scaling:
 @part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """From raw rows to scores: ``(row − shift) @ weights + offset``.
-
-    Attributes
-    ----------
-    text : Text or None
-        How rows are scaled first.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted first, if the features are far from zero; see `choose_shift`.
-    weights : ndarray of shape (n_features, n_directions)
-        Scaling and directions in one matrix.
-    offset : ndarray of shape (n_directions,)
-        What is added.
-    """
+    """From raw rows to scores: ``(row − shift) @ weights + offset``."""
 
     __repr__ = short_repr
 
-    text: Text | None
+    text: Text | None  # how rows are scaled first
+    # (n_features,): subtracted first, if the features are far from zero; see `choose_shift`
     shift: Array | None
-    weights: Array
-    offset: Array
+    weights: Array  # (n_features, n_directions): scaling and directions in one matrix
+    offset: Array  # (n_directions,): what is added
 
     def __call__(self, block: Matrix) -> Array:
         """Return the scores of a block of raw rows."""
@@ -207,32 +181,17 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Sums over the standardised view X and some rows Zs that belong to it.
-
-    Attributes
-    ----------
-    energy : float
-        ‖X‖².
-    gram : ndarray of shape (d, d) or None
-        XᵀX, if it was asked for.
-    cross : ndarray of shape (d, k)
-        XᵀZs.
-    shared : ndarray of shape (k, k)
-        ZsᵀZs.
-    faint : ndarray of bool, shape (d,)
-        Features that count as constant because they are too small to be squared.
-    mean : ndarray of shape (d,)
-        The mean of each feature, before it is standardised.
-    """
+    """Sums over the standardised view X and some rows Zs that belong to it."""
 
     __repr__ = short_repr
 
-    energy: float
-    gram: Array | None
-    cross: Array
-    shared: Array
+    energy: float  # ‖X‖²
+    gram: Array | None  # (d, d): XᵀX, if it was asked for
+    cross: Array  # (d, k): XᵀZs
+    shared: Array  # (k, k): ZsᵀZs
+    # (d,): features that count as constant because they are too small to be squared
     faint: NDArray[np.bool_]
-    mean: Array
+    mean: Array  # (d,): the mean of each feature, before it is standardised
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:

@@ -18,31 +18,6 @@ def silhouette(engine: Engine, embedding: RowSet, labels: RowSet, n_clusters: in
     Of a row, a is its mean squared distance to the others of its cluster and b that to the next
     cluster: (b − a) / max(a, b), and 0 of a row that is alone. The mean squared distance of x to a
     cluster with the mean m is ‖x − m‖² plus the variance, so two passes over the rows are enough.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    embedding : RowSet of shape (n_rows, n_components)
-        The rows; their directions count, as for clusters.
-    labels : RowSet of int, shape (n_rows,)
-        Their clusters.
-    n_clusters : int
-        How many clusters there may be.
-
-    Returns
-    -------
-    float
-        From −1 to 1; 0 if all rows are in one cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import silhouette
-    >>> from viewfold.rows import LocalEngine
-    >>> rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
-    >>> silhouette(LocalEngine(), rows, np.array([0, 0, 1, 1]), 2)
-    1.0
     """
     counts, total, squares = engine.reduce(partial(_sums, n_clusters), embedding, labels)
     if np.count_nonzero(counts) < 2:

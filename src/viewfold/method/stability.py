@@ -17,34 +17,7 @@ def resampled(
     n_resamples: int,
     seed: int,
 ) -> Array:
-    """Return the mean Jaccard similarity of each cluster to its likest in resampled rows.
-
-    Parameters
-    ----------
-    find : callable
-        ``find(rows, seed)`` returns clusters of rows, given by their numbers; some of them twice.
-    labels : ndarray of int, shape (n_rows,)
-        The clusters that are judged.
-    n_clusters : int
-        How many there are.
-    n_resamples : int
-        How often rows are drawn.
-    seed : int
-        Seed of the draws.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        From 0 to 1; NaN for a cluster of which no row was drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.stability import resampled
-    >>> labels = np.array([0] * 10 + [1] * 5 + [2] * 5)
-    >>> resampled(lambda rows, seed: np.minimum(labels[rows], 1), labels, 3, 50, 0).round(1)
-    array([1. , 0.5, 0.5])
-    """
+    """Return the mean Jaccard similarity of each cluster to its likest in resampled rows."""
     random = np.random.default_rng(seed)
     total, times = np.zeros(n_clusters), np.zeros(n_clusters)
     for one in range(n_resamples):

@@ -17,45 +17,22 @@ from viewfold.data.column import Column, Source
 from viewfold.errors import UnreadableError
 from viewfold.state.parts import part
 
+# Kinds of columns by their number in files: the order stays, and new ones come last.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""Kinds of columns by their number in files: the order stays, and new ones come last."""
 
 
 @part("columns")
 @dataclass(frozen=True)
 class StoredColumns:
-    """Columns of a table as arrays.
+    """Columns of a table as arrays."""
 
-    Attributes
-    ----------
-    kinds : ndarray of int, shape (n_columns,)
-        What each column is, as its place in `KINDS`.
-    widths : ndarray of int, shape (n_columns,)
-        How many levels it has.
-    first : ndarray of shape (n_columns,)
-        Of dates: the view's first, in days since 1970.
-    lengths : ndarray of int
-        The lengths of all texts: the names of the columns, then the levels of each.
-    letters : ndarray of int
-        The letters (Unicode code points) of all texts.
-    counts : ndarray of int or None
-        At least how many samples have each level (0 for parts of dates); None in files of earlier
-        versions.
-
-    Examples
-    --------
-    >>> from viewfold.state.columns import StoredColumns
-    >>> from viewfold.data.column import Column
-    >>> columns = (Column("iron", "number"), Column("ward", "category", ("ER", "ICU")))
-    >>> StoredColumns.of(columns).columns() == columns
-    True
-    """
-
-    kinds: Array
-    widths: Array
-    first: Array
-    lengths: Array
-    letters: Array
+    kinds: Array  # (n_columns,): what each column is, as its place in `KINDS`
+    widths: Array  # (n_columns,): how many levels it has
+    first: Array  # (n_columns,): of dates: the view's first, in days since 1970
+    lengths: Array  # the lengths of all texts: the names of the columns, then the levels of each
+    letters: Array  # the letters (Unicode code points) of all texts
+    # at least how many samples have each level (0 for parts of dates); None in files of earlier
+    # versions
     counts: Array | None = None
 
     @classmethod
@@ -73,13 +50,7 @@ class StoredColumns:
         )
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns.
-
-        Raises
-        ------
-        UnreadableError
-            If the arrays do not fit each other.
-        """
+        """Return the columns."""
         n = len(_numbers(self.kinds, most=len(KINDS) - 1))
         if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
             raise UnreadableError("the columns of a view do not fit each other")
@@ -110,25 +81,12 @@ class StoredColumns:
 @part("source")
 @dataclass(frozen=True)
 class StoredSource:
-    """A `Source` as arrays.
+    """A `Source` as arrays."""
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (4,)
-        Whether empty markers were named, how many; how many layers, and representations (0 or 1).
-    lengths, letters : ndarray of int
-        The texts, as `StoredColumns` has them: markers, layer, representation.
-
-    Examples
-    --------
-    >>> from viewfold.state.columns import StoredSource
-    >>> from viewfold.data.column import Source
-    >>> said = Source(empty_markers=("", "x"), layer="counts")
-    >>> StoredSource.of(said).source() == said
-    True
-    """
-
+    # (4,): whether empty markers were named, how many; how many layers, and representations (0 or
+    # 1)
     counts: Array
+    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation
     lengths: Array
     letters: Array
 
@@ -142,13 +100,7 @@ class StoredSource:
         return cls(np.array(counts, np.int32), *_stored(texts))
 
     def source(self) -> Source:
-        """Return the source.
-
-        Raises
-        ------
-        UnreadableError
-            If the arrays do not fit each other.
-        """
+        """Return the source."""
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
         if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], *counts[2:]) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")

@@ -12,30 +12,19 @@ from viewfold._util.types import Array, Matrix
 from viewfold.state.parts import part
 from viewfold.state.state import Encoder
 
-MOST = 8
-"""So many encoders of a view are kept; of more, the one learned from the fewest rows goes."""
+MOST = 8  # So many encoders of a view are kept; of more, the one learned from the fewest rows goes
 
 
 @part("committee")
 @dataclass(frozen=True, eq=False)
 class Committee:
-    """The mean of encoders, each weighted by the number of rows that it was learned from.
-
-    Attributes
-    ----------
-    encoder : Encoder
-        One of them.
-    n_rows : float
-        How many rows it was learned from.
-    others : Committee or None
-        The others.
-    """
+    """The mean of encoders, each weighted by the number of rows that it was learned from."""
 
     __repr__ = short_repr
 
-    encoder: Encoder
-    n_rows: float
-    others: Committee | None
+    encoder: Encoder  # one of them
+    n_rows: float  # how many rows it was learned from
+    others: Committee | None  # the others
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
@@ -65,24 +54,7 @@ def takes_gaps(encoder: Encoder | None) -> bool:
 
 
 def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Committee:
-    """Return an encoder of a view with one more that was learned from other rows of it.
-
-    Parameters
-    ----------
-    encoder, n_rows
-        The one before, and the rows it was learned from, unless it is a committee and knows that.
-    another, n_more
-        The new one, and the rows it was learned from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.committee import joined
-    >>> from viewfold.method.scaling import Affine
-    >>> first, second = Affine(np.eye(1), np.zeros(1)), Affine(3 * np.eye(1), np.zeros(1))
-    >>> joined(first, 30, second, 10)(np.ones((1, 1)))
-    array([[1.5]])
-    """
+    """Return an encoder of a view with one more that was learned from other rows of it."""
     before = encoder if isinstance(encoder, Committee) else Committee(encoder, float(n_rows), None)
     members = [Committee(another, float(n_more), None), *before.members()]
     while len(members) > MOST:

@@ -17,11 +17,9 @@ from viewfold._util.types import Array, Matrix
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import is_sparse
 
-CACHED = 2**14
-"""So many cells at once: what is made of them should fit a cache."""
+CACHED = 2**14  # So many cells at once: what is made of them should fit a cache
 
-UNKNOWN = 0
-"""The fingerprint of a row that is not known, or not there."""
+UNKNOWN = 0  # The fingerprint of a row that is not known, or not there
 
 
 def new_key() -> int:
@@ -33,16 +31,6 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     """Return the fingerprint of each row of a view; two that differ have the same once in 65,535.
 
     Rows have to come with their missing cells: what stands for these depends on other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.fingerprints import fingerprints
-    >>> from viewfold.rows import LocalEngine, Rows
-    >>> X = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
-    >>> a, b, c = fingerprints(LocalEngine(), Rows(X), key=7)
-    >>> bool(a == c), bool(a == b)
-    (True, False)
     """
     hashed = hasher(rows.shape[1], key)
     return engine.map(lambda block: shortened(hashed(block)), rows)

@@ -27,32 +27,7 @@ Columns = tuple[Column, ...] | None
 def counted(
     engine: Engine, columns: Columns, rows: RowSet, *, n_corrected: int = 0, n_known: int = 0
 ) -> Columns:
-    """Return columns that know at least how many samples have each level, with more rows.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    columns : tuple of Column or None
-        What became of the columns of the view, with the numbers before.
-    rows : RowSet
-        The rows that came, with missing cells as NaN.
-    n_corrected : int
-        How many of them take the place of others, which may have had any level.
-    n_known : int
-        How many of them were counted before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.levels import counted
-    >>> from viewfold.rows import LocalEngine, Rows
-    >>> from viewfold.data.column import Column
-    >>> rows = Rows(np.array([[1.5, 0, 1], [2.5, 0, 1], [0.5, 1, 0]]))
-    >>> columns = (Column("iron", "number"), Column("ward", "category", ("ER", "ICU")))
-    >>> counted(LocalEngine(), columns, rows)[1].counts
-    (1, 2)
-    """
+    """Return columns that know at least how many samples have each level, with more rows."""
     places = dict(_places(columns or ()))
     if not places:
         return columns

@@ -19,21 +19,13 @@ from viewfold.state.log import noted
 from viewfold.state.state import State
 from viewfold.state.transfers import Transfers
 
-LONGEST = 60
-"""Letters of a name at most: it has to fit next to an axis and into a table."""
+LONGEST = 60  # Letters of a name at most: it has to fit next to an axis and into a table
 
-MOST = 500
-"""Clusters that can have a name: all names have to fit the table ``meta`` of a file."""
+MOST = 500  # Clusters that can have a name: all names have to fit the table ``meta`` of a file
 
 
 def rename(state: State, cluster: int, name: str | None) -> State:
-    """Return a state in which a cluster has a name, or none; with an entry in the log.
-
-    Raises
-    ------
-    ValueError
-        If there is no such cluster, or the name cannot be one.
-    """
+    """Return a state in which a cluster has a name, or none; with an entry in the log."""
     n = 0 if state.clusters is None else state.clusters.n_clusters
     if not is_whole_number(cluster):
         raise TypeError(f"A cluster is a whole number, not {cluster!r}.")
@@ -53,16 +45,7 @@ def rename(state: State, cluster: int, name: str | None) -> State:
 
 
 def problems(names: Mapping[int, str], n_clusters: int) -> list[str]:
-    """Return what is wrong with names of clusters.
-
-    Examples
-    --------
-    >>> from viewfold.state.names import problems
-    >>> problems({0: "early", 3: "late"}, 4)
-    []
-    >>> problems({0: "late", 3: "Late"}, 4)
-    ["'Late' is the name of cluster 0"]
-    """
+    """Return what is wrong with names of clusters."""
     found, owner = [], {name.casefold(): c for c, name in sorted(names.items(), reverse=True)}
     for c, name in names.items():
         if not 0 <= c < n_clusters:
@@ -85,16 +68,6 @@ def following(
 
     A name goes to the cluster that has most samples of the one that was called so, among those of
     which it is more than half, new samples aside. If there is none, the name goes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.names import following
-    >>> from viewfold.rows import LocalEngine
-    >>> before = np.repeat([0, 1, 2], [20, 10, 10])
-    >>> now = np.repeat([0, 0, 1], [20, 10, 10])  # 1 went into 0, and 2 has its number
-    >>> following(LocalEngine(), {1: "early", 2: "late"}, before, now)
-    {1: 'late'}
     """
     if not names:
         return {}

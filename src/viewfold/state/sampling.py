@@ -15,15 +15,7 @@ from viewfold.rows.normal import mixed
 
 
 def seed_of(random_state: Seed) -> int:
-    """Return the seed of a fold: a `random_state` that is an int, or an int drawn from another.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.sampling import seed_of
-    >>> seed_of(5), seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
-    (5, True)
-    """
+    """Return the seed of a fold: a `random_state` that is an int, or an int drawn from another."""
     if isinstance(random_state, bool | np.bool_):
         raise ValueError(f"random_state={random_state}: give a whole number, or None.")
     if isinstance(random_state, int | Integral):
@@ -35,37 +27,7 @@ def seed_of(random_state: Seed) -> int:
 def draw(
     engine: Engine, ids: RowSet, most: int, *, seed: int | tuple[int, ...], purpose: str
 ) -> NDArray[np.intp]:
-    """Draw samples at random: those whose ids have the smallest hashes, salted with the seed.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    ids : RowSet
-        The samples. Their order does not change who is drawn.
-    most : int
-        How many; all of them if there are fewer.
-    seed : int or tuple of int
-        Another seed draws others.
-    purpose : str
-        What they are drawn for. Draws for different purposes are independent.
-
-    Returns
-    -------
-    ndarray of int
-        Their row numbers, in random order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.sampling import draw
-    >>> from viewfold.rows import LocalEngine
-    >>> ids = np.array(["ann", "bob", "cleo", "dan"], dtype=object)
-    >>> some = draw(LocalEngine(), ids, 2, seed=0, purpose="example")
-    >>> others = draw(LocalEngine(), ids[::-1], 2, seed=0, purpose="example")
-    >>> np.array_equal(ids[some], ids[::-1][others])
-    True
-    """
+    """Draw samples at random: those whose ids have the smallest hashes, salted with the seed."""
     words = (*((seed,) if isinstance(seed, int) else seed), crc32(purpose.encode()))
     salt = np.random.SeedSequence(words).generate_state(1, np.uint64)
 

@@ -21,8 +21,8 @@ from viewfold.state.log import Log
 if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
+# What a state has a row (or one entry) for each sample of.
 ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
-"""What a state has a row (or one entry) for each sample of."""
 
 
 class Encoder(Protocol):

@@ -16,34 +16,18 @@ from viewfold._util.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Transfers:
-    """How many samples of each cluster are in which cluster after a step; pairs that have some.
-
-    Attributes
-    ----------
-    before, after : ndarray of int, shape (n_pairs,)
-        The clusters; −1 before a sample was known.
-    count : ndarray of int, shape (n_pairs,)
-        The samples.
-    """
+    """How many samples of each cluster are in which cluster after a step; pairs that have some."""
 
     __repr__ = short_repr
 
+    # (n_pairs,): before, after: the clusters; −1 before a sample was known
     before: NDArray[np.int64]
     after: NDArray[np.int64]
-    count: NDArray[np.int64]
+    count: NDArray[np.int64]  # (n_pairs,): the samples
 
     @classmethod
     def of(cls, before: Array, after: Array) -> Transfers:
-        """Count samples by their clusters; those that are not known afterwards are left out.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from viewfold.state.transfers import Transfers
-        >>> moved = Transfers.of(np.array([0, 0, 1, -1]), np.array([0, 2, 2, 2]))
-        >>> moved.before.tolist(), moved.after.tolist(), moved.count.tolist()
-        ([-1, 0, 0, 1], [2, 0, 2, 2], [1, 1, 1, 1])
-        """
+        """Count samples by their clusters; those that are not known afterwards are left out."""
         there = after >= 0
         old, new = (labels[there].astype(np.int64) for labels in (before, after))
         return cls._added(old, new, np.ones(old.size, np.int64))

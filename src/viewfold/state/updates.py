@@ -36,8 +36,7 @@ from viewfold.state.transitions import (
     with_gaps,
 )
 
-MANY = 0.1
-"""More is learned from a delivery with so many rows for each that the view had."""
+MANY = 0.1  # More is learned from a delivery with so many rows for each that the view had
 
 
 @dataclass(frozen=True)
@@ -143,22 +142,7 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
 def update(
     engine: Engine, state: State, view: View, method: Method, *, seed: int
 ) -> tuple[State, Delivery]:
-    """Take in more rows of a known view, and find the clusters if they are many.
-
-    Parameters
-    ----------
-    engine, state, method, seed
-        As for `viewfold.state.transitions.fold`.
-    view : View
-        The rows, under the name of a known view whose encoder was kept.
-
-    Returns
-    -------
-    State
-        The same state if all rows were known: a delivery can be repeated.
-    Delivery
-        What the rows were.
-    """
+    """Take in more rows of a known view, and find the clusters if they are many."""
     view = placed(engine, view)
     check_samples(engine, state, view)
     _check_kept(engine, state, view)
@@ -197,19 +181,7 @@ def update(
 
 
 def extend(engine: Engine, state: State, view: View, method: Method) -> State:
-    """Add samples that are in one known view and in no other. Nobody else moves.
-
-    Parameters
-    ----------
-    engine, state, method
-        As for `update`.
-    view : View
-        The samples, all of them new, under the name of a known view whose encoder was kept.
-
-    Returns
-    -------
-    State
-    """
+    """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
     view = placed(engine, view)

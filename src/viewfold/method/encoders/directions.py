@@ -20,8 +20,8 @@ from viewfold.state.sampling import draw
 
 ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
 
+# A view with more features than this, or than rows, gets its principal directions from rows.
 WIDEST_GRAM = 2048
-"""A view with more features than this, or than rows, gets its principal directions from rows."""
 
 
 def chosen_scale(
@@ -71,18 +71,6 @@ def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
     Sparse whole numbers are word counts, other sparse non-negative numbers are weights. Columns
     that are uncorrelated and of falling variance are principal-component scores, which a z-score
     would give the same weight as the noise behind them. Everything else is a table of measurements.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.encoders.directions import scale_of
-    >>> counts = np.zeros((4, 50))
-    >>> counts[:, ::25] = [3, 1]
-    >>> scale_of(counts), scale_of(counts / 7), scale_of(np.ones((4, 50)))
-    ('tfidf', 'l2', 'zscore')
-    >>> rows = np.random.default_rng(0).normal(size=(500, 20))
-    >>> scale_of(rows), scale_of(rows * np.arange(20, 0, -1))
-    ('zscore', 'center')
     """
     values = sample.data if is_sparse(sample) else sample[sample != 0]
     missing = np.isnan(values)

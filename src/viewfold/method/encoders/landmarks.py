@@ -21,22 +21,13 @@ from viewfold.state.parts import part
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """A sample's place among landmarks, in the coordinates of a spectral embedding.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_landmarks, n_directions)
-        The landmarks.
-    cosine : bool
-        Whether angles count (text) or distances.
-    coordinates : ndarray of shape (n_landmarks, n_coordinates)
-        A sample has the weighted mean of those of its landmarks.
-    """
+    """A sample's place among landmarks, in the coordinates of a spectral embedding."""
 
     __repr__ = short_repr
 
-    points: Array
-    cosine: bool
+    points: Array  # (n_landmarks, n_directions): the landmarks
+    cosine: bool  # whether angles count (text) or distances
+    # (n_landmarks, n_coordinates): A sample has the weighted mean of those of its landmarks
     coordinates: Array
 
     def graph(self, scores: Array) -> Matrix:
@@ -83,15 +74,10 @@ def connect(
     n_scores: int,
     n_coordinates: int,
 ) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
-    """Connect samples with landmarks, and embed landmarks by that graph, in one pass over the data.
+    """Connect samples with landmarks, and embed landmarks by that graph, in one pass.
 
-    Returns
-    -------
-    landmarks, kept : Landmarks
-        Those of the fold, and those that may be kept: means of ten samples or more.
-    scores, graph : RowSet
-        The leading scores of the samples, with room for their coordinates, and their edges: all
-        that their features are made of, and much less than the view.
+    Returns the landmarks of the fold, those that may be kept (means of ten samples or more), the
+    leading scores of the samples with room for their coordinates, and their edges.
     """
 
     def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
