@@ -16,8 +16,8 @@ from viewfold.data.features import asked_of
 from viewfold.data.opening import named_views, open_view, opened, own_name
 from viewfold.data.reading import Reading, of_whole, parted
 from viewfold.estimators.checks import check_features, in_order
-from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord
+from viewfold.state.updates import takes_gaps
 
 
 def views_of(

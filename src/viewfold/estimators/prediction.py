@@ -23,15 +23,13 @@ from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
 from viewfold.estimators.turns import asks, changes
-from viewfold.method.assign import assign
-from viewfold.method.clusters import confidence, scattered, sure_enough
-from viewfold.method.silhouette import silhouette
+from viewfold.method.clusters import silhouette
 from viewfold.rows import BucketRows, Engine, RowSet, using
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import admit, placed
-from viewfold.state.committee import takes_gaps
-from viewfold.state.state import Clusters, ViewRecord
-from viewfold.state.updates import extend
+from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
+from viewfold.state.state import ViewRecord
+from viewfold.state.updates import extend, takes_gaps
 
 
 class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):

@@ -15,10 +15,10 @@ from viewfold._util.option import worded
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank
-from viewfold.method.starts import grown
+from viewfold.method.kmeans import grown
 from viewfold.rows import all_on_one_thread
 from viewfold.rows.linalg import gram, top_eigenvectors
-from viewfold.state.sampling import draw, seed_of
+from viewfold.state.hashes import draw, seed_of
 
 ROWS = 1000  # How many rows a tree is grown on; more if there may be more than a hundred clusters
 

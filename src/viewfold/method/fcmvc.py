@@ -16,12 +16,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
+from viewfold._util.constants import FEWEST
 from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.aggregates import limited
 from viewfold.method.filling import Filled, Filling
 from viewfold.method.scaling import (
     Affine,
@@ -365,3 +366,12 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
             "with another view."
         )
     warnings.warn(f"{said} Put features that vary first.", stacklevel=2)
+
+
+def limited(M: Array, products: Callable[[], Array], n: int) -> Array:
+    """Return a matrix whose rank is at most a tenth of the n samples behind it."""
+    most = max(n // FEWEST, 1)
+    if most >= min(M.shape):
+        return M
+    V = linalg.eigh(products(), check_finite=False)[1][:, -most:]
+    return np.asarray(M @ (V @ V.T))

@@ -16,13 +16,13 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.aggregates import groups_of_ten, weights_of
 from viewfold.method.kmeans import nearest, step
+from viewfold.method.landmarks import groups_of_ten, weights_of
 from viewfold.method.scaling import Scaling
 from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
+from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.sampling import draw
 from viewfold.state.state import Encoder
 
 ROOM = 2**20  # Rows are completed a few at a time, with so many numbers at once

@@ -16,18 +16,13 @@ from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_fits, placed
-from viewfold.state.fingerprints import UNKNOWN, fingerprints, new_key, shortened
-from viewfold.state.levels import counted, removed, without_forgotten
+from viewfold.state.columns import counted, removed, without_forgotten
+from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
 from viewfold.state.log import FINAL, Log, noted
 from viewfold.state.method import Combined, Method
 from viewfold.state.moments import carried, learned
 from viewfold.state.names import following, lost, with_names
-from viewfold.state.state import (
-    State,
-    ViewRecord,
-    followed,
-    unconnected_groups,
-)
+from viewfold.state.state import State, ViewRecord, followed, unconnected_groups
 
 MOST_STEPS = 100  # Columns that the history has at most, unless more views than that were folded
 

@@ -20,14 +20,20 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.encoders.directions import ScaleRule, chosen_scale, principal_directions
-from viewfold.method.encoders.landmarks import Landmarks, connect, place
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
-from viewfold.method.scaling import Projection, Scaling, says_nothing
+from viewfold.method.landmarks import Landmarks, connect, place
+from viewfold.method.scaling import (
+    Projection,
+    ScaleRule,
+    Scaling,
+    chosen_scale,
+    principal_directions,
+    says_nothing,
+)
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import damped
+from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.sampling import draw
 from viewfold.state.state import Encoder
 
 EncoderKind = Literal["linear", "landmarks", "mix"]
