@@ -32,10 +32,10 @@ from viewfold.data.opening import assembled, named_views, opened, own_name
 from viewfold.data.parts import Parts, is_path, of_file, of_object
 from viewfold.data.reading import Reading, parted, takes_reading
 from viewfold.data.view import called, invented_name
-from viewfold.method.encoders.directions import scale_of
+from viewfold.method.scaling import scale_of
 from viewfold.rows import current_engine, engine_of
 from viewfold.state.admission import admit, check_fits
-from viewfold.state.sampling import draw, seed_of
+from viewfold.state.hashes import draw, seed_of
 from viewfold.state.state import State
 
 if TYPE_CHECKING:

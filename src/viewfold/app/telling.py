@@ -134,7 +134,7 @@ def without_doubtful(table: Table, least: float | None) -> Table:
     """Return a table with -1 for clusters of samples that are less certain than asked for."""
     if least is None:
         return table
-    from viewfold.method.clusters import sure_enough
+    from viewfold.state.clusters import sure_enough
 
     old = table["cluster"]
     labels = sure_enough(old, table["confidence"], least).astype(old.dtype)

@@ -30,10 +30,10 @@ from viewfold.estimators.delivery import delivered
 from viewfold.estimators.turns import changes
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, using
 from viewfold.state.admission import admit, meant
+from viewfold.state.hashes import seed_of
 from viewfold.state.method import Method
 from viewfold.state.names import rename
 from viewfold.state.registry import CARDS, STORES
-from viewfold.state.sampling import seed_of
 from viewfold.state.state import State
 from viewfold.state.transitions import fold, forget, recluster
 from viewfold.state.updates import Delivery, no_encoder, update

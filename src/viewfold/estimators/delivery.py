@@ -15,8 +15,8 @@ from viewfold.data.features import asked_of
 from viewfold.data.opening import named_views, open_view, opened, own_name
 from viewfold.data.reading import Reading, of_whole, parted
 from viewfold.estimators.checks import check_features, in_order
-from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord
+from viewfold.state.updates import takes_gaps
 
 
 def views_of(
@@ -28,22 +28,7 @@ def views_of(
     me: str = "the model",
     **reading: Unpack[Reading],
 ) -> list[View]:
-    """Return the views that X holds, ready to be folded.
-
-    Parameters
-    ----------
-    known : sequence of ViewRecord
-        The views that were folded. Rows of one of them get the features that it has, whatever is
-        said about reading; only `missing_cells` and `empty_rows` count.
-    X, ids, name, **reading
-        See `viewfold.as_views`; with a name, X is one view, or holds one that is called so.
-    me : str
-        Who asks, for errors.
-
-    Returns
-    -------
-    list of View
-    """
+    """Return the views that X holds, ready to be folded."""
     records = {record.name: record for record in known}
     own = name or own_name(X)
     if own in records:
@@ -68,13 +53,7 @@ def views_of(
 def delivered(
     record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
 ) -> View:
-    """Return more rows of a known view, with the features that it has.
-
-    Raises
-    ------
-    ValueError
-        If they are not of that view, or if nothing is known of it any more.
-    """
+    """Return more rows of a known view, with the features that it has."""
     X, rest = chosen(X, reading)
     try:
         view = _opened(record, X, ids, parted(**rest)[1])

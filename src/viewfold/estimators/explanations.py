@@ -19,7 +19,7 @@ from viewfold.explain import (
     loadings,
     variance_table,
 )
-from viewfold.explain.effects import told, usable
+from viewfold.explain.features import told, usable
 
 
 class Explanations(Results):

@@ -29,17 +29,7 @@ class Given(NamedTuple):
 def given(
     views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
 ) -> tuple[list[Given], bool]:
-    """Return the rows of each known view that X holds, and whether X is a collection of views.
-
-    Parameters
-    ----------
-    views : sequence of ViewRecord
-        The views that are known.
-    X, ids : object
-        One view or several, as `viewfold.as_views` takes them, and their ids.
-    view : str, int or None
-        Of one view, which it is; of several, the one to take.
-    """
+    """Return the rows of each known view that X holds, and whether X is a collection of views."""
     wanted = _by_own_name(views, X) if view is None else known_view(views, view)
     X = opened(X, ids, _asked(views, wanted))
     found = _collected(X, views)

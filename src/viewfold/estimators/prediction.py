@@ -22,15 +22,13 @@ from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
 from viewfold.estimators.turns import asks, changes
-from viewfold.method.assign import assign
-from viewfold.method.clusters import confidence, scattered, sure_enough
-from viewfold.method.silhouette import silhouette
+from viewfold.method.clusters import silhouette
 from viewfold.rows import BucketRows, Engine, RowSet, using
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import admit, placed
-from viewfold.state.committee import takes_gaps
-from viewfold.state.state import Clusters, ViewRecord
-from viewfold.state.updates import extend
+from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
+from viewfold.state.state import ViewRecord
+from viewfold.state.updates import extend, takes_gaps
 
 
 class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -369,27 +367,15 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """Samples of new rows, and their rows of the embedding.
-
-    Attributes
-    ----------
-    engine : Engine
-        Holds them.
-    ids, rows : RowSet
-        Who they are, and where.
-    seen : RowSet of shape (n_rows, n_views)
-        1 for the views that they are in.
-    order : ndarray of int or None
-        Where each row is that came, if rows are not in their order.
-    """
+    """Samples of new rows, and their rows of the embedding."""
 
     __repr__ = short_repr
 
-    engine: Engine
-    ids: RowSet
+    engine: Engine  # holds them
+    ids: RowSet  # ids, rows: who they are, and where
     rows: RowSet
-    seen: RowSet
-    order: Array | None
+    seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
+    order: Array | None  # where each row is that came, if rows are not in their order
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""

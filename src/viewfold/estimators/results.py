@@ -18,8 +18,8 @@ from viewfold._util.types import Array
 from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished
 from viewfold.explain.events import ClusterEvent, events_between
-from viewfold.method.clusters import confidence, sure_enough
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.state.clusters import confidence, sure_enough
 from viewfold.state.log import Event
 from viewfold.state.state import State, ViewRecord
 
@@ -296,7 +296,7 @@ class Results(Shared):
     @property
     @asks
     def cluster_centers_(self) -> Array:
-        """Centres of the clusters; see `viewfold.state.state.Clusters` for where they lie."""
+        """Centres of the clusters; see `viewfold.state.clusters.Clusters` for where they lie."""
         clusters = self._fitted.clusters
         assert clusters is not None
         return np.asarray(clusters.centers.sum(axis=0))

@@ -27,26 +27,7 @@ def admit(
     similar_ids: Similar = "refuse",
     min_shared: float | None = None,
 ) -> View:
-    """Check the ids of a view before it is folded or its samples are added.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far.
-    view : View
-        The view.
-    similar_ids : {"refuse", "match", "new"}
-        What to do with new ids that are almost known; see `viewfold.data.ids.match_similar`.
-    min_shared : int or float, optional
-        How many samples of the view have to be known: a number (int), or a share (float).
-
-    Returns
-    -------
-    View
-        The view; ids that are matched have the spelling that is known.
-    """
+    """Check the ids of a view before it is folded or its samples are added."""
     check_rule(similar_ids)
     view = placed(engine, view)
     if view.length is None and state.length is None:
@@ -185,17 +166,7 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
 
 
 def meant(state: State, unknown: Sequence[int | str]) -> str:
-    """Return a question that names the known samples whose ids are almost these; empty if none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> from viewfold.state.admission import meant
-    >>> model = ViewFold(2).fit(np.eye(3), ids=["p1", "p2", "p3"])
-    >>> meant(model._fitted, ["P1 ", "who"])
-    " Is 'p1' meant?"
-    """
+    """Return a question that names the known samples whose ids are almost these; empty if none."""
     forms = normal_forms(np.array(unknown, dtype=object))
     engine = engine_of(state.ids)
     found = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)

@@ -9,8 +9,8 @@ import numpy as np
 
 from viewfold._util.types import Array
 from viewfold.rows import Engine
+from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.state.transfers import Transfers
 from viewfold.web._counts import as_flow
 from viewfold.web.words import counted, named, told
 
