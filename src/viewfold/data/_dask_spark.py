@@ -23,7 +23,7 @@ from viewfold.data.asked import asked_now
 from viewfold.data.fetch import Named
 from viewfold.data.source import natural
 from viewfold.rows import BucketEngine, current_engine
-from viewfold.rows.plain import filesystem, is_remote, remove
+from viewfold.rows.bucket_files import filesystem, is_remote, remove
 
 ID = "__viewfold_id__"
 """The column of ids in files that are written here."""

@@ -27,8 +27,7 @@ from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.view import Partitions, View, called
 from viewfold.rows import BucketEngine, BucketRows, Rows
-from viewfold.rows.bucketed import Dealt, assembled, deal
-from viewfold.rows.plain import remove
+from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
     from viewfold.data._tables import Table
@@ -120,7 +119,7 @@ class Told:
 
     Attributes
     ----------
-    dealt : list of Dealt
+    dealt : list of PartitionFiles
         Where they are.
     found : Found or None
         What their cells tell; rows are not listed, but counted.
@@ -136,7 +135,7 @@ class Told:
         The id of the last row.
     """
 
-    dealt: list[Dealt] = field(default_factory=list)
+    dealt: list[PartitionFiles] = field(default_factory=list)
     found: Found | None = None
     n_absent: int = 0
     n_empty: int = 0
@@ -209,10 +208,12 @@ class Deal:
                 told.dealt.append(self._dealt(f"{number}-{pieces}", held))
         return told
 
-    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> Dealt:
+    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> PartitionFiles:
         ids, rows, numbers = zip(*held, strict=True)
         path = f"{self.path}/{name}"
-        return deal(path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers))
+        return write_buckets(
+            path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers)
+        )
 
     def _parts(
         self, runs: Sequence[Run], given: Ids | None
@@ -351,7 +352,7 @@ def _dealt(
             f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
         )
     tell_unknown(told.unknown, label)
-    ids, rows, numbers = assembled(told.dealt, engine, owner=owner)
+    ids, rows, numbers = combine_partitions(told.dealt, engine, owner=owner)
     gone = told.n_absent + told.n_empty * known
     assert rows.n == unread.shape[0] - gone, "rows were lost"
     where = Partitions(unread.partitions, unread.starts, numbers, told.absent)

@@ -123,7 +123,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ids = views[0].ids
         if length is not None:
             every = np.arange(length)
-            ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
+            ids = engine.partition(every)[0] if isinstance(ids, BucketRows) else every
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
         for part, rows, mark in zip(views, embedded, which, strict=True):

@@ -40,7 +40,7 @@ def admit(
 
 def placed(engine: Engine, view: View) -> View:
     """Return a view whose rows the engine holds, so that they can be joined with known samples."""
-    ids, rows = engine.place(view.ids, replace(view.rows, fill=None))
+    ids, rows = engine.partition(view.ids, replace(view.rows, fill=None))
     return replace(view, ids=ids, rows=replace(rows, fill=view.rows.fill))
 
 
@@ -160,7 +160,7 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
         whole = held.astype(np.int64)
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
-        if engine.join(state.ids, engine.place(whole)[0]).n_shared == held.size:
+        if engine.join(state.ids, engine.partition(whole)[0]).n_shared == held.size:
             return name
     return None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from viewfold._util.arguments import suggests_arguments
 from viewfold.errors import BusyError, StateFileError
 from viewfold.rows import BucketEngine, BucketRows, DiskEngine, current_engine, using
-from viewfold.rows.bucketed import assembled
+from viewfold.rows.bucket_files import combine_partitions
 from viewfold.rows.buckets import check_rows
 from viewfold.state.state import ROWS
 from viewfold.store.kinds import is_folder, store_of
@@ -122,7 +122,7 @@ def dealt_anew(state: State, engine: BucketEngine) -> State:
     before: BucketEngine = state.ids.engine
     items = before._items(tuple(getattr(state, name) for name in ROWS))
     dealt = before.each(DealBucket(path, engine.n_buckets), items)
-    rows = [replace(one, cells=False) for one in assembled(dealt, engine, owner=owner)]
+    rows = [replace(one, cells=False) for one in combine_partitions(dealt, engine, owner=owner)]
     check_rows([one.n for one in rows], [state.n_samples] * len(rows))
     named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
     return replace(state, **named)
