@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
-from viewfold._util.option import option, worded
+from viewfold._util.messages import format_names
 
 if TYPE_CHECKING:
     from viewfold._util.types import Kind
@@ -91,19 +91,17 @@ class ReadOptions:
         if self.encoding is not None:
             _check_encoding(self.encoding)
         if self.decimal not in (None, ".", ","):
-            raise ValueError(f"{option('decimal', self.decimal)}: expected '.' or ','.")
+            raise ValueError(f"decimal={self.decimal!r}: expected '.' or ','.")
         if self.thousands is not None and self.thousands not in list(SEPARATORS):
-            raise ValueError(
-                f"{option('thousands', self.thousands)}: expected one of , . ' _ or a space."
-            )
+            raise ValueError(f"thousands={self.thousands!r}: expected one of , . ' _ or a space.")
         if self.thousands is not None and self.thousands == self.decimal:
             raise ValueError(
-                f"{option('decimal', self.decimal)} and {option('thousands', self.thousands)} are "
+                f"decimal={self.decimal!r} and thousands={self.thousands!r} are "
                 "the same sign. Choose another one for one of them."
             )
         if self.layer is not None and self.use_rep is not None:
             raise ValueError(
-                f"{option('layer', self.layer)} and {option('use_rep', self.use_rep)} both say "
+                f"layer={self.layer!r} and use_rep={self.use_rep!r} both say "
                 "what to take instead of X. Choose one."
             )
 
@@ -144,15 +142,12 @@ class ReadOptions:
             if not by_view or not set(given) <= set(names):
                 if not several:
                     raise ValueError(
-                        f"{option(key)} is given for the views {format_names(given)}, but this one "
+                        f"{key}=… is given for the views {format_names(given)}, but this one "
                         f"is {name!r}."
                     )
                 raise ValueError(
-                    f"{option(key)} is said of columns of one view, but there are several. "
-                    + worded(
-                        f"Pass {{view: …}} with names out of {list(names)}, or one view at a time.",
-                        f"Name one with --view, out of {list(names)}.",
-                    )
+                    f"{key}=… is said of columns of one view, but there are several. "
+                    f"Pass {{view: …}} with names out of {list(names)}, or one view at a time."
                 )
             own[key] = given.get(name, own[key])
         own = {key: _NORMAL[key](key, given) for key, given in own.items()}
@@ -220,7 +215,7 @@ class ReadOptions:
             unknown = [column for column in getattr(self, key) or () if column not in there]
             if unknown:
                 raise error(
-                    f"{label}: there is no column {unknown[0]!r}, which {option(key)} names. Its "
+                    f"{label}: there is no column {unknown[0]!r}, which {key}=… names. Its "
                     f"columns: {format_names(names)}."
                 )
         taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
@@ -248,7 +243,7 @@ def _names(name: str, given: Names | None) -> tuple[str, ...] | None:
         return None
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{option(name)} takes names of columns (texts), got {list(names)!r}.")
+        raise TypeError(f"{name}=… takes names of columns (texts), got {list(names)!r}.")
     return names
 
 
@@ -367,13 +362,6 @@ def path_and_options(X: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
     return (X.path, options.with_file(X.options)) if isinstance(X, File) else (X, options)
 
 
-def format_names(names: Iterable[Any], most: int = 8) -> str:
-    """Show the first few of many names."""
-    names = list(names)
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
-
-
 def is_address(path: str) -> bool:
     """Whether a path is one that fsspec opens."""
     return _ADDRESS.match(path) is not None
@@ -393,6 +381,6 @@ def _check_encoding(name: str) -> None:
         codecs.decode(b"", text.name).encode("utf-8")
     except (LookupError, AttributeError, TypeError, ValueError):
         raise ValueError(
-            f"{option('encoding', name)}: there is no such encoding of text. Try utf-8, cp1252, "
+            f"encoding={name!r}: there is no such encoding of text. Try utf-8, cp1252, "
             "latin-1 or utf-16."
         ) from None

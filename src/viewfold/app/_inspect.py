@@ -1,7 +1,7 @@
 """Read a view as a fold would; where that is refused, propose what would help, and go on.
 
-Errors know which options would help (`viewfold._util.option.help_of`), so that there is no second
-set of rules here: what is proposed is what the message of the error says.
+Errors know which options would help (`suggestion_of`), so that there is no second set of rules
+here: what is proposed is what the message of the error says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from viewfold._util.file import (
     path_and_options,
     takes_reading,
 )
-from viewfold._util.option import help_of
+from viewfold._util.messages import suggestion_of
 from viewfold._util.types import Array, IdsLike, ViewsLike
 from viewfold.app._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.app._facts import ColumnFacts, Inspection
@@ -38,10 +38,10 @@ from viewfold.data.ids import Similar
 from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
 from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
 from viewfold.data.view import called, invented_name
-from viewfold.method.encoders.directions import scale_of
+from viewfold.method.scaling import scale_of
 from viewfold.rows import current_engine, engine_of
 from viewfold.state.admission import admit, check_fits
-from viewfold.state.sampling import draw, seed_of
+from viewfold.state.hashes import draw, seed_of
 from viewfold.state.state import State
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _names_of(X: Any, given: Mapping[str, Any]) -> list[str]:
         try:
             return list(io.read(file_with(X, **said)))
         except ValueError as error:
-            if not help_of(error):
+            if not suggestion_of(error):
                 raise
     return [""]
 
@@ -182,7 +182,7 @@ class _Look:
                 break
             except ValueError as error:
                 said = " ".join(str(error).split())
-                if self._helped(help_of(error)):
+                if self._helped(suggestion_of(error)):
                     self.problems.append(said)
                     continue
                 if "n_rows" not in self.facts:  # nothing was understood of it

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data import _hdf5
 from viewfold.data._budget import Budget
@@ -23,7 +24,6 @@ from viewfold.data.source import (
     leave_out,
     optional,
     reading,
-    some,
 )
 
 # The layer, or the entry of obsm, that is read instead of X.
@@ -96,7 +96,7 @@ def _others(group: Any, part: Part) -> str:
     if layer is None and use_rep is None:
         return "Write the file with one."
     there = list(group.get("layers" if layer is not None else "obsm", {}))
-    return f"It has {some(there) if there else 'none'}."
+    return f"It has {format_names(there) if there else 'none'}."
 
 
 def _part(budget: Budget, node: Any, read: Any) -> Any:
@@ -108,6 +108,8 @@ def _ids(file: str, obs: Any, ids: str | None) -> Array:
     if ids is None:
         return as_object([str(name) for name in obs.index])
     if ids not in obs.columns:
-        raise FileError(f"{file}: obs has no column {ids!r}. Its columns: {some(obs.columns)}.")
+        raise FileError(
+            f"{file}: obs has no column {ids!r}. Its columns: {format_names(obs.columns)}."
+        )
     column = obs[ids]
     return np.asarray(column) if column.dtype.kind in "iu" else as_object(column.to_list())

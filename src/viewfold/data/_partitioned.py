@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold._util.file import ReadOptions, is_address
-from viewfold._util.option import is_typed
 from viewfold.data._dealing import PIECE, Reader, Unread
 from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.column import Column, features_of
@@ -39,8 +38,7 @@ class Survey(Reader):
     """Look at the columns of a file."""
 
     def __call__(self, file: str) -> Facts:
-        with self.reading():
-            return facts_of(file, self.ids, self.options)
+        return facts_of(file, self.ids, self.options)
 
 
 @dataclass(frozen=True)
@@ -49,12 +47,11 @@ class Levels(Reader):
 
     def __call__(self, runs: tuple[Run, ...]) -> dict[str, Codes]:
         found: dict[str, Codes] = {}
-        with self.reading():
-            for run in runs:
-                table, batches = run.batches(self.ids, self.options)
-                for _ in batches:
-                    pass
-                joined(found, table.codes)
+        for run in runs:
+            table, batches = run.batches(self.ids, self.options)
+            for _ in batches:
+                pass
+            joined(found, table.codes)
         return found
 
 
@@ -91,7 +88,7 @@ def _in_partitions(
     engine: BucketEngine,
 ) -> View:
     label, source = called(name, X.file or None), options.to_remember()
-    reader = Reader(X.id_column, options, is_typed())
+    reader = Reader(X.id_column, options)
     facts, first = _surveyed(engine, reader, X.files)
     starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
     n = int(starts[-1])
@@ -156,7 +153,7 @@ def _codes(
     found: dict[str, Codes] = {}
     if coded:
         options = replace(reader.options, columns=tuple(sorted(coded)), drop=())
-        for more in engine.each(Levels(reader.ids, options, reader.typed), runs):
+        for more in engine.each(Levels(reader.ids, options), runs):
             joined(found, more)
     return found
 

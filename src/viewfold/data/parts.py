@@ -15,14 +15,13 @@ import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from viewfold._util.file import ReadOptions
-from viewfold._util.option import helped_by, option, worded
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data import files as io
 from viewfold.data._arrays import as_matrix
 from viewfold.data._spool import Batches, Spool
 from viewfold.data._spooled import in_blocks, spool_batches
 from viewfold.data._tables import without
-from viewfold.data.source import some
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes
@@ -82,7 +81,7 @@ def check_part(X: Any, options: ReadOptions) -> None:
     given = getattr(options, name)
     if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, io.FileView)):
         raise ValueError(
-            f"{option(name, given)} names a part of an AnnData, but X is a {type(X).__name__}."
+            f"{name}={given!r} names a part of an AnnData, but X is a {type(X).__name__}."
         )
 
 
@@ -94,7 +93,7 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
     if layer is None:
         parts, what, name = X.obsm, "representation", use_rep
     if name not in parts:
-        there = some(parts) if len(parts) else "none"
+        there = format_names(parts) if len(parts) else "none"
         raise ValueError(f"The AnnData has no {what} {name!r}. It has {there}.")
     if layer is not None:
         return parts[name], X.var_names
@@ -152,8 +151,8 @@ def columns_of(
         _check_no_columns_named(label, options)
         if isinstance(ids, str):
             raise ValueError(
-                f"{option('ids', ids)} names a column, but there is none: {label} is not a table. "
-                + worded("Pass one id per row instead.", "Its rows are known by their number.")
+                f"ids={ids!r} names a column, but there is none: {label} is not a table. "
+                + "Pass one id per row instead."
             )
         return Parts(ids, as_matrix(X, label), None)
     frame, named = _frame(X, label)
@@ -244,9 +243,9 @@ def _coded(
         if cells is None:
             said = (
                 f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
-                f"or date. Drop or encode it ({option('drop', [name])})."
+                f"or date. Drop or encode it (drop={[name]!r})."
             )
-            raise helped_by(ValueError(said), drop=[name])
+            raise with_suggestion(ValueError(said), drop=[name])
         out[:, place[name]] = codes[name](cells)
     return out
 
@@ -284,9 +283,9 @@ def _is_missing(value: Any) -> bool:
 def _check_no_columns_named(label: str, options: ReadOptions) -> None:
     if options.names_columns:
         raise ValueError(
-            f"{label} is not a table: it has no columns that {option('columns')}, "
-            f"{option('drop')} or {option('categories')} could name. "
-            + worded("Pass a DataFrame, or choose the columns yourself.", "Leave them out.")
+            f"{label} is not a table: it has no columns that columns=…, "
+            f"drop=… or categories=… could name. "
+            + "Pass a DataFrame, or choose the columns yourself."
         )
 
 
@@ -294,7 +293,7 @@ def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
     """Ids of a column; ints stay an array, which takes a fifth of a list's memory."""
     if name not in frame.columns:
         raise ValueError(
-            f"{label} has no id column {name!r}. Its columns: {some(frame.columns, 5)}."
+            f"{label} has no id column {name!r}. Its columns: {format_names(frame.columns, 5)}."
         )
     column = frame[name]
     whole = column.dtype.is_integer() and not column.null_count()

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from viewfold._util.file import ReadOptions, path_and_options
-from viewfold._util.option import option
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
 from viewfold.data.features import known_options
 from viewfold.data.opening import named_views, open_path, open_view, own_name, read_view, read_views
 from viewfold.estimators.checks import check_features, in_order
-from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord
+from viewfold.state.updates import takes_gaps
 
 
 def views_of(
@@ -70,7 +69,7 @@ def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOpt
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
-        another = f"give it a name of its own ({option('view', 'NAME')})"
+        another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
@@ -88,7 +87,6 @@ def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     view = open_view(X, ids=ids, name=record.name, options=as_before, known=record.columns)
     was, said = record.source or ReadOptions(), view.source or ReadOptions()
     if said.part not in (was.part, (None, None)):
-        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
-        part = rep if said.layer is None else layer
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view

@@ -12,7 +12,7 @@ from viewfold.data import View
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe
 from viewfold.method import balanced, encoders
-from viewfold.method.clusters import Reading
+from viewfold.method.clusters import ClusteringOptions
 from viewfold.rows import Alignment, Engine
 from viewfold.state.method import Combined, Method
 from viewfold.state.registry import ENCODERS
@@ -141,14 +141,14 @@ class ViewFold(FoldingEstimator):
             )
 
     def _method(self) -> Method:
-        reading = Reading(
+        options = ClusteringOptions(
             start="ward",
             weighted=True,
             discriminants=True,
             n_init=self.n_init,
             unconnected=self.unconnected,
         )
-        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, relearns=True)
+        return Recipe(self._combine, balanced.basis, self.n_clusters, options, relearns=True)
 
     def _columns(self) -> int:
         return self.n_components or balanced.rank(self.n_clusters)
