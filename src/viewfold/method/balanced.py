@@ -19,6 +19,7 @@ from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
+from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.state.method import Combined
@@ -33,7 +34,7 @@ def combine(
     *,
     n_components: int,
     learn: encoders.Learner = encoders.learn_mix,
-    scale: encoders.ScaleRule = "auto",
+    scale: ScaleRule = "auto",
     seed: int = 0,
 ) -> Combined:
     """Combine a view with the consensus."""
