@@ -1,4 +1,4 @@
-"""Where rows live, and the three verbs for them: `reduce`, `map` and `join`; see `base.Engine`."""
+"""Where rows live, and the three verbs for them: `reduce`, `map` and `join`; see `Engine`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.option import option, size_in_bytes
-from viewfold.rows.base import Alignment, Engine, RowSet
 from viewfold.rows.bucket_files import BucketRows
 from viewfold.rows.buckets import BucketEngine
 from viewfold.rows.disk import DiskEngine
 from viewfold.rows.local import (
+    Alignment,
+    Engine,
     LocalEngine,
     Rows,
+    RowSet,
     all_on_one_thread,
     blas_on_one_thread,
     block_bytes,
