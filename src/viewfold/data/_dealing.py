@@ -7,7 +7,7 @@ whole (rows of zeros, ids that stand in two partitions) is found out from what t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import command_line, worded
 from viewfold._util.types import Array, Ids
 from viewfold.data._look import Found, look_at
 from viewfold.data._parquet_parts import Run
@@ -47,19 +46,14 @@ class Reader:
         The column that holds the ids.
     asked : Asked
         What is said about columns.
-    typed : bool
-        Whether errors speak to who types commands.
     """
 
     ids: str | None
     asked: Asked
-    typed: bool
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Let readers and errors know."""
-        with asking(self.asked), command_line() if self.typed else nullcontext():
-            yield
+    def reading(self) -> AbstractContextManager[None]:
+        """Let readers know."""
+        return asking(self.asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,10 +347,9 @@ def _dealt(
         if like and view.features is not None:
             raise like_ids(view.features[j], label)
     if not told.dealt:
-        zero = " or zero" * bool(told.n_empty)
+        zero = " other than zero" * bool(told.n_empty)
         raise ValueError(
-            f"{label} is empty: all its rows are {worded('NaN', 'empty')}{zero}. Leave the view "
-            "out."
+            f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
         )
     tell_unknown(told.unknown, label)
     ids, rows, numbers = combine_partitions(told.dealt, engine, owner=owner)

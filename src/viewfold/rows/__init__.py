@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from viewfold._util.option import option, size_in_bytes
+from viewfold._util.arguments import size_in_bytes
 from viewfold.rows.bucket_files import BucketRows
 from viewfold.rows.buckets import BucketEngine
 from viewfold.rows.disk import DiskEngine
@@ -173,10 +173,10 @@ def open_engine(
         raise ValueError(f"There is no engine {name!r}. Choose one of local, dask, spark.")
     if name == "local" and address is not None:
         raise ValueError(
-            f"The engine 'local' has no address. Leave {option('address', address)} away, or say "
-            f"{option('engine', 'dask')} or {option('engine', 'spark')}."
+            f"The engine 'local' has no address. Leave address={address!r} away, or say "
+            "engine='dask' or engine='spark'."
         )
-    room = size_in_bytes(memory, option("memory", memory))
+    room = size_in_bytes(memory, f"{memory=}")
     engine: BucketEngine
     if name == "local":
         engine = DiskEngine(folder=folder)

@@ -22,7 +22,6 @@ from scipy import sparse
 
 from viewfold._util.extra import needed
 from viewfold._util.file import plain
-from viewfold._util.option import worded
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import FULL, NoSpaceError
 from viewfold.rows.local import LocalEngine, Rows
@@ -143,7 +142,7 @@ def _write(path: str, array: Array) -> None:
         if isinstance(error, OSError) and error.errno in FULL:
             raise NoSpaceError(
                 f"No space is left for temporary files in {os.path.dirname(path)}. Free some, or "
-                f"name a folder on a larger disk: {worded('folder=…', '--scratch …')}, or TMPDIR."
+                f"name a folder on a larger disk: folder=…, or TMPDIR."
             ) from None
         raise
 

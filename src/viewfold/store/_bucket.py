@@ -34,7 +34,7 @@ from viewfold.store.manifest import Bucket
 from viewfold.store.tables import CHANGED, COLUMNS
 
 if TYPE_CHECKING:
-    from viewfold.state.state import Clusters
+    from viewfold.state.clusters import Clusters
 
 TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "id": (pa.int64(), pa.string()),

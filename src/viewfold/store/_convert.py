@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.arguments import suggests_arguments
-from viewfold._util.option import option
 from viewfold.errors import BusyError, StateFileError
 from viewfold.rows import BucketEngine, BucketRows, DiskEngine, current_engine, using
 from viewfold.rows.bucket_files import combine_partitions
@@ -87,9 +86,9 @@ def _check(target: StrPath, n_buckets: int | None) -> None:
     if n_buckets is None:
         return
     if not is_folder(target):
-        raise ValueError(f"{target} has no buckets: {option('n_buckets')} is for a .vfd folder.")
+        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
     if n_buckets < 1:
-        raise ValueError(f"{option('n_buckets', n_buckets)}: a folder has one bucket at least.")
+        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
 
 
 def _engine(state: State, n_buckets: int | None) -> BucketEngine:
