@@ -9,7 +9,7 @@ from viewfold.plot._flow import label_flow
 from viewfold.plot._samples import cluster_sizes, confidence, sample_map
 from viewfold.plot._views import agreement, views_seen
 from viewfold.plot._widget import map
-from viewfold.web.palette import COLOURS
+from viewfold.web.words import COLOURS
 
 __all__ = [
     "COLOURS",

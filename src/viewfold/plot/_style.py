@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from viewfold._util.extra import needed
 from viewfold._util.types import Array
-from viewfold.web.palette import GREY, colour_of
-from viewfold.web.words import called
+from viewfold.web.words import GREY, called, colour_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

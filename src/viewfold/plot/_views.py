@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from viewfold.plot._docs import figure
 from viewfold.plot._style import annotate, axes_or_new, text_colour
-from viewfold.web.palette import GREY
-from viewfold.web.words import counted, short, shorten
+from viewfold.web.words import GREY, counted, short, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
