@@ -29,7 +29,7 @@ class Column:
         Of a date: the view's first, in days since 1970.
     counts : tuple of int
         Of a category of a view that was folded: at least how many samples have each level; see
-        `viewfold.state.levels`.
+        `viewfold.state.columns`.
 
     Examples
     --------

@@ -18,7 +18,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
-from viewfold._util.option import option
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
 from viewfold.data.ids import Similar
@@ -31,10 +30,10 @@ from viewfold.estimators.delivery import delivered
 from viewfold.estimators.turns import changes
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, using
 from viewfold.state.admission import admit, meant
+from viewfold.state.hashes import seed_of
 from viewfold.state.method import Method
 from viewfold.state.names import rename
 from viewfold.state.registry import CARDS, STORES
-from viewfold.state.sampling import seed_of
 from viewfold.state.state import State
 from viewfold.state.transitions import fold, forget, recluster
 from viewfold.state.updates import Delivery, no_encoder, update
@@ -360,7 +359,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             return state
         if n > state.n_samples:
             raise ValueError(
-                f"{option('n_clusters', n)} is more than there are samples ({state.n_samples}). "
+                f"n_clusters={n!r} is more than there are samples ({state.n_samples}). "
                 "Ask for fewer clusters."
             )
         method = self._with_clusters(n)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from viewfold._util.option import option
 from viewfold.data import View, as_view, as_views
 from viewfold.data.anndata_parts import chosen
 from viewfold.data.asked import Asked
@@ -16,8 +15,8 @@ from viewfold.data.features import asked_of
 from viewfold.data.opening import named_views, open_view, opened, own_name
 from viewfold.data.reading import Reading, of_whole, parted
 from viewfold.estimators.checks import check_features, in_order
-from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord
+from viewfold.state.updates import takes_gaps
 
 
 def views_of(
@@ -29,22 +28,7 @@ def views_of(
     me: str = "the model",
     **reading: Unpack[Reading],
 ) -> list[View]:
-    """Return the views that X holds, ready to be folded.
-
-    Parameters
-    ----------
-    known : sequence of ViewRecord
-        The views that were folded. Rows of one of them get the features that it has, whatever is
-        said about reading; only `missing_cells` and `empty_rows` count.
-    X, ids, name, **reading
-        See `viewfold.as_views`; with a name, X is one view, or holds one that is called so.
-    me : str
-        Who asks, for errors.
-
-    Returns
-    -------
-    list of View
-    """
+    """Return the views that X holds, ready to be folded."""
     records = {record.name: record for record in known}
     own = name or own_name(X)
     if own in records:
@@ -69,13 +53,7 @@ def views_of(
 def delivered(
     record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
 ) -> View:
-    """Return more rows of a known view, with the features that it has.
-
-    Raises
-    ------
-    ValueError
-        If they are not of that view, or if nothing is known of it any more.
-    """
+    """Return more rows of a known view, with the features that it has."""
     X, rest = chosen(X, reading)
     try:
         view = _opened(record, X, ids, parted(**rest)[1])
@@ -83,7 +61,7 @@ def delivered(
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
-        another = f"give it a name of its own ({option('view', 'NAME')})"
+        another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
     gaps: MissingCells = reading.get("missing_cells", "accept")
@@ -102,7 +80,6 @@ def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
     view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
     was, said = record.source or Source(), view.source or Source()
     if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
-        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
-        part = rep if said.layer is None else layer
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from viewfold._util.choice import which_view
-from viewfold._util.option import option
 from viewfold.data.asked import NOTHING, Asked
 from viewfold.data.features import asked_of
 from viewfold.data.opening import ids_of_each, listed_views, named_views, opened, own_name
@@ -30,17 +29,7 @@ class Given(NamedTuple):
 def given(
     views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
 ) -> tuple[list[Given], bool]:
-    """Return the rows of each known view that X holds, and whether X is a collection of views.
-
-    Parameters
-    ----------
-    views : sequence of ViewRecord
-        The views that are known.
-    X, ids : object
-        One view or several, as `viewfold.as_views` takes them, and their ids.
-    view : str, int or None
-        Of one view, which it is; of several, the one to take.
-    """
+    """Return the rows of each known view that X holds, and whether X is a collection of views."""
     wanted = _by_own_name(views, X) if view is None else known_view(views, view)
     X = opened(X, ids, _asked(views, wanted))
     found = _collected(X, views)
@@ -96,7 +85,7 @@ def _of_entry(
 def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
     raise ValueError(
         f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
-        f"Say which view it is: a dict {{view: X, …}}, or {option('view')} for each file."
+        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
     )
 
 

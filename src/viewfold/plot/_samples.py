@@ -22,7 +22,7 @@ from viewfold.plot._style import (
 )
 from viewfold.rows import LocalEngine
 from viewfold.rows.linalg import unit_rows
-from viewfold.state.sampling import draw
+from viewfold.state.hashes import draw
 from viewfold.web.layout import LAID_OUT, tsne
 from viewfold.web.words import counted_sample, short
 

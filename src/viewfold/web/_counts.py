@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
+from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.state.transfers import Transfers
 
 STEPS = 24
 """How many of the latest steps are told of."""
@@ -110,7 +110,7 @@ def as_flow(moved: Transfers, alone: Sequence[int] | None) -> Flow:
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.state.transfers import Transfers
+    >>> from viewfold.state.names import Transfers
     >>> from viewfold.web._counts import as_flow
     >>> moved = Transfers.of(np.array([0, 1, 2, -1]), np.array([0, 0, 1, 2]))
     >>> as_flow(moved, alone=[0])[-2:]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold.method.clusters import next_nearest
-from viewfold.state.transfers import Transfers
+from viewfold.state.clusters import next_nearest
+from viewfold.state.names import Transfers
 from viewfold.web import _counts
 from viewfold.web._features import explained
 from viewfold.web._points import Points, Rows

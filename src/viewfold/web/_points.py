@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array, Ids
-from viewfold.method.clusters import confidence
 from viewfold.rows import Engine, RowSet
+from viewfold.state.clusters import confidence
 from viewfold.state.state import State
 from viewfold.web._metadata import Coloured, coloured
 from viewfold.web.layout import drawn_samples, places

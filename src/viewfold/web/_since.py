@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.rows import Engine
+from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.state.transfers import Transfers
 from viewfold.web._counts import as_flow
 from viewfold.web.words import counted, named, told
 
@@ -52,7 +51,7 @@ def changed(
     if (events and entry not in events) or entry > last_entry(state) or column < 0:
         first = max(state.steps[0], min(events, default=0))
         raise ValueError(
-            f"{option('since', entry)}: labels are known from entry {first} to "
+            f"since={entry!r}: labels are known from entry {first} to "
             f"{last_entry(state)} of the log. Name one of these."
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
-from viewfold.method.clusters import confidence
+from viewfold.state.clusters import confidence
 from viewfold.web.palette import colour_of
 from viewfold.web.words import counted, printable, shorten
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import unit_rows
-from viewfold.state.sampling import draw
+from viewfold.state.hashes import draw
 from viewfold.state.state import State
 
 LAID_OUT = 2000

@@ -20,20 +20,26 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.encoders.directions import ScaleRule, chosen_scale, principal_directions
-from viewfold.method.encoders.landmarks import Landmarks, connect, place
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
-from viewfold.method.scaling import Projection, Scaling, says_nothing
+from viewfold.method.landmarks import Landmarks, connect, place
+from viewfold.method.scaling import (
+    Projection,
+    ScaleRule,
+    Scaling,
+    chosen_scale,
+    principal_directions,
+    says_nothing,
+)
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import damped
+from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.sampling import draw
 from viewfold.state.state import Encoder
 
 EncoderKind = Literal["linear", "landmarks", "mix"]
 
+# Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well.
 RIDGE = 1e-3
-"""Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well."""
 
 
 class Learner(Protocol):
@@ -54,29 +60,15 @@ class Learner(Protocol):
 @part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
 @dataclass(frozen=True, eq=False)
 class FeatureEncoder:
-    """From raw rows to features, and from features to the consensus.
-
-    Attributes
-    ----------
-    project : Projection
-        From raw rows to scores on the principal directions.
-    linear : ndarray
-        Factors of the leading scores; empty if they are not used.
-    landmarks : Landmarks or None
-        The nonlinear description, if it is used.
-    factor : ndarray of shape (n_linear + n_coordinates,)
-        Gives the two descriptions the same energy.
-    output : ndarray of shape (n_linear + n_coordinates, n_components)
-        From features to the consensus.
-    """
+    """From raw rows to features, and from features to the consensus."""
 
     __repr__ = short_repr
 
-    project: Projection
-    linear: Array
-    landmarks: Landmarks | None
-    factor: Array
-    output: Array
+    project: Projection  # from raw rows to scores on the principal directions
+    linear: Array  # factors of the leading scores; empty if they are not used
+    landmarks: Landmarks | None  # the nonlinear description, if it is used
+    factor: Array  # (n_linear + n_coordinates,): gives the two descriptions the same energy
+    output: Array  # (n_linear + n_coordinates, n_components): from features to the consensus
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of raw rows."""
@@ -126,31 +118,7 @@ def learn(
     scale: ScaleRule,
     seed: tuple[int, ...],
 ) -> tuple[Filled, RowSet]:
-    """Learn the encoder of a view.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    view : View
-        The view; two passes are made over it.
-    n_components : int
-        How many directions, and how many coordinates among landmarks, are used.
-    kind : {"linear", "landmarks", "mix"}
-        Which descriptions are used.
-    scale : {"auto", "zscore", "l2", "tfidf", None}
-        How rows are scaled; "auto" looks at what the view is.
-    seed : tuple of int
-        Seed of the draws, another for each view of a model: if the same samples were drawn from all
-        views, views of noise would seem to agree.
-
-    Returns
-    -------
-    encoder : Filled
-        Gives nearly these features; holds what may be kept of the view.
-    features : RowSet of shape (n_samples, n_linear + n_coordinates)
-        The features of the view's samples, of total energy n_samples.
-    """
+    """Learn the encoder of a view."""
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
     rule = chosen_scale(engine, view, scale, seed)
@@ -186,7 +154,7 @@ def _completed(
         fill, kept, weight = learn_filling(engine, view, seed)
     rows = replace(view.rows, fill=fill)
     if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
-        rows = engine.hold(rows)
+        rows = engine.materialize(rows)
     return replace(view, rows=rows), kept, weight
 
 
@@ -247,20 +215,13 @@ def _by_directions(
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned from a view; `kept` returns the part of it that may be stored.
-
-    Attributes
-    ----------
-    scaling, directions : Scaling, ndarray
-        How rows become scores.
-    linear, landmarks, factor
-        See `FeatureEncoder`; landmarks are means of ten samples or more.
-    """
+    """What was learned from a view; `kept` returns the part of it that may be stored."""
 
     __repr__ = short_repr
 
-    scaling: Scaling
+    scaling: Scaling  # scaling, directions: how rows become scores
     directions: Array
+    # linear, landmarks, factor: see `FeatureEncoder`; landmarks are means of ten samples or more
     linear: Array
     landmarks: Landmarks | None
     factor: Array

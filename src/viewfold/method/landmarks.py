@@ -1,16 +1,21 @@
-"""A graph that connects samples with landmarks, and the coordinates of its spectral embedding."""
+"""Landmarks of a view, the graph that connects samples with them, and groups of ten samples.
+
+A fold may use single samples, but what is kept of a view may not depend on fewer than ten: the
+landmarks that are kept are means of groups of ten samples or more.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from viewfold._util import constants
+from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.method.aggregates import groups_of_ten, nearest_of, weights_of
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.scaling import Projection
 from viewfold.rows import Engine, RowSet
@@ -18,25 +23,94 @@ from viewfold.rows.linalg import membership, top_eigenvectors, unit_rows
 from viewfold.state.parts import part
 
 
+def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Merge small neighbouring cells until each group has ten samples or more.
+
+    Microaggregation (MDAV): the cell that is farthest from the mean takes the nearest others until
+    they have ten samples, and so on. Cells that are large enough stay alone.
+    """
+    if size.sum() < 2 * FEWEST:
+        return np.zeros(size.size, np.intp)
+    points = total / np.maximum(size, 1)[:, None]
+    far = _squared_distances(points, total.sum(axis=0) / size.sum())
+    group = np.arange(size.size)
+    small = size < FEWEST
+    while size[small].sum() >= FEWEST:
+        left = np.flatnonzero(small)
+        outermost = left[far[left].argmax()]
+        near = left[np.argsort(_squared_distances(points[left], points[outermost]), kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(size[near]), FEWEST)) + 1
+        group[near[:enough]] = outermost
+        small[near[:enough]] = False
+    large = np.flatnonzero(~small)
+    for one in np.flatnonzero(small):  # fewer than ten are left
+        group[one] = group[large[_squared_distances(points[large], points[one]).argmin()]]
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _squared_distances(points: Array, point: Array) -> Array:
+    return np.asarray(((points - point) ** 2).sum(axis=1))
+
+
+def nearest_of(graph: Matrix) -> NDArray[np.intp]:
+    """Return the column of the largest entry of each row of a sparse matrix; the first of ties."""
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    peak = np.maximum.reduceat(graph.data, graph.indptr[:-1])
+    at = np.flatnonzero(graph.data == peak[row])
+    first = np.diff(row[at], prepend=-1) > 0
+    return np.asarray(graph.indices[at[first]], np.intp)
+
+
+def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending.
+
+    They sum to 1 in each row; distances of a row may lack a constant.
+    """
+    n, m = distance.shape
+    q = min(constants.NEIGHBOURS, m - 1)
+    at = np.flatnonzero(distance <= _bound(distance, q)[:, None])
+    row, near = at // m, distance.ravel()[at]
+    first = np.searchsorted(row, np.arange(n + 1))
+    table = np.full((n, np.diff(first).max(initial=q + 1)), np.inf, distance.dtype)
+    table[row, np.arange(at.size) - first[row]] = near
+    farthest = np.partition(table, q, axis=1)[:, q]
+    weight = np.maximum(farthest[row] - near, 0)
+    total = np.bincount(row, weight, minlength=n)
+    if not total.all():  # landmarks that are all equally near share the row
+        alike = (total[row] == 0) & (near == farthest[row])
+        weight[alike] = 1
+        total += np.bincount(row, alike, minlength=n)
+    keep = np.flatnonzero(weight > 0)
+    row, column = row[keep], at[keep] % m
+    starts = np.searchsorted(row, np.arange(n + 1))
+    return sparse.csr_array(((weight[keep] / total[row]).astype(dtype), column, starts), (n, m))
+
+
+def _bound(distance: Array, q: int) -> Array:
+    """Return a number for each row that q + 1 entries at least, and few others, do not exceed.
+
+    It is the (q + 1)-th of the least entries of some sets of columns, which are few to partition.
+    """
+    m = distance.shape[1]
+    width = max(q + 1, m // 8)
+    least = distance[:, :width].copy()
+    for start in range(width, m, width):
+        some = distance[:, start : start + width]
+        part = least[:, : some.shape[1]]
+        np.minimum(part, some, out=part)
+    return np.partition(least, q, axis=1)[:, q]
+
+
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """A sample's place among landmarks, in the coordinates of a spectral embedding.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_landmarks, n_directions)
-        The landmarks.
-    cosine : bool
-        Whether angles count (text) or distances.
-    coordinates : ndarray of shape (n_landmarks, n_coordinates)
-        A sample has the weighted mean of those of its landmarks.
-    """
+    """A sample's place among landmarks, in the coordinates of a spectral embedding."""
 
     __repr__ = short_repr
 
-    points: Array
-    cosine: bool
+    points: Array  # (n_landmarks, n_directions): the landmarks
+    cosine: bool  # whether angles count (text) or distances
+    # (n_landmarks, n_coordinates): A sample has the weighted mean of those of its landmarks
     coordinates: Array
 
     def graph(self, scores: Array) -> Matrix:
@@ -83,15 +157,10 @@ def connect(
     n_scores: int,
     n_coordinates: int,
 ) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
-    """Connect samples with landmarks, and embed landmarks by that graph, in one pass over the data.
+    """Connect samples with landmarks, and embed landmarks by that graph, in one pass.
 
-    Returns
-    -------
-    landmarks, kept : Landmarks
-        Those of the fold, and those that may be kept: means of ten samples or more.
-    scores, graph : RowSet
-        The leading scores of the samples, with room for their coordinates, and their edges: all
-        that their features are made of, and much less than the view.
+    Returns the landmarks of the fold, those that may be kept (means of ten samples or more), the
+    leading scores of the samples with room for their coordinates, and their edges.
     """
 
     def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:

@@ -1,23 +1,110 @@
-"""How certain the cluster of each row is: a probability, from what is known without classes.
+"""Where clusters are, the nearest cluster of each row, and how certain it is.
 
-Where clusters are far apart against their scatter, it is 1. It is less for clusters that are not
-found again in half of the rows, however far apart they are, for samples of few views, and for
-samples whose views cannot tell clusters apart that others can.
+Certainty is a probability, from what is known without classes. Where clusters are far apart, it is
+1. It is less for clusters that are not found again in half of the rows, for samples of few views,
+and for samples whose views cannot tell clusters apart that others can.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
-from viewfold._util.option import option
+from viewfold._util.records import short_repr
 from viewfold._util.types import Array
-from viewfold.method.assign import squared_distances
 from viewfold.rows import Engine, RowSet
-from viewfold.state.state import Clusters
+from viewfold.rows.linalg import unit_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The centres of the clusters, and the projection in which rows are compared with them.
+
+    Attributes
+    ----------
+    projection : ndarray of shape (n_columns, n_directions)
+        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
+        this matrix.
+    centers : ndarray of shape (n_groups, n_clusters, n_directions)
+        The centres of the clusters among the projected rows, for each group of samples that no view
+        connects with the others; usually there is one group.
+    scatter : ndarray of shape (n_groups, 3) or None
+        Of each group, mean and variance of the squared distances of rows to their centres, and the
+        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        None in files of earlier versions.
+    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
+        Squared distances between the means of clusters in the features of each view, in standard
+        deviations within clusters; inf where it is not known. None until confidence is asked for,
+        if no view has moments, and in files of earlier versions.
+    """
+
+    __repr__ = short_repr
+
+    projection: Array
+    centers: Array
+    scatter: Array | None = None
+    apart: Array | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """How many there are."""
+        return int(self.centers.shape[1])
+
+
+def group_of(clusters: Clusters, block: Array) -> NDArray[np.intp]:
+    """Return the group of each row: the one whose directions hold most of its energy."""
+    directions = clusters.centers.any(axis=1)
+    return np.asarray(((block @ clusters.projection) ** 2 @ directions.T).argmax(axis=1))
+
+
+def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
+    """Return the nearest centre c of each row x: the largest cᵀPᵀx − ‖x‖ ‖c‖² / 2."""
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    toward = (clusters.projection @ centers.T).astype(embedding.dtype)
+    half = (centers**2).sum(axis=1) / 2
+
+    def nearest(block: Array) -> Array:
+        score = block @ toward
+        score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
+        if n_groups > 1:
+            score = score.reshape(-1, n_groups, n_clusters)
+            score = score[np.arange(len(block)), group_of(clusters, block)]
+        return np.asarray(score.argmax(axis=1))
+
+    return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
+
+
+def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: RowSet) -> RowSet:
+    """Return the nearest cluster of each row but its own; −1 if there is no other."""
+
+    def second(block: Array, own: Array) -> Array:
+        if clusters.n_clusters == 1:
+            return np.full(len(block), -1)
+        squares, _ = squared_distances(clusters, block)
+        squares[own, np.arange(len(block))] = np.inf
+        return np.asarray(squares.argmin(axis=0))
+
+    return engine.map(second, engine.leading(embedding, len(clusters.projection)), labels)
+
+
+def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return squared distances of rows to the centres of their group, and which group that is.
+
+    A row per centre: the minimum over few long rows is quick, over many short ones not.
+    """
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    rows = unit_rows(block) @ clusters.projection
+    squares = (centers**2).sum(axis=1)[:, None] - 2 * centers @ rows.T + (rows**2).sum(axis=1)
+    if n_groups == 1:
+        return squares, np.zeros(len(block), np.intp)
+    group = group_of(clusters, block)
+    by_group = squares.reshape(n_groups, n_clusters, -1)
+    return np.ascontiguousarray(by_group[group, :, np.arange(len(block))].T), group
 
 
 def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
@@ -35,34 +122,6 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     how much more likely the nearer one is has the mean d² / 2 then, and at most
     (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
     two apart, or if means do not (D² is small).
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    clusters : Clusters
-        The centres. If their scatter is not known, it is taken from the rows.
-    embedding : RowSet of shape (n_rows, n_components)
-        The rows.
-    seen : RowSet of bool, shape (n_rows, n_views)
-        Which views they are in.
-
-    Returns
-    -------
-    RowSet of shape (n_rows,)
-        From 1 / n_clusters, between all clusters, to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import confidence
-    >>> from viewfold.state.state import Clusters
-    >>> from viewfold.rows import LocalEngine
-    >>> clusters = Clusters(np.eye(2), np.eye(2)[None], np.array([[0.1, 0.02, 1.0]]))
-    >>> rows, seen = np.array([[1.0, 0.1], [1.0, 0.1], [1.0, 1.0]]), np.eye(3, dtype=bool)
-    >>> seen[0] = True
-    >>> confidence(LocalEngine(), clusters, rows, seen).round(2)
-    array([0.99, 0.96, 0.5 ])
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -100,15 +159,7 @@ def _limit(margins: Array, views: Array, apart: Array) -> None:
 def scattered(
     engine: Engine, clusters: Clusters, embedding: RowSet, again: float = 1.0
 ) -> Clusters:
-    """Return clusters with their scatter, computed from rows if it is not known.
-
-    Parameters
-    ----------
-    engine, clusters, embedding
-        As for `confidence`.
-    again : float, default=1.0
-        The share of samples that are found again.
-    """
+    """Return clusters with their scatter, computed from rows if it is not known."""
     if clusters.scatter is not None:
         return clusters
     n_groups, between = len(clusters.centers), _between(clusters)
@@ -126,19 +177,11 @@ def scattered(
 
 
 def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArray[np.intp]:
-    """Return labels, −1 for those whose confidence is below the least that is asked for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.clusters import sure_enough
-    >>> sure_enough(np.array([2, 0, 1]), np.array([0.9, 0.5, 0.4]), 0.5)
-    array([ 2,  0, -1])
-    """
+    """Return labels, −1 for those whose confidence is below the least that is asked for."""
     if least is None:
         return np.asarray(labels)
     if not 0 <= least <= 1:
-        raise ValueError(f"{option('min_confidence', least)}: expected a number from 0 to 1.")
+        raise ValueError(f"min_confidence={least!r}: expected a number from 0 to 1.")
     return np.where(confidence < least, -1, labels)
 
 
