@@ -22,8 +22,8 @@ from viewfold.data import _columnar, _csv_rows, _numerals
 from viewfold.data import files as io
 from viewfold.data._parquet_parts import Facts, same_columns
 from viewfold.data._tables import without
-from viewfold.data.column import Column
 from viewfold.data.features import check_known, check_no_twins, expand
+from viewfold.data.view import Column
 
 NONE: frozenset[str] = frozenset()
 

@@ -20,11 +20,9 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Ids
 from viewfold.data._look import Found, look_at
 from viewfold.data._parquet_parts import Run
-from viewfold.data.column import Column
 from viewfold.data.features import expand, tell_unknown
-from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
-from viewfold.data.view import Partitions, View, called
+from viewfold.data.view import Column, Gaps, Partitions, View, called
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 

@@ -15,7 +15,6 @@ import numpy as np
 from viewfold._util.file import ReadOptions, is_address
 from viewfold.data._dealing import PIECE, Reader, Unread
 from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
-from viewfold.data.column import Column, features_of
 from viewfold.data.features import (
     check_known,
     check_no_text_ids,
@@ -26,7 +25,7 @@ from viewfold.data.features import (
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id
-from viewfold.data.view import View, called
+from viewfold.data.view import Column, View, called, features_of
 from viewfold.rows import BucketEngine
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from viewfold.data._disguised import refuse_disguised
 from viewfold.data._spool import Spool
 from viewfold.data._tables import without
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
-from viewfold.data.column import Column, features_of
 from viewfold.data.ids import is_called_id
+from viewfold.data.view import Column, features_of
 from viewfold.rows import Rows
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from viewfold.data.cells import (
     tell_of_rare,
     without_absent,
 )
-from viewfold.data.column import Column
 from viewfold.data.features import as_features, check_no_text_ids, check_same
 from viewfold.data.ids import as_ids, check_characters, tell_of_totals
 from viewfold.data.parts import (
@@ -37,7 +36,7 @@ from viewfold.data.parts import (
     of_file,
     of_object,
 )
-from viewfold.data.view import View, called, invented_name
+from viewfold.data.view import Column, View, called, invented_name
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Kind, Matrix
-from viewfold.data.column import Column, features_of
+from viewfold.data.view import Column, features_of
 from viewfold.errors import UnreadableError
 from viewfold.rows.linalg import dense
 from viewfold.state.parts import part

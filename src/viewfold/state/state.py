@@ -13,7 +13,7 @@ from viewfold._util import constants
 from viewfold._util.file import ReadOptions
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.column import Column
+from viewfold.data.view import Column
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import gram
 from viewfold.state.clusters import Clusters
