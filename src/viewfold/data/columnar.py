@@ -23,12 +23,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.file import is_address
-from viewfold._util.option import helped_by, option
+from viewfold._util.file import ReadOptions, is_address
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold._util.watch import Tally
 from viewfold.data.arrays import Spool
-from viewfold.data.asked import Asked, asked_now
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.fetch import Place, fetched, with_end_only
 from viewfold.data.guard import Budget, shown
@@ -44,7 +43,6 @@ from viewfold.data.source import (
     no_id,
     optional,
     reading,
-    some,
     without,
 )
 
@@ -101,17 +99,21 @@ class _Column:
         return asked and _DATE.fullmatch(self.kind) is not None
 
 
-def open_table(file: str, ids: str | None, asked: Asked) -> Table:
+def open_table(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the columns of a file."""
     if file.lower().endswith((".parquet", ".pq")):
-        return open_parquet(file, ids, asked)
+        return open_parquet(file, ids, options)
     with reading(file, "Arrow or Feather"):
         # Its row groups are no parts of the file that others can read.
-        return replace(open_parquet(_as_parquet(file), ids, asked), sizes=None)
+        return replace(open_parquet(_as_parquet(file), ids, options), sizes=None)
 
 
 def open_parquet(
-    file: str, ids: str | None, asked: Asked, groups: Sequence[int] | None = None, row: int = 0
+    file: str,
+    ids: str | None,
+    options: ReadOptions,
+    groups: Sequence[int] | None = None,
+    row: int = 0,
 ) -> Table:
     """Look at the columns of a Parquet file, of which some row groups are read, or all.
 
@@ -124,12 +126,12 @@ def open_parquet(
         names = [column.name for column in there]
         check_names(file, names, ids)
         _refuse_index(file, names, ids)
-        wanted = set(asked.wanted([name for name in names if name != ids], file))
+        wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
         taken = [column for column in there if column.name in wanted]
         coded = [
             column
             for column in taken
-            if asked.is_coded(column.name) or not (column.is_number or column.is_list)
+            if options.is_coded(column.name) or not (column.is_number or column.is_list)
         ]
         others = {column.name: column.kind for column in coded if not column.is_codable}
         check_numbers(file, others, ids)
@@ -137,7 +139,7 @@ def open_parquet(
             known = [column for column in there if column.name == ids]
             _check_size(file, len(there), sizes, [*taken, *known])
         widths = _widths(file, [column for column in taken if column.is_list])
-        codes = codes_of([column.name for column in coded], file, asked)
+        codes = codes_of([column.name for column in coded], file, options)
         table = _Parquet(file, tuple(taken), widths, _dtype(taken, codes), codes, ids, sizes)
         if widths and groups is None:
             size = 8 * sum(sizes) * table.width(taken)
@@ -197,9 +199,9 @@ def _refuse_index(file: str, names: Sequence[str], ids: str | None) -> None:
     if ids is None and found:
         said = (
             f"{file}: column {found[0]!r} is an index that pandas wrote. Say "
-            f"{option('ids', found[0])} if it holds the ids, or write the file without it."
+            f"ids={found[0]!r} if it holds the ids, or write the file without it."
         )
-        raise helped_by(FileError(said), ids=found[0])
+        raise with_suggestion(FileError(said), ids=found[0])
 
 
 def _check_size(file: str, d: int, sizes: tuple[int, ...], columns: list[_Column]) -> None:
@@ -489,7 +491,7 @@ class Facts:
         return self.sizes is not None and not self.n_rows
 
 
-def facts_of(file: str, ids: str | None) -> Facts:
+def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
     """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
     whole = not is_address(file)
     place = file if whole else with_end_only(file)
@@ -499,11 +501,7 @@ def facts_of(file: str, ids: str | None) -> Facts:
             for column in _columns(place)
         ):
             place = file  # the first list tells how long they are
-    return Facts.of(_opened(place, ids))
-
-
-def _opened(file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0) -> Table:
-    return open_parquet(fetched(file), ids, asked_now(), groups, row)
+    return Facts.of(open_parquet(fetched(place), ids, options))
 
 
 def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
@@ -528,8 +526,8 @@ def _difference(facts: Facts, first: Facts) -> str:
         return "" if mine == theirs else "only one of them has names"
     lacking, more = without(theirs, mine), without(mine, theirs)
     if lacking or more:
-        found = [f"it has no {some(lacking, 5)}"] * bool(lacking)
-        return " and ".join([*found, *[f"it has {some(more, 5)}"] * bool(more)])
+        found = [f"it has no {format_names(lacking, 5)}"] * bool(lacking)
+        return " and ".join([*found, *[f"it has {format_names(more, 5)}"] * bool(more)])
     if facts.is_empty or first.is_empty:
         return ""
     unsure = facts.nothing | first.nothing
@@ -554,9 +552,9 @@ class Run:
     start: int  # and in the view
     n: int  # how many rows they have
 
-    def batches(self, ids: str | None) -> tuple[Table, Iterator[Batch]]:
+    def batches(self, ids: str | None, options: ReadOptions) -> tuple[Table, Iterator[Batch]]:
         """Open the file; return its columns, and ids and rows of these groups."""
-        table = _opened(self.file, ids, self.groups, self.row)
+        table = open_parquet(fetched(self.file), ids, options, self.groups, self.row)
         return table, self._whole(table.batches(Spool()))
 
     def _whole(self, batches: Iterator[Batch]) -> Iterator[Batch]:

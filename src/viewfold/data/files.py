@@ -20,15 +20,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from viewfold._util.file import File, as_file, is_address, plain
-from viewfold._util.option import option
+from viewfold._util.file import FILE_OPTIONS, File, ReadOptions, is_address, path_and_options, plain
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix, PathLike
 from viewfold.data.arrays import Batches, Spool
-from viewfold.data.asked import Asked, asked_now
 from viewfold.data.columnar import Facts, same_columns
 from viewfold.data.fetch import STDIN, addresses, fetched, file_of, standard_input
 from viewfold.data.guard import LONGEST_LINE, PACKED
-from viewfold.data.source import Batch, FileError, FileView, natural, reading, some
+from viewfold.data.source import Batch, FileError, FileView, natural, reading
 
 __all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
 
@@ -43,26 +42,28 @@ class Format:
 
     suffixes: tuple[str, ...]
     # ``reader(path, ids)`` returns the views of a file. A built-in one is named "module:function",
-    # is also told what is asked about columns and files, and may return an opened `Table`.
+    # takes `ReadOptions`, too, and may return an opened `Table`.
     reader: Reader | str
     table: bool = False  # a folder may hold several parts of one view
     text: bool = False  # a file may be compressed as a whole, with one more ending that says so
     keeps_names: bool = False  # a file's only view keeps the name that it has in the file
     options: tuple[str, ...] = ()  # the fields of `File` that say something about it
 
-    def open(self, file: str, ids: str | None, said: File, asked: Asked) -> Any:
+    def open(self, file: str, ids: str | None, options: ReadOptions) -> Any:
         """Call the reader; whatever it raises names the file."""
-        for name, value in said.said().items():
-            if name not in self.options:
+        for name in FILE_OPTIONS:
+            value = getattr(options, name)
+            if value is not None and name not in self.options:
+                value = list(value) if name == "sheet" else value
                 raise FileError(
-                    f"{file}: {option(name, value)} says nothing about {self.suffixes[0]} files. "
+                    f"{file}: {name}={value!r} says nothing about {self.suffixes[0]} files. "
                     "Leave it out."
                 )
         file = fetched(file)
         with reading(file, f"a {self.suffixes[0]} file"):
             if not isinstance(self.reader, str):
                 return self.reader(file, ids)
-            return self.function("")(file, ids, asked, *[said] * bool(self.options))
+            return self.function("")(file, ids, options)
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function of the module of a built-in reader; the reader if none is named."""
@@ -72,9 +73,9 @@ class Format:
         )
         return found
 
-    def views(self, file: str, ids: str | None, said: File, asked: Asked) -> dict[str, FileView]:
+    def views(self, file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
         """Return the views of a file by name; its only view may have none."""
-        found = self.open(file, ids, said, asked)
+        found = self.open(file, ids, options)
         found = {"": found} if isinstance(found, FileView) else found
         if not isinstance(found, Mapping) or not all(
             isinstance(view, FileView) for view in found.values()
@@ -264,16 +265,22 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
+    return read_views(path, ids, ReadOptions())
+
+
+def read_views(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+    """Read the views of a file as the options say, and a `File`."""
+    path, options = path_and_options(path, options)
     files, form = _locate(path)
-    said, name, file = as_file(path), name_of(path), plain(os.fspath(path))
+    name, file = name_of(path), plain(os.fspath(path))
     if form.table:
-        return {name: _table(files, form, ids, name, file, said)}
-    found = form.views(files[0], ids, said, asked_now())
+        return {name: _table(files, form, ids, name, file, options.for_view(name, [name]))}
+    found = form.views(files[0], ids, options)
     return {key or name: replace(view, name=key or name, file=file) for key, view in found.items()}
 
 
 def read_parts(
-    paths: Sequence[PathLike], *, ids: str | None = None, name: str = "", owner: Any = None
+    paths: Sequence[PathLike], ids: str | None, options: ReadOptions, owner: Any = None
 ) -> FileView:
     """Read several tables of one format as one view, in the given order.
 
@@ -288,7 +295,7 @@ def read_parts(
                 f"{of_path[0]}: files that are one view are tables of one format. Give other "
                 "views one at a time."
             )
-    return replace(_table(files, form, ids, name, "", File(files[0])), owner=owner)
+    return replace(_table(files, form, ids, "", "", options), owner=owner)
 
 
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
@@ -330,22 +337,22 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
 
 
 def _table(
-    files: list[str], form: Format, ids: str | None, name: str, whole: str, said: File
+    files: list[str], form: Format, ids: str | None, name: str, whole: str, options: ReadOptions
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    asked = asked_now()
     # Of a file without rows it is not known what its columns hold.
-    tables = ((i, form.open(file, ids, said, asked)) for i, file in enumerate(files))
+    tables = ((i, form.open(file, ids, options)) for i, file in enumerate(files))
     at, first = next(((i, one) for i, one in tables if not Facts.of(one).is_empty), (-1, None))
     if first is None:
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
-    as_first = replace(asked, categories={**dict.fromkeys(first.codes), **asked.categories})
+    coded = {**dict.fromkeys(first.codes), **options.categories}
+    as_first = replace(options, categories=coded)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
-            table = first if i == at else form.open(file, ids, said, as_first)
+            table = first if i == at else form.open(file, ids, as_first)
             order = same_columns(Facts.of(table), Facts.of(first), file, files[at])
             # One number for a level in all files; a column may begin without any value.
             first.codes.update({**table.codes, **first.codes})
@@ -448,8 +455,8 @@ def _folder(folder: str) -> tuple[list[str], Format]:
     if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
         splits = _json(folder, "dataset_dict.json").get("splits")
         raise FileError(
-            f"{folder}: a data set in parts ({some(splits or ['?'])}). Give the folder of one of "
-            "them, or a pattern for all: "
+            f"{folder}: a data set in parts ({format_names(splits or ['?'])}). Give the folder "
+            "of one of them, or a pattern for all: "
             f"{os.path.join(folder, '*', 'data-*.arrow')}"
         )
     if os.path.isfile(os.path.join(folder, "state.json")):

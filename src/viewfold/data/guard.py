@@ -18,8 +18,8 @@ from typing import Any
 
 from scipy import sparse
 
+from viewfold._util.arguments import size_in_bytes
 from viewfold._util.extra import needed
-from viewfold._util.option import size_in_bytes
 from viewfold._util.watch import Tally
 from viewfold.data.source import FileError
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from viewfold._util.file import File
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
-from viewfold.data.asked import Asked
 from viewfold.data.guard import Budget, as_csr, free_memory
 from viewfold.data.source import (
     FileError,
@@ -26,14 +25,14 @@ from viewfold.data.source import (
     leave_out,
     optional,
     reading,
-    some,
 )
 
 _FILTERS = {1, 2, 3, 4, 5, 6, 32000}  # HDF5's own, and LZF, which comes with h5py
+Part: TypeAlias = tuple[str | None, str | None]  # the layer, or entry of obsm, instead of X
 _NAMES = 10_000  # texts that are measured together
 
 
-def read_anndata(file: str, ids: str | None, asked: Asked, said: File) -> dict[str, FileView]:
+def read_anndata(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file, with obs_names (or a column of obs) as ids.
 
     Only X, or the layer or representation that is asked for, and the names are read.
@@ -42,62 +41,58 @@ def read_anndata(file: str, ids: str | None, asked: Asked, said: File) -> dict[s
     budget = Budget(file)
     with reading(file, "AnnData or MuData"), opened(file, "bio") as whole:
         if not file.lower().endswith(".h5mu"):
-            return {"": _view(budget, whole, read, ids, _as_known(said, asked.of_view("")))}
+            return {"": _view(budget, whole, read, ids, options.part)}
         modalities = whole["mod"]
         order = [str(name) for name in modalities.attrs.get("mod-order", modalities)]
-        parts = {name: _as_known(said, asked.of_view(name)) for name in order}
+        parts = {name: options.in_file(name).part for name in order}
         have = [name for name in order if _where(modalities[name], parts[name])] or order
         lack = {name: f"no {_called(parts[name])}" for name in order if name not in have}
         leave_out(file, lack, have)
         return {name: _view(budget, modalities[name], read, ids, parts[name]) for name in have}
 
 
-def _as_known(said: File, known: Asked) -> File:
-    """Return what is said of a file; if nothing is, what a known view had instead of X."""
-    if said.layer is not None or said.use_rep is not None:
-        return said
-    return replace(said, layer=known.layer, use_rep=known.use_rep)
-
-
-def _where(group: Any, said: File) -> Any:
+def _where(group: Any, part: Part) -> Any:
     """Return where the rows are; None if they are not there."""
-    if said.layer is not None:
-        return group.get("layers", {}).get(said.layer)
-    if said.use_rep is not None:
-        return group.get("obsm", {}).get(said.use_rep)
-    return group.get("X")
+    layer, use_rep = part
+    if layer is not None:
+        return group.get("layers", {}).get(layer)
+    return group.get("X") if use_rep is None else group.get("obsm", {}).get(use_rep)
 
 
-def _called(said: File) -> str:
-    if said.layer is not None:
-        return f"layer {said.layer!r}"
-    return "X" if said.use_rep is None else f"representation {said.use_rep!r} in obsm"
+def _called(part: Part) -> str:
+    layer, use_rep = part
+    if layer is not None:
+        return f"layer {layer!r}"
+    return "X" if use_rep is None else f"representation {use_rep!r} in obsm"
 
 
-def _view(budget: Budget, group: Any, read: Any, ids: str | None, said: File) -> FileView:
-    file = budget.file
-    where = _where(group, said)
+def _view(budget: Budget, group: Any, read: Any, ids: str | None, part: Part) -> FileView:
+    file, (layer, use_rep) = budget.file, part
+    where = _where(group, part)
     if where is None:
-        raise FileError(f"{file}: {group.name} has no {_called(said)}. {_others(group, said)}")
+        there = list(group.get("layers" if layer is not None else "obsm", {}))
+        others = f"It has {format_names(there) if there else 'none'}."
+        remedy = "Write the file with one." if part == (None, None) else others
+        raise FileError(f"{file}: {group.name} has no {_called(part)}. {remedy}")
 
-    def part(node: Any) -> Any:
+    def read_node(node: Any) -> Any:
         ask(node, budget)
         return read(node)
 
-    rows, obs = part(where), part(group["obs"])
+    rows, obs = read_node(where), read_node(group["obs"])
     names: tuple[str, ...]
-    if said.use_rep is not None:
-        rows, names = representation(rows, said.use_rep)
+    if use_rep is not None:
+        rows, names = representation(rows, use_rep)
     else:
-        names = tuple(map(str, part(group["var"]).index))
+        names = tuple(map(str, read_node(group["var"]).index))
     if sparse.issparse(rows):
         rows = as_csr(rows, file)
     if rows.shape != (len(obs), len(names)):
         raise FileError(
-            f"{file}: {_called(said)} of shape {rows.shape} has {len(obs)} obs and {len(names)} "
+            f"{file}: {_called(part)} of shape {rows.shape} has {len(obs)} obs and {len(names)} "
             "var."
         )
-    return FileView(rows, _ids(file, obs, ids), names, layer=said.layer, use_rep=said.use_rep)
+    return FileView(rows, _ids(file, obs, ids), names)
 
 
 def representation(held: Any, name: str) -> tuple[Any, tuple[str, ...]]:
@@ -109,18 +104,13 @@ def representation(held: Any, name: str) -> tuple[Any, tuple[str, ...]]:
     return held, tuple(f"{name}_{j}" for j in range(held.shape[1]))
 
 
-def _others(group: Any, said: File) -> str:
-    if said.layer is None and said.use_rep is None:
-        return "Write the file with one."
-    there = list(group.get("layers" if said.layer is not None else "obsm", {}))
-    return f"It has {some(there) if there else 'none'}."
-
-
 def _ids(file: str, obs: Any, ids: str | None) -> Array:
     if ids is None:
         return as_object([str(name) for name in obs.index])
     if ids not in obs.columns:
-        raise FileError(f"{file}: obs has no column {ids!r}. Its columns: {some(obs.columns)}.")
+        raise FileError(
+            f"{file}: obs has no column {ids!r}. Its columns: {format_names(obs.columns)}."
+        )
     column = obs[ids]
     return np.asarray(column) if column.dtype.kind in "iu" else as_object(column.to_list())
 

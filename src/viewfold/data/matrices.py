@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from viewfold._util.option import option
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data._targets import as_target, is_called_target, is_target
 from viewfold.data.arrays import Spool
-from viewfold.data.asked import Asked
 from viewfold.data.fetch import beside
 from viewfold.data.guard import LONGEST_LINE, PACKED, Budget, Unpacked, as_csr
 from viewfold.data.hdf5 import ask, opened
@@ -39,7 +39,6 @@ from viewfold.data.source import (
     leave_out,
     natural,
     reading,
-    some,
     too_large,
 )
 
@@ -78,7 +77,7 @@ class _Header:
             )
 
 
-def read_numpy(file: str, ids: str | None, asked: Asked) -> dict[str, FileView]:
+def read_numpy(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     if not file.lower().endswith(".npy"):
         return {name: FileView(rows) for name, rows in _archive(file, _all_views).items()}
@@ -174,8 +173,8 @@ def _all_views(file: str, archive: Any, headers: dict[str, _Header]) -> dict[str
     called = [name for name in views if is_called_target(name)]
     if called:
         warnings.warn(
-            f"{file}: {some(called)} taken as a view, as a matrix is. If it holds classes, leave "
-            "it out of the file.",
+            f"{file}: {format_names(called)} taken as a view, as a matrix is. If it holds classes, "
+            "leave it out of the file.",
             stacklevel=2,
         )
     unused = [name for name in headers if {name, _split(name, headers)}.isdisjoint(views)]
@@ -209,8 +208,8 @@ def _matrices(
             views[base] = as_csr(held, file)
     if not views:
         raise FileError(
-            f"{file}: there is no 2-D array of numbers among {some(headers)}. Save a view with one "
-            "row per sample and one column per feature."
+            f"{file}: there is no 2-D array of numbers among {format_names(headers)}. Save a view "
+            "with one row per sample and one column per feature."
         )
     return dict(sorted(views.items(), key=lambda item: natural(item[0])))
 
@@ -232,7 +231,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USUAL = ("x", "data", "fea", "feature", "features", "views", "view")
 
 
-def read_matlab(file: str, ids: str | None, asked: Asked) -> dict[str, FileView]:
+def read_matlab(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     with reading(file, "a MATLAB file"):
         variables = _variables(file)
@@ -284,8 +283,8 @@ def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[
     usual = [name for name in cells if name.lower() in _USUAL]
     if len(cells) > 1 and len(usual) != 1:
         raise FileError(
-            f"{file}: several cell arrays could hold the views: {some(cells)}. Keep one of them, "
-            "or call it X."
+            f"{file}: several cell arrays could hold the views: {format_names(cells)}. Keep one of "
+            "them, or call it X."
         )
     if cells:
         name = usual[0] if usual else next(iter(cells))
@@ -294,8 +293,8 @@ def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[
     views = {name: held for name, held in variables.items() if _is_view(held)}
     if not views:
         raise FileError(
-            f"{file}: there is no matrix of numbers among {some(variables)}. Save the views in a "
-            "cell array X, one row per sample."
+            f"{file}: there is no matrix of numbers among {format_names(variables)}. Save the views in "
+            "a cell array X, one row per sample."
         )
     return views, [name for name in variables if name not in views]
 
@@ -496,7 +495,7 @@ def _take(parts: Iterator[tuple[int, memoryview]], many: int) -> Iterator[tuple[
 _NAMED = re.compile(r"(.*?)matrix\.mtx(\.gz|\.zst|\.bz2)?", re.I)
 
 
-def read_matrix_market(file: str, ids: str | None, asked: Asked) -> dict[str, FileView]:
+def read_matrix_market(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read a matrix; its rows are known by their number, unless there are barcodes beside it."""
     matrix = _market(file)
     barcodes, features = (_beside(file, *kinds) for kinds in (["barcodes"], ["features", "genes"]))
@@ -506,7 +505,7 @@ def read_matrix_market(file: str, ids: str | None, asked: Asked) -> dict[str, Fi
         gone = "barcodes.tsv" if barcodes is None else "features.tsv (or genes.tsv)"
         raise FileError(f"{file}: there is no {gone} beside it. Is the folder whole?")
     if ids is not None:
-        raise FileError(f"{file}: its barcodes are the ids. Leave {option('ids', ids)} out.")
+        raise FileError(f"{file}: its barcodes are the ids. Leave ids={ids!r} out.")
     return _named(file, matrix, [row[0] for row in _names(barcodes)], _names(features))
 
 

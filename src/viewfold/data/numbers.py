@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from viewfold._util.file import SEPARATORS, SPACES, File
-from viewfold._util.option import helped_by, option
+from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data.source import FileError
 
@@ -111,14 +111,16 @@ class AmbiguousError(ValueError):
 
 
 def numerals_of(
-    sample: list[list[str]], delimiter: str, skip: Collection[int], asked: File
+    sample: list[list[str]], delimiter: str, skip: Collection[int], options: ReadOptions
 ) -> Numerals:
     """Tell from the first rows, without columns to skip, how numbers are written.
 
     What the user says counts.
     """
-    if asked.decimal is not None or asked.thousands is not None:
-        return Numerals(asked.decimal or ("," if asked.thousands == "." else "."), asked.thousands)
+    if options.decimal is not None or options.thousands is not None:
+        return Numerals(
+            options.decimal or ("," if options.thousands == "." else "."), options.thousands
+        )
     unclear: tuple[int, int, str] | None = None
     for i, row in enumerate(sample):
         for j, cell in enumerate(map(str.strip, row)):
@@ -153,10 +155,10 @@ def unclear(place: str, cell: str) -> FileError:
     sign = "," if "," in cell else "."
     whole, _, rest = cell.strip().lstrip("+-").partition(sign)
     said = (
-        f"{place}: {cell.strip()!r} is {whole}.{rest} ({option('decimal', sign)}) or {whole}{rest} "
-        f"({option('thousands', sign)}). Say which."
+        f"{place}: {cell.strip()!r} is {whole}.{rest} (decimal={sign!r}) or {whole}{rest} "
+        f"(thousands={sign!r}). Say which."
     )
-    return helped_by(FileError(said), decimal=sign)
+    return with_suggestion(FileError(said), decimal=sign)
 
 
 def unclosed(place: str) -> FileError:
@@ -176,12 +178,12 @@ def not_a_number(place: str, name: str, cell: str, numerals: Numerals) -> FileEr
     hinted = hint(cell[:40], numerals)
     advice = hinted or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
-        f"stands for a missing cell, name it with {option('empty_markers')}; if {name!r} is a "
-        f"category, say {option('categories', [name])}."
+        f"stands for a missing cell, name it with empty_markers=…; if {name!r} is a "
+        f"category, say categories={[name]!r}."
     )
     said = f"{place}: {cell[:40]!r} is not a number. {advice}"
     helps = _helps(cell, numerals) if hinted else {"categories": [name]}
-    return helped_by(FileError(said), **helps)
+    return with_suggestion(FileError(said), **helps)
 
 
 def hint(cell: str, numerals: Numerals | None = None) -> str:
@@ -190,7 +192,7 @@ def hint(cell: str, numerals: Numerals | None = None) -> str:
     if numerals is not None and cell != bare and numerals.can_read(bare):
         return "There is space around it, or what looks like it. Remove that."
     found = _helps(cell, numerals)
-    said = " and ".join(option(name, sign) for name, sign in found.items())
+    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
     other = _other_sign(bare, numerals)
     if numerals is not None and other:
         told = f"Other cells have {numerals.decimal!r} as decimal sign"
@@ -251,9 +253,9 @@ def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
     if found:
         said = (
             f"{label}: column {name!r} holds {found} If it is a category, say "
-            f"{option('categories', name)}; if it is none of these, {option('drop', name)}."
+            f"categories={name!r}; if it is none of these, drop={name!r}."
         )
-        raise helped_by(ValueError(said), drop=[name])
+        raise with_suggestion(ValueError(said), drop=[name])
 
 
 def _disguised(levels: list[str]) -> str:
@@ -276,6 +278,6 @@ def _disguised(levels: list[str]) -> str:
         text = f" and texts such as {others[0]!r}" if others else " and texts"
         return (
             f"numbers such as {numbers[0]!r}{text}. Correct or impute the texts; if they stand for "
-            f"missing cells, name them with {option('empty_markers')}."
+            f"missing cells, name them with empty_markers=…."
         )
     return ""

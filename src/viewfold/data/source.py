@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from viewfold._util.extra import needed
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
@@ -57,8 +57,6 @@ class FileView:
         Columns that were not read because the user said so.
     written : dict of str to str
         How a text is written: encoding, delimiter, decimal sign.
-    layer, use_rep : str, optional
-        Of an AnnData: what was read instead of ``X``.
     files : tuple of str
         The Parquet files that it is in, which workers can read for themselves.
     id_column : str, optional
@@ -74,8 +72,6 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    layer: str | None = None
-    use_rep: str | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     id_column: str | None = None
@@ -136,16 +132,9 @@ def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> Non
         more = f", … ({len(others)} in all)" if len(others) > 5 else ""
         warnings.warn(
             f"{file}: {shown}{more} left out: a view is a matrix of numbers with one row per "
-            f"sample. Taken: {some(views)}.",
+            f"sample. Taken: {format_names(views)}.",
             stacklevel=2,
         )
-
-
-def some(names: Any, most: int = 8) -> str:
-    """Show the first few of many names."""
-    names = list(names)
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
 def natural(name: str) -> list[Any]:
@@ -183,7 +172,7 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     if times > 1:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
     if ids is not None and ids not in names:
-        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {some(names)}.")
+        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {format_names(names)}.")
     if "" in names and ids != "":
         raise _nameless(file, names.index(""), names, ids)
     if not set(names) - {ids}:
@@ -199,8 +188,8 @@ def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> F
     said = f"{file}: the first column has no name (pandas writes its index so). Name it"
     if ids is not None:
         return FileError(f"{said}, or remove it.")
-    said += f", remove it, or say {option('ids', '')} if it holds the ids."
-    return helped_by(FileError(said), ids="")
+    said += ", remove it, or say ids='' if it holds the ids."
+    return with_suggestion(FileError(said), ids="")
 
 
 def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:
@@ -209,12 +198,12 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
         return
     first, found = next(iter(others.items()))
     if len(others) > 1:
-        what, advice = f"columns {some(others)} hold no numbers", "Drop or encode them"
-        advice += "." if ids is not None else f", and name the ids with {option('ids')}."
+        what, advice = f"columns {format_names(others)} hold no numbers", "Drop or encode them"
+        advice += "." if ids is not None else ", and name the ids with ids=…."
     else:
         what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
-        advice += "." if ids is not None else f", or say {option('ids', first)} if it is the ids."
-    raise helped_by(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
+        advice += "." if ids is not None else f", or say ids={first!r} if it is the ids."
+    raise with_suggestion(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
 
 
 def ids_of_text(texts: list[str]) -> Array:

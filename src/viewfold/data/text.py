@@ -23,10 +23,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
-from viewfold.data.asked import Asked
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
 from viewfold.data.ids import MISSING
@@ -108,7 +106,7 @@ def _not_text(file: str, encoding: str, error: UnicodeError) -> FileError:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     return FileError(
         f"{file}: not text in {name} ({getattr(error, 'reason', error)}). Say how it is encoded, "
-        f"for instance {option('encoding', 'cp1252')}, or rename it if it is of another format."
+        f"for instance encoding='cp1252', or rename it if it is of another format."
     )
 
 
@@ -176,13 +174,13 @@ class _Layout:
         return found | ({"thousands": t} if (t := self.numerals.thousands) else {})
 
 
-def open_delimited(file: str, ids: str | None, asked: Asked, said: File) -> Table:
+def open_delimited(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the first rows of a file."""
     with reading(file, _WHAT):
-        layout = _layout(file, ids, asked, said)
+        layout = _layout(file, ids, options)
     features = tuple(name for name in layout.kinds if name != ids)
-    _tell(layout, said)
-    codes = codes_of((name for name in features if layout.kinds[name] == "text"), file, asked)
+    _tell(layout, options)
+    codes = codes_of((name for name in features if layout.kinds[name] == "text"), file, options)
     dropped = tuple(name for name in layout.names if name not in layout.kinds)
     batches = partial(_delimited_batches, layout, features, ids, codes)
     # Features of categories are called like the columns that they come from.
@@ -191,12 +189,12 @@ def open_delimited(file: str, ids: str | None, asked: Asked, said: File) -> Tabl
     return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
 
 
-def _tell(layout: _Layout, said: File) -> None:
+def _tell(layout: _Layout, options: ReadOptions) -> None:
     """Tell what was guessed, unless it is what most files have."""
     told, encoding = [], layout.lines.encoding
-    if said.encoding is None and not encoding.startswith("utf-8"):
-        told.append(f"text in {encoding} ({option('encoding')} if it is in another one)")
-    if said.decimal is None and layout.numerals.decimal == ",":
+    if options.encoding is None and not encoding.startswith("utf-8"):
+        told.append(f"text in {encoding} (encoding=… if it is in another one)")
+    if options.decimal is None and layout.numerals.decimal == ",":
         told.append("commas are decimal signs")
     numbers = [name for name in layout.names if layout.named and holds_numbers([name])]
     if numbers and numbers != [str(i) for i in range(len(numbers))]:
@@ -205,8 +203,8 @@ def _tell(layout: _Layout, said: File) -> None:
         warnings.warn(f"{layout.file}: {', and '.join(told)}.", stacklevel=2)
 
 
-def _layout(file: str, ids: str | None, asked: Asked, said: File) -> _Layout:
-    lines = _Lines(file, said.encoding)
+def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
+    lines = _Lines(file, options.encoding)
     try:
         delimiter = _delimiter(file, lines.looked_at[0])
         Budget(file).hold(_PER_COLUMN * lines.looked_at[0].count(delimiter), "that many columns")
@@ -219,27 +217,27 @@ def _layout(file: str, ids: str | None, asked: Asked, said: File) -> _Layout:
         raise _not_text(file, lines.encoding, error) from error
     except csv.Error as error:
         raise unclosed(file) from error
-    named, names = _is_header(header, ids, asked, said), header
+    named, names = _is_header(header, ids, options), header
     if not named:
         names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
     check_names(file, names, ids)
-    wanted = set(asked.wanted([name for name in names if name != ids], file))
+    wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
     line = 1 + lines.n_blank + skip
     try:
-        other = {j for j, name in enumerate(names) if name not in wanted or asked.is_coded(name)}
-        numerals = numerals_of(sample, delimiter, other, said)
+        other = {j for j, name in enumerate(names) if name not in wanted or options.is_coded(name)}
+        numerals = numerals_of(sample, delimiter, other, options)
     except AmbiguousError as error:
         place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
         raise unclear(place, error.cell) from None
     kinds: dict[str, CellKind] = {}
     for j, name in enumerate(names):
-        if name == ids or (name in wanted and asked.is_coded(name)):
+        if name == ids or (name in wanted and options.is_coded(name)):
             kinds[name] = "text"
         elif name in wanted:
             cells = [(line + i, row[j]) for i, row in enumerate(sample) if len(row) > j]
-            kinds[name] = _kind(file, name, cells, numerals, asked.empty_markers)
+            kinds[name] = _kind(file, name, cells, numerals, options.markers)
     return _Layout(
-        file, lines, delimiter, numerals, tuple(names), named, kinds, skip, asked.empty_markers
+        file, lines, delimiter, numerals, tuple(names), named, kinds, skip, options.markers
     )
 
 
@@ -254,7 +252,7 @@ def _delimiter(file: str, line: str) -> str:
     return max(",\t;|", key=bare.count)
 
 
-def _is_header(cells: list[str], ids: str | None, asked: Asked, said: File) -> bool:
+def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
     """Whether the first row holds names: some text, or 0, 1, 2, … as pandas counts columns."""
     if ids is not None and ids in cells:
         return True
@@ -263,11 +261,11 @@ def _is_header(cells: list[str], ids: str | None, asked: Asked, said: File) -> b
         return True
     # Numbers are numbers, however they are written.
     ways = [Numerals("."), Numerals(",")]
-    if said.thousands is not None:
-        ways.append(numerals_of([], "", (), said))
+    if options.thousands is not None:
+        ways.append(numerals_of([], "", (), options))
     fine = ("number", "empty")
     return not any(
-        all(_kind_of_cell(cell, way, asked.empty_markers) in fine for cell in cells) for way in ways
+        all(_kind_of_cell(cell, way, options.markers) in fine for cell in cells) for way in ways
     )
 
 
@@ -382,7 +380,7 @@ def _flags(layout: _Layout, lines: list[int], name: str, cells: Sequence[str]) -
 # -- JSON lines: one object per sample, its keys are the columns
 
 
-def open_json_lines(file: str, ids: str | None, asked: Asked) -> Table:
+def open_json_lines(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at all lines of a file: which keys there are is known at the end only."""
     keys: dict[str, None] = {}
     texts, others = set[str](), dict[str, str]()
@@ -399,11 +397,11 @@ def open_json_lines(file: str, ids: str | None, asked: Asked) -> Table:
     if not keys:
         raise FileError(f"{file}: the file is empty. Leave the view out.")
     check_names(file, list(keys), ids)
-    features = asked.wanted([key for key in keys if key != ids], file)
+    features = options.wanted([key for key in keys if key != ids], file, FileError)
     taken = set(features)
     check_numbers(file, {key: what for key, what in others.items() if key in taken}, ids)
-    coded = [key for key in features if key in texts or asked.is_coded(key)]
-    codes = codes_of(coded, file, asked)
+    coded = [key for key in features if key in texts or options.is_coded(key)]
+    codes = codes_of(coded, file, options)
     Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
     batches = partial(_json_batches, file, features, ids, codes)
     dropped = without(keys, (*features, ids))

@@ -4,9 +4,15 @@ The first two come from the moments that a state keeps of its views, see `viewfo
 the last from the history of labels, see `viewfold.explain.events`.
 """
 
-from viewfold.explain.effects import Told, distinguished, feature_table
-from viewfold.explain.samples import Explanation, explain_sample
-from viewfold.explain.shares import loadings, variance_table
+from viewfold.explain.features import (
+    Explanation,
+    Told,
+    distinguished,
+    explain_sample,
+    feature_table,
+    loadings,
+    variance_table,
+)
 
 __all__ = [
     "Explanation",

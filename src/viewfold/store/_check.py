@@ -18,7 +18,8 @@ from viewfold.errors import UnreadableError
 from viewfold.store._catalogue import MOST_KEPT
 
 if TYPE_CHECKING:
-    from viewfold.state.state import Clusters, State
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.state import State
 
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 """Bytes of the numbers that arrays may hold."""
@@ -233,7 +234,7 @@ def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
 
 
 def _of_encoders(state: State) -> Iterator[str]:
-    from viewfold.data.column import features_of
+    from viewfold.data.view import features_of
 
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
@@ -361,7 +362,7 @@ def _is_scatter(scatter: Any, n_groups: int) -> bool:
 
 def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
-    from viewfold.state.committee import MOST, Committee
+    from viewfold.state.updates import MOST, Committee
 
     members: list[Committee] = []
     while part is not None and len(members) <= MOST:

@@ -11,7 +11,7 @@ from viewfold._util.table import Table
 if TYPE_CHECKING:
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
-    from viewfold.state.state import Clusters
+    from viewfold.state.clusters import Clusters
 
 
 def samples_table(
@@ -24,8 +24,8 @@ def samples_table(
     fingerprints: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
-    from viewfold.method.clusters import confidence
     from viewfold.rows import LocalEngine
+    from viewfold.state.clusters import confidence
 
     assert clusters is not None
     kind = kind_of_ids(ids)

@@ -386,8 +386,9 @@ def _state(
     samples: dict[str, RowSet],
     log: Log,
 ) -> State:
-    from viewfold.state.fingerprints import new_key
-    from viewfold.state.state import Clusters, State
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.hashes import new_key
+    from viewfold.state.state import State
 
     params = {name: _from_plain(value) for name, value in meta["params"].items()}
     if "n_samples" not in meta:
