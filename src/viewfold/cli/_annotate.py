@@ -21,7 +21,7 @@ def export_copy(
     as_json: bool,
 ) -> None:
     """Write an annotated copy of a file; `how`: key, column of ids, overwrite, min_confidence."""
-    from viewfold.data.annotate import ENDINGS, copy_name
+    from viewfold.data.hdf5 import ENDINGS, copy_name
     from viewfold.data.source import optional
 
     key, id_column, overwrite, least = how
@@ -55,7 +55,7 @@ def export_copy(
 
 
 def _annotation(state: Path, key: str, least: float | None) -> Any:
-    from viewfold.data.annotate import Annotation
+    from viewfold.data.hdf5 import Annotation
     from viewfold.store import queries
 
     table = without_doubtful(folded_table(state, queries.embedded(state)), least)
