@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._util.file import File
+from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import Added, Wanted, fold_line
 from viewfold.app.folding import add as fold
 from viewfold.app.numbers import evidence
@@ -67,6 +67,7 @@ def add(
     no_id: bool,
     min_shared: str | None,
     max_moved: str | None,
+    reading: dict[str, Any],
     as_json: bool,
     **wanted: Any,
 ) -> None:
@@ -80,6 +81,7 @@ def add(
         _check_only_new()
     limit = opt.Limit(max_moved)
     wanted["ids"] = opt.ids_option(id_column, no_id)
+    wanted["options"] = ReadOptions.of(**reading)
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     with progress(f"reading {file}") as step:

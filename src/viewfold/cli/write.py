@@ -189,7 +189,7 @@ def report(
         entry = last_report(output, model) if since is None else _known(model._fitted.log, since)
         table = None
         if metadata is not None:
-            from viewfold.web.metadata_table import read_metadata
+            from viewfold.web.metadata import read_metadata
 
             table = read_metadata(metadata, metadata_id, opt.split_names(metadata_columns))
         step(f"drawing {output}")
@@ -241,7 +241,7 @@ def ui(
     Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
     """
     from viewfold.web.desk import Settings
-    from viewfold.web.serve import serve
+    from viewfold.web.server import serve
 
     limit = size_in_bytes(max_upload, f"--max-upload {max_upload}")
 
