@@ -250,8 +250,7 @@ class Uploads:
         """Write what comes to a file; nothing is left of it if it does not come to an end."""
         import anyio.to_thread
 
-        from viewfold.data.files import formats
-        from viewfold.data.readers import suffix_of
+        from viewfold.data.files import formats, suffix_of
 
         key, name = secrets.token_hex(16), plain_name(name)
         suffix, packed = suffix_of(name)
