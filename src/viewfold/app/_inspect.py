@@ -32,9 +32,10 @@ from viewfold.data.opening import assembled, named_views, opened, own_name
 from viewfold.data.parts import Parts, is_path, of_file, of_object
 from viewfold.data.reading import Reading, parted, takes_reading
 from viewfold.data.view import called, invented_name
+from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
 from viewfold.rows import current_engine, engine_of
-from viewfold.state.admission import admit, check_fits
+from viewfold.state.admission import admit
 from viewfold.state.hashes import draw, seed_of
 from viewfold.state.state import State
 
@@ -251,10 +252,9 @@ class _Look:
         engine = engine_of(self._state.ids)
         if self.model is not None and name in self._state.names:
             record = self._state.views[self._state.names.index(name)]
-            view = self.model._view_of(source, record, ids=ids, gaps=True)
-        view = admit(engine, self._state, view, rule)
-        if name not in self._state.names:
-            check_fits(engine, self._state, view)
+            me = type(self.model).__name__
+            view = view_of_known(source, record, ids=ids, gaps=True, me=me)
+        admit(engine, self._state, view, rule)
 
     def _propose_ids(self, parts: Parts, label: str) -> None:
         """Take the likeliest column for the ids, if a fold would ask for them."""

@@ -93,6 +93,14 @@ class BucketAlignment:
         """Return what is known of the samples that the view lacks."""
         return self._made(absent, 4, rows, lambda i: self.files[i][4].n)
 
+    def view_rows(self, rows: RowSet) -> BucketRows:
+        """Return, for each row of the view, the row of its sample among those of the union."""
+        return self._made(partial(partners, fill=0), 1, rows, lambda i: self.files[i][1].n)
+
+    def known_rows(self, rows: RowSet) -> BucketRows:
+        """Return, for each sample known before, its row among those of the union."""
+        return self._made(partial(partners, fill=0), 2, rows, lambda i: self.files[i][2].n)
+
     def carry(self, rows: RowSet, fill: float) -> BucketRows:
         """Return what is known of each sample of the union."""
         rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)

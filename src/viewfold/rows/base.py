@@ -54,6 +54,12 @@ class Alignment(Protocol):
     def absent(self, rows: RowSet) -> RowSet:
         """Return what is known of the samples that the view lacks."""
 
+    def view_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each row of the view, the row of its sample among those of the union."""
+
+    def known_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each sample known before, its row among those of the union."""
+
     def carry(self, rows: RowSet, fill: float) -> RowSet:
         """Return what is known of each sample of the union, and `fill` for the new ones."""
 

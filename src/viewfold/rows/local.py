@@ -212,6 +212,14 @@ class LocalAlignment:
             return Rows(rows, self.lacking)
         return Picked(Plain(rows), self.lacking)
 
+    def view_rows(self, rows: Array) -> Picked:
+        """Return, for each row of the view, the row of its sample among those of the union."""
+        return Picked(Plain(rows), self.rows)
+
+    def known_rows(self, rows: Array) -> Picked:
+        """Return, for each sample known before, its row among those of the union."""
+        return Picked(Plain(rows), self.previous)
+
     def carry(self, rows: Array, fill: float) -> Array:
         """Return what is known of each sample of the union."""
         out = np.full((self.n_samples, *rows.shape[1:]), fill, rows.dtype)
