@@ -9,10 +9,8 @@ import pytest
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.rows import DiskEngine, LocalEngine, using
-from viewfold.rows import bucketed as _bucketed
-from viewfold.rows import normal as _normal
-from viewfold.rows.bucketed import bucket_of
+from viewfold.rows import DiskEngine, LocalEngine, bucket_files, normal, using
+from viewfold.rows.bucket_files import bucket_of
 from viewfold.store.models import state_of
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -97,7 +95,7 @@ class Held:
 
 def before(ids: Any, n_buckets: int) -> Any:
     """Where earlier versions put samples: texts of 19 digits were texts."""
-    return np.asarray(_normal.hashed(ids, digits=18) % np.uint64(n_buckets), np.intp)
+    return np.asarray(normal.hashed(ids, digits=18) % np.uint64(n_buckets), np.intp)
 
 
 @pytest.fixture
@@ -105,7 +103,7 @@ def earlier(tmp_path: Path) -> Path:
     """A folder of an earlier version, with ids that are texts of 19 digits."""
     path = tmp_path / "p.vfd"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bucketed, "bucket_of", before)
+        patch.setattr(bucket_files, "bucket_of", before)
         with viewfold.edit(path, new=ViewFold(2, random_state=0), engine=DiskEngine(4)) as model:
             model.partial_fit(X, view="a", ids=texts(10**18 + np.arange(60)))
     return path
@@ -136,7 +134,7 @@ def test_a_folder_of_an_earlier_version_with_a_sample_twice_is_found(
     path, ids = tmp_path / "p.vfd", np.arange(60)
     ids[:n_long] += 10**18 + 1
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_bucketed, "bucket_of", before)
+        patch.setattr(bucket_files, "bucket_of", before)
         with using(DiskEngine(4)):
             model = ViewFold(2, random_state=0).partial_fit(X, view="a", ids=texts(ids))
             model.partial_fit(X, view="b", ids=ids, similar_ids="match").save(path)

@@ -7,6 +7,7 @@ before version 3.13.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def check_arguments(called: str, takes: Iterable[str], given: Iterable[str]) -> None:
@@ -46,6 +48,14 @@ def is_whole_number(value: object) -> TypeGuard[int]:
     (True, False, False)
     """
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def size_in_bytes(text: str, what: str) -> int:
+    """Return a size that was written as 500M, 4GB or in bytes; an error calls it `what`."""
+    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.strip().upper())
+    if not found:
+        raise ValueError(f"{what} is no size. Write bytes, or for instance 500M or 20G.")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 def arguments_of(function: Callable[..., Any]) -> list[str]:

@@ -12,8 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 
-from viewfold._util.option import option
-
 SPACES = " \u00a0\u202f\u2009"  # as programs write them between thousands
 SEPARATORS = ",.'’_" + SPACES
 WEB = re.compile(r"https?://", re.I)
@@ -69,19 +67,17 @@ class File(os.PathLike[str]):
         if self.encoding is not None:
             _check_encoding(self.encoding)
         if self.decimal not in (None, ".", ","):
-            raise ValueError(f"{option('decimal', self.decimal)}: expected '.' or ','.")
+            raise ValueError(f"decimal={self.decimal!r}: expected '.' or ','.")
         if self.thousands is not None and self.thousands not in list(SEPARATORS):
-            raise ValueError(
-                f"{option('thousands', self.thousands)}: expected one of , . ' _ or a space."
-            )
+            raise ValueError(f"thousands={self.thousands!r}: expected one of , . ' _ or a space.")
         if self.thousands is not None and self.thousands == self.decimal:
             raise ValueError(
-                f"{option('decimal', self.decimal)} and {option('thousands', self.thousands)} are "
+                f"decimal={self.decimal!r} and thousands={self.thousands!r} are "
                 "the same sign. Choose another one for one of them."
             )
         if self.layer is not None and self.use_rep is not None:
             raise ValueError(
-                f"{option('layer', self.layer)} and {option('use_rep', self.use_rep)} both say "
+                f"layer={self.layer!r} and use_rep={self.use_rep!r} both say "
                 "what to take instead of X. Choose one."
             )
 
@@ -129,6 +125,6 @@ def _check_encoding(name: str) -> None:
         codecs.decode(b"", text.name).encode("utf-8")
     except (LookupError, AttributeError, TypeError, ValueError):
         raise ValueError(
-            f"{option('encoding', name)}: there is no such encoding of text. Try utf-8, cp1252, "
+            f"encoding={name!r}: there is no such encoding of text. Try utf-8, cp1252, "
             "latin-1 or utf-16."
         ) from None

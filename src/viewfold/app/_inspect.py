@@ -1,7 +1,7 @@
 """Read a view as a fold would; where that is refused, propose what would help, and go on.
 
-Errors know which options would help (`viewfold._util.option.help_of`), so that there is no second
-set of rules here: what is proposed is what the message of the error says.
+Errors know which options would help (`suggestion_of`), so that there is no second set of rules
+here: what is proposed is what the message of the error says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.choice import which_view
 from viewfold._util.file import File, as_file
-from viewfold._util.option import help_of
+from viewfold._util.messages import suggestion_of
 from viewfold._util.types import Array, IdsLike, ViewsLike
 from viewfold.app._cells import Cells, id_candidates, look_at, repeated_ids
 from viewfold.app._facts import ColumnFacts, Inspection
@@ -137,7 +137,7 @@ def _names_of(X: Any, given: Mapping[str, Any]) -> list[str]:
         try:
             return list(io.read(replace(as_file(X), **said)))
         except ValueError as error:
-            if not help_of(error):
+            if not suggestion_of(error):
                 raise
     return [""]
 
@@ -180,7 +180,7 @@ class _Look:
                 break
             except ValueError as error:
                 said = " ".join(str(error).split())
-                if self._helped(help_of(error)):
+                if self._helped(suggestion_of(error)):
                     self.problems.append(said)
                     continue
                 if "n_rows" not in self.facts:  # nothing was understood of it

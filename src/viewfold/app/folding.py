@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.choice import which_view
 from viewfold._util.file import File
-from viewfold._util.option import option, worded
 from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.app.states import empty, is_there, load_model, new_model
 
@@ -205,8 +204,7 @@ def _in_memory(
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if wanted.clusters is None:
-        clusters = worded("clusters", "--clusters")
-        raise ValueError(f"There is no {state} yet. To make it, say how many {clusters}.")
+        raise ValueError(f"There is no {state} yet. To make it, say how many: n_clusters=….")
     number = wanted.clusters or PROVISIONAL
     return new_model(number, wanted.method, wanted.seed, wanted.private)
 
@@ -217,8 +215,8 @@ def _set(
     """Set parameters before a fold; return the views whose encoders it will remove."""
     if unconnected is not None:
         if "unconnected" not in model.get_params():
-            known = worded("unconnected", "--unconnected")
-            raise ValueError(f"{type(model).__name__} does not know {known}: leave it out.")
+            method = type(model).__name__
+            raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
         model.set_params(unconnected=unconnected)
     if clusters is not None:
         model.set_params(n_clusters=clusters)
@@ -291,7 +289,7 @@ def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -
         return ""
     return (
         f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with {option('view', same[0])}, once it is"
+        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
         f" taken back (viewfold undo {state}) if it was folded."
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold.app.words import for_cli, option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,9 +83,9 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
             "in_view": samples.n_in_view,
             "fits": list(samples.fits),
         },
-        "problems": list(found.problems),
-        "refused": found.refused or None,
-        "notes": list(found.notes),
+        "problems": [for_cli(one) for one in found.problems],
+        "refused": for_cli(found.refused) or None,
+        "notes": [for_cli(one) for one in found.notes],
         "command": line,
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from viewfold._util.option import size_in_bytes
+from viewfold._util.arguments import size_in_bytes
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli.command import Whole

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._tables import check_names, check_numbers, check_present, no_id
@@ -42,9 +42,9 @@ def arrow_columns(
     if ids is None and index:
         said = (
             f"{file}: column {index[0]!r} is an index that pandas wrote. Say "
-            f"{option('ids', index[0])} if it holds the ids, or write the file without it."
+            f"ids={index[0]!r} if it holds the ids, or write the file without it."
         )
-        raise helped_by(FileError(said), ids=index[0])
+        raise with_suggestion(FileError(said), ids=index[0])
     asked = asked_now()
     wanted = asked.wanted([name for name in schema.names if name != ids], file)
     kinds = {name: schema.field(name).type for name in wanted if name not in widths}

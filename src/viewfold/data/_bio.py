@@ -13,20 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from viewfold._util.file import File
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data import _hdf5
 from viewfold.data._budget import Budget
 from viewfold.data._sparse import as_csr
 from viewfold.data.asked import asked_now
-from viewfold.data.source import (
-    FileError,
-    FileView,
-    as_object,
-    leave_out,
-    optional,
-    reading,
-    some,
-)
+from viewfold.data.source import FileError, FileView, as_object, leave_out, optional, reading
 
 
 def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
@@ -103,7 +96,7 @@ def _others(group: Any, asked: File) -> str:
     if asked.layer is None and asked.use_rep is None:
         return "Write the file with one."
     there = list(group.get("layers" if asked.layer is not None else "obsm", {}))
-    return f"It has {some(there) if there else 'none'}."
+    return f"It has {format_names(there) if there else 'none'}."
 
 
 def _part(budget: Budget, node: Any, read: Any) -> Any:
@@ -115,6 +108,8 @@ def _ids(file: str, obs: Any, ids: str | None) -> Array:
     if ids is None:
         return as_object([str(name) for name in obs.index])
     if ids not in obs.columns:
-        raise FileError(f"{file}: obs has no column {ids!r}. Its columns: {some(obs.columns)}.")
+        raise FileError(
+            f"{file}: obs has no column {ids!r}. Its columns: {format_names(obs.columns)}."
+        )
     column = obs[ids]
     return np.asarray(column) if column.dtype.kind in "iu" else as_object(column.to_list())

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold.data import files as io
 from viewfold.data.asked import asked_now
 from viewfold.data.fetch import Named
-from viewfold.data.source import natural, some
+from viewfold.data.source import natural
 from viewfold.rows import BucketEngine, current_engine
-from viewfold.rows.plain import filesystem, is_remote, remove
+from viewfold.rows.bucket_files import filesystem, is_remote, remove
 
 ID = "__viewfold_id__"
 """The column of ids in files that are written here."""
@@ -154,7 +154,7 @@ def _id_of(X: Any, ids: Any, label: str) -> str | None:
     if isinstance(ids, str):
         if ids not in X.columns:
             raise ValueError(
-                f"{label} has no id column {ids!r}. Its columns: {some(X.columns, 5)}."
+                f"{label} has no id column {ids!r}. Its columns: {format_names(X.columns, 5)}."
             )
         return ids
     if ids is not None:
@@ -166,16 +166,18 @@ def _id_of(X: Any, ids: Any, label: str) -> str | None:
         said = (
             f"{label}: nobody set the index of this dask DataFrame, and it may begin anew in each "
             "partition: it tells no samples apart. Name the column that holds the ids "
-            f"({option('ids')}), or say {option('ids', False)} if samples are known by their row "
+            f"(ids=…), or say ids=False if samples are known by their row "
             "number, in the order of the partitions."
         )
-        raise helped_by(ValueError(said), ids=False)
+        raise with_suggestion(ValueError(said), ids=False)
     return ID
 
 
 def _check_named(X: Any, ids: str, label: str) -> None:
     if ids not in X.columns:
-        raise ValueError(f"{label} has no id column {ids!r}. Its columns: {some(X.columns, 5)}.")
+        raise ValueError(
+            f"{label} has no id column {ids!r}. Its columns: {format_names(X.columns, 5)}."
+        )
 
 
 def _write(part: Any, ids: Any, path: str, index: bool) -> int:
@@ -232,7 +234,7 @@ def _of_spark(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
     if not isinstance(ids, str):
         raise ValueError(
             f"{label}: the rows of a Spark DataFrame have no order and no index. Name the column "
-            f"that holds the ids: {option('ids')}"
+            f"that holds the ids: ids=…"
         )
     _check_named(X, ids, label)
     counted = sql.Observation()

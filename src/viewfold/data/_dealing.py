@@ -7,7 +7,7 @@ whole (rows of zeros, ids that stand in two partitions) is found out from what t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import command_line, worded
 from viewfold._util.types import Array, Ids
 from viewfold.data._look import Found, look_at
 from viewfold.data._parquet_parts import Run
@@ -28,8 +27,7 @@ from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.view import Partitions, View, called
 from viewfold.rows import BucketEngine, BucketRows, Rows
-from viewfold.rows.bucketed import Dealt, assembled, deal
-from viewfold.rows.plain import remove
+from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
     from viewfold.data._tables import Table
@@ -48,19 +46,14 @@ class Reader:
         The column that holds the ids.
     asked : Asked
         What is said about columns.
-    typed : bool
-        Whether errors speak to who types commands.
     """
 
     ids: str | None
     asked: Asked
-    typed: bool
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Let readers and errors know."""
-        with asking(self.asked), command_line() if self.typed else nullcontext():
-            yield
+    def reading(self) -> AbstractContextManager[None]:
+        """Let readers know."""
+        return asking(self.asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +119,7 @@ class Told:
 
     Attributes
     ----------
-    dealt : list of Dealt
+    dealt : list of PartitionFiles
         Where they are.
     found : Found or None
         What their cells tell; rows are not listed, but counted.
@@ -142,7 +135,7 @@ class Told:
         The id of the last row.
     """
 
-    dealt: list[Dealt] = field(default_factory=list)
+    dealt: list[PartitionFiles] = field(default_factory=list)
     found: Found | None = None
     n_absent: int = 0
     n_empty: int = 0
@@ -215,10 +208,12 @@ class Deal:
                 told.dealt.append(self._dealt(f"{number}-{pieces}", held))
         return told
 
-    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> Dealt:
+    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> PartitionFiles:
         ids, rows, numbers = zip(*held, strict=True)
         path = f"{self.path}/{name}"
-        return deal(path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers))
+        return write_buckets(
+            path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers)
+        )
 
     def _parts(
         self, runs: Sequence[Run], given: Ids | None
@@ -352,13 +347,12 @@ def _dealt(
         if like and view.features is not None:
             raise like_ids(view.features[j], label)
     if not told.dealt:
-        zero = " or zero" * bool(told.n_empty)
+        zero = " other than zero" * bool(told.n_empty)
         raise ValueError(
-            f"{label} is empty: all its rows are {worded('NaN', 'empty')}{zero}. Leave the view "
-            "out."
+            f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
         )
     tell_unknown(told.unknown, label)
-    ids, rows, numbers = assembled(told.dealt, engine, owner=owner)
+    ids, rows, numbers = combine_partitions(told.dealt, engine, owner=owner)
     gone = told.n_absent + told.n_empty * known
     assert rows.n == unread.shape[0] - gone, "rows were lost"
     where = Partitions(unread.partitions, unread.starts, numbers, told.absent)

@@ -18,7 +18,6 @@ from itertools import islice
 import numpy as np
 
 from viewfold._util.file import File
-from viewfold._util.option import option
 from viewfold.data._budget import Budget, Unpacked
 from viewfold.data._csv_rows import rows_of
 from viewfold.data._layout import (
@@ -63,7 +62,7 @@ def _tell(file: str, layout: Layout, asked: File) -> None:
     """Tell what was guessed, unless it is what most files have."""
     told = []
     if asked.encoding is None and not layout.encoding.startswith("utf-8"):
-        told.append(f"text in {layout.encoding} ({option('encoding')} if it is in another one)")
+        told.append(f"text in {layout.encoding} (encoding=… if it is in another one)")
     if asked.decimal is None and layout.numerals.decimal == ",":
         told.append("commas are decimal signs")
     numbers = [name for name in layout.names if layout.named and holds_numbers([name])]

@@ -21,7 +21,7 @@ from xml.etree.ElementTree import fromstring
 import numpy as np
 
 from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._spool import Batches
@@ -35,7 +35,7 @@ from viewfold.data._tables import (
 from viewfold.data.asked import asked_now, asking
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.ids import MISSING
-from viewfold.data.source import Batch, FileError, FileView, optional, reading, some, too_large
+from viewfold.data.source import Batch, FileError, FileView, optional, reading, too_large
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
 LARGEST = sys.float_info.max
@@ -112,7 +112,7 @@ def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
     wanted = asked.sheets()
     for name in wanted or []:
         if name not in there:
-            raise FileError(f"{file}: there is no sheet {name!r}. It has {some(there)}.")
+            raise FileError(f"{file}: there is no sheet {name!r}. It has {format_names(there)}.")
     sheets = [_Sheet(file, name, formulas) for name in wanted or there]
     full = [sheet for sheet in sheets if next(sheet.rows(), None) is not None]
     if not full or (wanted and len(full) < len(sheets)):
@@ -131,7 +131,7 @@ def _view(sheet: _Sheet, ids: str | None, many: bool) -> FileView:
     except FileError as error:
         if not many:
             raise
-        raise FileError(f"{error} Or choose other sheets with {option('sheet')}.") from None
+        raise FileError(f"{error} Or choose other sheets with sheet=….") from None
     dropped = without(table.names, (*table.features, ids))
     batches = Batches(lambda _: table.batches())
     return FileView(batches, features=table.features, codes=table.codes, dropped=dropped)

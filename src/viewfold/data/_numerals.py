@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from viewfold._util.file import SEPARATORS, SPACES, File
-from viewfold._util.option import option
 from viewfold._util.types import Array
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
@@ -160,8 +159,8 @@ def ways_to_read(cell: str) -> str:
     digits = cell.strip().lstrip("+-")
     whole, _, rest = digits.partition(sign)
     return (
-        f"{cell.strip()!r} is {whole}.{rest} ({option('decimal', sign)}) or {whole}{rest} "
-        f"({option('thousands', sign)}). Say which."
+        f"{cell.strip()!r} is {whole}.{rest} (decimal={sign!r}) or {whole}{rest} "
+        f"(thousands={sign!r}). Say which."
     )
 
 
@@ -176,7 +175,7 @@ def hint(cell: str, numerals: Numerals | None = None) -> str:
     if numerals is not None and cell != bare and numerals.can_read(bare):
         return "There is space around it, or what looks like it. Remove that."
     found = helps(cell, numerals)
-    said = " and ".join(option(name, sign) for name, sign in found.items())
+    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
     other = _other_sign(bare, numerals)
     if numerals is not None and other:
         told = f"Other cells have {numerals.decimal!r} as decimal sign"

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.file import is_address
+from viewfold._util.messages import format_names
 from viewfold.data._spool import Spool
 from viewfold.data.fetch import fetched, with_end_only
-from viewfold.data.source import Batch, FileError, reading, some
+from viewfold.data.source import Batch, FileError, reading
 
 if TYPE_CHECKING:
     from viewfold.data._tables import Table
@@ -120,8 +121,8 @@ def _difference(facts: Facts, first: Facts) -> str:
         return "" if mine == theirs else "only one of them has names"
     lacking, more = without(theirs, mine), without(mine, theirs)
     if lacking or more:
-        found = [f"it has no {some(lacking, 5)}"] * bool(lacking)
-        return " and ".join([*found, *[f"it has {some(more, 5)}"] * bool(more)])
+        found = [f"it has no {format_names(lacking, 5)}"] * bool(lacking)
+        return " and ".join([*found, *[f"it has {format_names(more, 5)}"] * bool(more)])
     if facts.is_empty or first.is_empty:
         return ""
     unsure = facts.nothing | first.nothing

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold._util.file import is_address
-from viewfold._util.option import is_typed
 from viewfold.data._dealing import PIECE, Reader, Unread
 from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.anndata_parts import source_of
@@ -93,7 +92,7 @@ def _in_partitions(
     engine: BucketEngine,
 ) -> View:
     label, source = called(name, X.file or None), source_of(X, asked)
-    reader = Reader(X.id_column, asked, is_typed())
+    reader = Reader(X.id_column, asked)
     facts, first = _surveyed(engine, reader, X.files)
     starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
     n = int(starts[-1])
@@ -158,7 +157,7 @@ def _codes(
     found: dict[str, Codes] = {}
     if coded:
         asked = replace(reader.asked, columns=tuple(sorted(coded)), drop=())
-        for more in engine.each(Levels(reader.ids, asked, reader.typed), runs):
+        for more in engine.each(Levels(reader.ids, asked), runs):
             joined(found, more)
     return found
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from viewfold._util.file import as_file
-from viewfold._util.option import option
+from viewfold._util.messages import format_names
 from viewfold.data.asked import EMPTY_MARKERS, Asked
 from viewfold.data.column import Source
 from viewfold.data.parts import is_anndata, is_path
 from viewfold.data.reading import Reading
-from viewfold.data.source import FileView, some
+from viewfold.data.source import FileView
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def _asked_of(X: Any, layer: str | None, use_rep: str | None) -> Any:
     if is_path(X):  # readers are told
         return replace(as_file(X), layer=layer, use_rep=use_rep)
     if not is_anndata(X):
-        said = option("layer", layer) if layer is not None else option("use_rep", use_rep)
+        said = f"{layer=}" if layer is not None else f"{use_rep=}"
         raise ValueError(f"{said} names a part of an AnnData, but X is a {type(X).__name__}.")
     if layer is not None and use_rep is not None:
         raise ValueError("layer and use_rep both say what to take instead of X. Choose one.")
@@ -74,6 +74,6 @@ def source_of(X: Any, asked: Asked) -> Source | None:
 
 def _part(parts: Any, name: str | None, what: str) -> Any:
     if name not in parts:
-        there = some(parts) if len(parts) else "none"
+        there = format_names(parts) if len(parts) else "none"
         raise ValueError(f"The AnnData has no {what} {name!r}. It has {there}.")
     return parts[name]

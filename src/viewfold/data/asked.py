@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from viewfold._util.option import option
+from viewfold._util.messages import format_names
 from viewfold._util.types import Kind
-from viewfold.data.source import FileError, some
+from viewfold.data.source import FileError
 
 _MARKERS = """
 . - -- ? NA N/A n/a na n.a. N.A. NaN nan -nan -NaN None none NONE NULL null Null NaT <NA> #N/A #NA
@@ -102,8 +102,8 @@ class Asked:
             unknown = [column for column in asked if column not in there]
             if unknown:
                 raise error(
-                    f"{label}: there is no column {unknown[0]!r}, which {option(name)} names. Its "
-                    f"columns: {some(names)}."
+                    f"{label}: there is no column {unknown[0]!r}, which {name}=… names. Its "
+                    f"columns: {format_names(names)}."
                 )
         taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
         wanted = tuple(name for name in names if name in taken)
@@ -123,7 +123,7 @@ class Asked:
 def _names(name: str, given: Sequence[str] | str) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{option(name)} takes names of columns (texts), got {list(names)!r}.")
+        raise TypeError(f"{name}=… takes names of columns (texts), got {list(names)!r}.")
     return names
 
 

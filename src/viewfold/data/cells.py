@@ -13,7 +13,6 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.option import option, worded
 from viewfold._util.types import Array, Matrix
 from viewfold.data._dates import suggest_dates
 from viewfold.data._dealing import Unread, dealt
@@ -93,8 +92,8 @@ def without_absent(
     present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
     if not present.size:
         raise ValueError(
-            f"{called(view.name, view.file)} is empty: all its rows are {worded('NaN', 'empty')}"
-            f"{' or zero' * bool(empty.size)}. Leave the view out."
+            f"{called(view.name, view.file)} is empty: none of its rows holds a value"
+            f"{' other than zero' * bool(empty.size)}. Leave the view out."
         )
     rows = replace(rows, present=present)
     view = replace(view, ids=view.ids[present], rows=rows, checked=True, n_empty=empty.size)
@@ -123,7 +122,7 @@ def _has_gaps(view: View) -> ValueError:
         worst = next(iter(view.missing()["worst"]))
         return ValueError(
             f"{called(view.name, view.file)} contains NaN in {view.n_missing:,} cells, for "
-            f"instance in column {worst}. {option('missing_cells', 'accept')} takes it as it is."
+            f"instance in column {worst}. missing_cells='accept' takes it as it is."
         )
     return unusable(view, *_first_gap(view), np.nan)
 
@@ -147,7 +146,7 @@ def tell_of_rare(view: View) -> View:
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warnings.warn(
             f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
-            f"{', '.join(names)}{more}, which counts as constant. {option('drop')} leaves it out.",
+            f"{', '.join(names)}{more}, which counts as constant. drop=… leaves it out.",
             stacklevel=4,
         )
     return view
@@ -159,7 +158,7 @@ def tell_of_empty(view: View) -> View:
         warnings.warn(
             f"{called(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
             "hold nothing but zeros and are taken for samples that the view lacks. "
-            f"{option('empty_rows', 'keep')} takes them for samples.",
+            f"empty_rows='keep' takes them for samples.",
             stacklevel=4,
         )
     return view
@@ -198,8 +197,8 @@ def _suggest_markers(view: View, found: Found) -> None:
             warnings.warn(
                 f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
                 f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
-                f"Then name it with the others: {option('empty_markers', [f'{value:g}', '…'])}"
-                f"{worded(', or replace it by NaN', '')}.",
+                f"Then name it with the others: empty_markers={[f'{value:g}', '…']}"
+                f", or leave these cells empty.",
                 stacklevel=5,
             )
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
 from viewfold.data.asked import asked_now
 from viewfold.data.source import FileError, too_large
@@ -181,9 +181,9 @@ class Codes:
             said = (
                 f"{other.label}, column {self.name!r}: its cells are read as {other.kind}, those "
                 f"of {self.label} as {self.kind}. Write them alike, or say what the column is: "
-                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+                f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise helped_by(FileError(said), categories=[self.name])
+            raise with_suggestion(FileError(said), categories=[self.name])
         self.kind = self.kind or other.kind
         self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
         for level in other.levels:
@@ -210,9 +210,9 @@ class Codes:
             said = (
                 f"{self.label}, column {self.name!r}: {cell[:40]!r} is not a {what}, as the cells "
                 f"before it are. Correct it, or say what the column is: "
-                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+                f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise helped_by(FileError(said), categories=[self.name])
+            raise with_suggestion(FileError(said), categories=[self.name])
         return found
 
     def _days(self, moments: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data._disguised import refuse_disguised
 from viewfold.data._spool import Spool
@@ -24,7 +24,6 @@ from viewfold.data.asked import EMPTY_MARKERS, Asked
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
 from viewfold.data.column import Column, Source, features_of
 from viewfold.data.ids import is_called_id
-from viewfold.data.source import some
 from viewfold.rows import Rows
 
 if TYPE_CHECKING:
@@ -114,13 +113,10 @@ def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
     more = f", … ({len(why)} in all)" if len(why) > 5 else ""
     told = f"{label}: columns that are no features: {shown}{more}. "
     first = next(iter(why))
-    ways = (
-        f"A category is named with {option('categories', [first])}; dates are understood as "
-        "2024-12-31."
-    )
+    ways = f"A category is named with categories={[first]!r}; dates are understood as 2024-12-31."
     if strict:
-        said = f"{told}Leave them out with {option('drop', list(why))}. {ways}"
-        raise helped_by(ValueError(said), drop=list(why))
+        said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
+        raise with_suggestion(ValueError(said), drop=list(why))
     warnings.warn(f"{told}They are left out. {ways}", stacklevel=4)
 
 
@@ -132,10 +128,10 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
         if not column.repeats or is_called_id(name, first=False):
             why = "its name" if column.repeats else "texts that are all different"
             said = (
-                f"{label}: column {name!r} looks like ids ({why}). Say {option('ids', name)} if it "
-                f"holds them, or {option('ids', False)} if samples are known by their row number."
+                f"{label}: column {name!r} looks like ids ({why}). Say ids={name!r} if it "
+                f"holds them, or ids=False if samples are known by their row number."
             )
-            raise helped_by(ValueError(said), ids=name)
+            raise with_suggestion(ValueError(said), ids=name)
 
 
 def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
@@ -198,9 +194,9 @@ def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> No
     missing = without(needed, names)
     unseen = without(names, (column.name for column in known))
     if missing or unseen:
-        said = f"it has no {some(missing, 5)}" if missing else ""
+        said = f"it has no {format_names(missing, 5)}" if missing else ""
         said += (" and " if said and unseen else "") + (
-            f"it has {some(unseen, 5)}, which the view did not have" if unseen else ""
+            f"it has {format_names(unseen, 5)}, which the view did not have" if unseen else ""
         )
         raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
 
@@ -217,7 +213,8 @@ def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -
     other = [name for name in had if had[name] != has.get(name)]
     if other:
         raise ValueError(
-            f"{label} is a View, and what became of its {some(other, 5)} is not what became of "
+            f"{label} is a View, and what became of its {format_names(other, 5)} is not what "
+            "became of "
             "that column when the view was folded (levels, or the day from which days are "
             "counted). Pass the table itself: it is read as the first one was."
         )

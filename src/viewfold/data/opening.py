@@ -12,7 +12,6 @@ from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.choice import which_view
-from viewfold._util.option import worded
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data import files as io
 from viewfold.data._dask_spark import ID, is_elsewhere, plain_ids, written
@@ -190,7 +189,7 @@ def assembled(
     if n == 0 or d == 0:
         raise ValueError(
             f"{label} is empty: found array with {n} sample(s) and {d} feature(s)"
-            f"{worded(f' (shape={parts.rows.shape})', '')} while a minimum of 1 is required. Leave "
+            f" (shape={parts.rows.shape}) while a minimum of 1 is required. Leave "
             "the view out."
         )
     matrix, features, columns = as_features(parts, asked, known, label)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
-from viewfold._util.option import helped_by, option, worded
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data import files as io
 from viewfold.data._arrays import as_matrix
@@ -22,7 +22,6 @@ from viewfold.data._spool import Batches, Spool
 from viewfold.data._spooled import in_blocks, spool_batches
 from viewfold.data._tables import without
 from viewfold.data.asked import NOTHING, asked_now
-from viewfold.data.source import some
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes
@@ -115,8 +114,8 @@ def columns_of(
         _check_no_columns_named(label)
         if isinstance(ids, str):
             raise ValueError(
-                f"{option('ids', ids)} names a column, but there is none: {label} is not a table. "
-                + worded("Pass one id per row instead.", "Its rows are known by their number.")
+                f"ids={ids!r} names a column, but there is none: {label} is not a table. "
+                + "Pass one id per row instead."
             )
         return Parts(ids, as_matrix(X, label), None)
     frame, named = _frame(X, label)
@@ -202,9 +201,9 @@ def _coded(
         if cells is None:
             said = (
                 f"{label}: column {name!r} holds {column.dtype}, which is no number, category "
-                f"or date. Drop or encode it ({option('drop', [name])})."
+                f"or date. Drop or encode it (drop={[name]!r})."
             )
-            raise helped_by(ValueError(said), drop=[name])
+            raise with_suggestion(ValueError(said), drop=[name])
         out[:, place[name]] = codes[name](cells)
     return out
 
@@ -242,9 +241,9 @@ def _is_missing(value: Any) -> bool:
 def _check_no_columns_named(label: str) -> None:
     if asked_now().names_columns:
         raise ValueError(
-            f"{label} is not a table: it has no columns that {option('columns')}, "
-            f"{option('drop')} or {option('categories')} could name. "
-            + worded("Pass a DataFrame, or choose the columns yourself.", "Leave them out.")
+            f"{label} is not a table: it has no columns that columns=…, "
+            f"drop=… or categories=… could name. "
+            + "Pass a DataFrame, or choose the columns yourself."
         )
 
 
@@ -252,7 +251,7 @@ def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
     """Ids of a column; ints stay an array, which takes a fifth of a list's memory."""
     if name not in frame.columns:
         raise ValueError(
-            f"{label} has no id column {name!r}. Its columns: {some(frame.columns, 5)}."
+            f"{label} has no id column {name!r}. Its columns: {format_names(frame.columns, 5)}."
         )
     column = frame[name]
     whole = column.dtype.is_integer() and not column.null_count()

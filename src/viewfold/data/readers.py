@@ -16,7 +16,6 @@ from importlib import metadata
 from typing import Any, TypeAlias, TypeVar
 
 from viewfold._util.file import File
-from viewfold._util.option import option
 from viewfold.data._budget import PACKED
 from viewfold.data.fetch import fetched
 from viewfold.data.source import FileError, FileView, optional, reading
@@ -63,7 +62,7 @@ class Format:
         for name, value in asked.said().items():
             if name not in self.options:
                 raise FileError(
-                    f"{file}: {option(name, value)} says nothing about {self.suffixes[0]} files. "
+                    f"{file}: {name}={value!r} says nothing about {self.suffixes[0]} files. "
                     "Leave it out."
                 )
         if self.needs:

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from viewfold._util.option import option, worded
 from viewfold.data.asked import Asked
 from viewfold.data.cells import EmptyRows, MissingCells
 
@@ -81,11 +80,8 @@ def of_view(reading: Reading, name: str, names: Sequence[str]) -> Reading:
             continue
         if not isinstance(given, Mapping) or not set(given) <= set(names):
             raise ValueError(
-                f"{option(key)} is said of columns of one view, but there are several. "
-                + worded(
-                    f"Pass {{view: …}} with names out of {list(names)}, or one view at a time.",
-                    f"Name one with --view, out of {list(names)}.",
-                )
+                f"{key}=… is said of columns of one view, but there are several. "
+                f"Pass {{view: …}} with names out of {list(names)}, or one view at a time."
             )
         if name in given:
             said[key] = given[name]

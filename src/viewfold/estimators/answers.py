@@ -379,7 +379,9 @@ def predict_frame(
     """
     engine, found = self._engine, _place(self, X, ids, view)
     with engine.session():
-        clusters = scattered(engine, self._judged.clusters, self._fitted.embedding)
+        state = self._judged
+        assert state.clusters is not None
+        clusters = scattered(engine, state.clusters, state.embedding)
         labels = found.collect(assign(engine, clusters, found.rows))
         sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
     labels = sure_enough(labels, sure, min_confidence)
@@ -475,7 +477,7 @@ def features(
     >>> model.features(top=1)[["cluster", "view", "feature"]].to_numpy().tolist()
     [[0, 'labs', 'iron'], [1, 'labs', 'iron']]
     """
-    tellers, k = _ask_views(self, view), self._clusters.n_clusters
+    tellers, k = ask_views(self, view), self._clusters.n_clusters
     if cluster is not None and (not is_whole_number(cluster) or not 0 <= cluster < k):
         raise ValueError(f"There is no cluster {cluster!r}: there are {k}, from 0 to {k - 1}.")
     _check_top(top)
@@ -531,7 +533,7 @@ def explain(
     >>> why.next_cluster == 1 - why.cluster, why.features["feature"][0]
     (True, 'iron')
     """
-    tellers = _ask_views(self, view)
+    tellers = ask_views(self, view)
     _check_top(top)
     return explain_sample(self._engine, self._judged, id, tellers, top)
 
@@ -552,7 +554,7 @@ def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFr
         NaN for features that do not vary.
     """
     check_is_fitted(self)
-    (one,) = _ask_views(self, known_view(self.views_, view).name)
+    (one,) = ask_views(self, known_view(self.views_, view).name)
     return loadings_table(self._engine, self._fitted, one)
 
 
@@ -571,10 +573,10 @@ def variance(self: FoldingEstimator) -> pd.DataFrame:
     viewfold.ViewFold.loadings : Which features go with which component.
     viewfold.ViewFold.features : What makes a cluster.
     """
-    return variance_table(self._engine, self._fitted, _ask_views(self, None))
+    return variance_table(self._engine, self._fitted, ask_views(self, None))
 
 
-def _ask_views(self: FoldingEstimator, view: str | int | None) -> list[Told]:
+def ask_views(self: FoldingEstimator, view: str | int | None) -> list[Told]:
     """Return what one view, or each, tells; say why others cannot."""
     check_is_fitted(self)
     asked = self.views_ if view is None else (known_view(self.views_, view),)

@@ -78,9 +78,7 @@ def changes(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[
     @wraps(method)
     def call(self: Model, /, *args: P.args, **kwargs: P.kwargs) -> R:
         check_arguments(f"{type(self).__name__}.{method.__name__}", takes, kwargs)
-        # Estimators of other packages have constructors of their own: the lock is made when it is
-        # needed, and once, as dict.setdefault is atomic.
-        with self.__dict__.setdefault("_lock_of_changes", RLock()):
+        with self._lock:
             return method(self, *args, **kwargs)
 
     return call
@@ -161,8 +159,7 @@ class FoldingEstimator(
         self._check_parameters()
         check_y(y, "fit")
         # A file whose folds were all taken back has a log, and no view yet.
-        state: State = getattr(self, "_state", None) or State.empty()
-        state = State.empty() if state.views else state
+        state = State.empty() if self._now.views else self._now
         with using(engine or current_engine()) as engine:
             for view in as_views(X, ids=ids, **reading):
                 state = self._fold(engine, state, admit(engine, state, view, similar_ids))
@@ -701,6 +698,12 @@ class FoldingEstimator(
         return state
 
     @property
+    def _now(self) -> State:
+        """The state, also before the first view, with its rows where they can be joined."""
+        state: State = getattr(self, "_state", None) or State.empty()
+        return state.placed(self._engine)
+
+    @property
     def _clusters(self) -> Clusters:
         clusters = self._fitted.clusters
         assert clusters is not None
@@ -756,6 +759,12 @@ class FoldingEstimator(
         numbers = [*range(labels.max(initial=-1) + 1), -1]  # −1 is no cluster, and comes last
         called = np.array([names.get(number) for number in numbers], object)
         return {"name": called[labels]} if names else {}
+
+    @property
+    def _lock(self) -> Any:
+        # Estimators of other packages have constructors of their own: it is made when it is needed,
+        # and once, as dict.setdefault is atomic.
+        return self.__dict__.setdefault("_lock_of_changes", RLock())
 
     def _snapshot(self) -> Self:
         """Return a model with the state and the parameters of now."""

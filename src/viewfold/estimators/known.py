@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from viewfold._util.choice import which_view
-from viewfold._util.option import option
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
@@ -198,7 +197,7 @@ def _of_entry(
 def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
     raise ValueError(
         f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
-        f"Say which view it is: a dict {{view: X, …}}, or {option('view')} for each file."
+        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
     )
 
 
@@ -259,7 +258,7 @@ def delivered(
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
-        another = f"give it a name of its own ({option('view', 'NAME')})"
+        another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
     gaps: MissingCells = reading.get("missing_cells", "accept")
@@ -278,8 +277,7 @@ def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
     view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
     was, said = record.source or Source(), view.source or Source()
     if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
-        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
-        part = rep if said.layer is None else layer
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view
 
@@ -388,7 +386,7 @@ def _mean_of(
     ids = views[0].ids
     if length is not None:
         every = np.arange(length)
-        ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
+        ids = engine.partition(every)[0] if isinstance(ids, BucketRows) else every
     width = embedded[0].shape[1]
     total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
     for part, rows, mark in zip(views, embedded, which, strict=True):

@@ -10,9 +10,9 @@ from viewfold._util.arguments import suggests_arguments
 from viewfold._util.compat import Interval, StrOptions
 from viewfold._util.types import Seed
 from viewfold.estimators.base import FoldingEstimator
-from viewfold.method import balanced, encoders, fcmvc
+from viewfold.method import balanced, fcmvc
 from viewfold.method.clusters import ClusteringOptions, kmeans_method
-from viewfold.method.scaling import Standardise
+from viewfold.method.scaling import ScaleRule, Standardise
 from viewfold.state.registry import ENCODERS
 from viewfold.state.transitions import Method
 
@@ -115,7 +115,7 @@ class ViewFold(FoldingEstimator):
         *,
         encoder: str = "auto",
         n_components: int | None = None,
-        scale: encoders.ScaleRule = "auto",
+        scale: ScaleRule = "auto",
         unconnected: Literal["pair", "separate"] = "pair",
         n_init: int = 20,
         random_state: Seed = None,

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
 from viewfold._util.extra import needed
-from viewfold._util.option import worded
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank
@@ -166,8 +165,7 @@ def suggest_n_clusters(
     n, most = model.n_samples_, candidates[-1]
     if most >= n:
         raise ValueError(
-            f"{worded('k_range', '--range')} goes up to {most}, but there are {n} samples: end it "
-            "below their number."
+            f"k_range goes up to {most}, but there are {n} samples: end it below their number."
         )
     engine, state = model._engine, model._fitted
     pool = 5 * _rows_of_a_tree(most)
@@ -204,8 +202,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
     wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
     if wrong:
-        called = worded("k_range", "--range")
-        raise ValueError(f"{called} holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
+        raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})
 
 

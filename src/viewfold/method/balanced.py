@@ -19,6 +19,7 @@ from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
+from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.state.state import Encoder, State, unconnected_groups
@@ -34,7 +35,7 @@ def combine(
     *,
     n_components: int,
     learn: encoders.Learner = encoders.learn_mix,
-    scale: encoders.ScaleRule = "auto",
+    scale: ScaleRule = "auto",
 ) -> Combined:
     """Combine a view with the consensus."""
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))

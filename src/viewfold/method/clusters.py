@@ -20,7 +20,6 @@ from scipy import linalg
 from scipy.optimize import linear_sum_assignment
 
 from viewfold._util import constants
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method.kmeans import (
@@ -317,7 +316,7 @@ def _warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: bo
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
             "samples are in a group by chance; "
-            f"{option('unconnected', 'separate')} does not pair."
+            "unconnected='separate' does not pair."
         )
     elif asked == "pair":
         done = "Sizes do not tell which clusters belong together, so none were paired."

@@ -154,7 +154,7 @@ def _completed(
         fill, kept, weight = learn_filling(engine, view, seed)
     rows = replace(view.rows, fill=fill)
     if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
-        rows = engine.hold(rows)
+        rows = engine.materialize(rows)
     return replace(view, rows=rows), kept, weight
 
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
@@ -165,7 +164,7 @@ def _tell_narrow(view: View, n_clusters: int) -> None:
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
-            f"View {view.name!r} has {d} features, fewer than {option('n_clusters', n_clusters)}: "
+            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters!r}: "
             f"it can add at most {d} dimensions to the consensus.",
             stacklevel=3,
         )
@@ -357,7 +356,7 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
         return
     (n, d), used = view.shape, constant.size
     said = (
-        f"View {view.name!r} ({worded(f'n_samples={n}', f'{n:,} samples')}) is the first: it "
+        f"View {view.name!r} ({n:,} samples) is the first: it "
         f"enters through its first {used} features only. Constant among them: "
         f"{names_of(view, np.pad(constant, (0, d - used)))}."
     )

@@ -19,7 +19,6 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.option import worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
@@ -325,7 +324,7 @@ def says_nothing(view: View) -> NothingVariesError:
     n = view.shape[0]
     return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
-        f"({worded(f'n_samples={n}', f'{n:,} of them')}): it says nothing about them. Leave it out."
+        f"({n:,} samples): it says nothing about them. Leave it out."
     )
 
 

@@ -79,14 +79,14 @@ class Engine(Protocol):
     def session(self) -> AbstractContextManager[Any]:
         """Return a context manager that is open while a state is changed."""
 
-    def place(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
+    def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
         """Take over samples and their rows, so that they can be joined with those that are known.
 
         What the engine holds already is returned as it is. Rows in memory that belong to nobody in
         particular need no place: every verb takes arrays, too.
         """
 
-    def hold(self, rows: RowSet) -> RowSet:
+    def materialize(self, rows: RowSet) -> RowSet:
         """Return rows of a view, those whose cells are filled when they are read computed once."""
 
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:

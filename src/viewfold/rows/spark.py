@@ -19,7 +19,7 @@ from itertools import takewhile
 from typing import Any
 
 from viewfold._util.extra import lacking
-from viewfold.rows._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
+from viewfold.rows.disk import GROUP, SendingEngine, Sent, do, fold, trouble
 
 try:
     from py4j.protocol import Py4JJavaError
@@ -30,11 +30,8 @@ try:
 except ImportError as error:
     raise lacking("SparkEngine", "spark", error) from error
 
-ATTEMPTS = 4
-"""How often a task is tried on this machine; on a cluster, spark.task.maxFailures says so."""
-
-TIMEOUT = 10
-"""Seconds in which a master has to answer."""
+ATTEMPTS = 4  # of a task on this machine; on a cluster, spark.task.maxFailures says how many
+TIMEOUT = 10  # seconds in which a master has to answer
 
 Numbered = tuple[int, bytes]
 
@@ -81,9 +78,7 @@ class SparkEngine(SendingEngine):
         super().__init__(folder, n_buckets, dumps)
         probes = self.context.parallelize(range(self.n_workers), self.n_workers)
         look, probe = trouble, self.probe()
-        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), lambda: None)):
-            self.close()
-            raise out_of_sight(self.folder, why)
+        self.check_sight(self._collected(probes.map(lambda _: look(probe)), lambda: None))
 
     @property
     def n_workers(self) -> int:

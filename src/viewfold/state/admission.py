@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from viewfold._util.option import helped_by, option, worded
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.data.ids import Similar, alike, check_kind, check_rule, match_similar
 from viewfold.data.view import View
@@ -47,7 +47,7 @@ def admit(
 
 def placed(engine: Engine, view: View) -> View:
     """Return a view whose rows the engine holds, so that they can be joined with known samples."""
-    ids, rows = engine.place(view.ids, replace(view.rows, fill=None))
+    ids, rows = engine.partition(view.ids, replace(view.rows, fill=None))
     return replace(view, ids=ids, rows=replace(rows, fill=view.rows.fill))
 
 
@@ -90,8 +90,7 @@ def check_shared(view: View, n_shared: int, least: float | None) -> None:
     part = isinstance(least, float)
     if isinstance(least, bool | np.bool_) or least < 0 or (part and least > 1):
         raise ValueError(
-            f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
-            f"got {as_python(least)!r}."
+            f"min_shared={as_python(least)!r}: expected a whole number or a part from 0 to 1."
         )
     n = view.shape[0]
     if n_shared < (least * n if part else least):
@@ -110,23 +109,20 @@ def _check_rows(engine: Engine, state: State, view: View) -> None:
         said += how_to_give_ids()
         if column is None:
             raise ValueError(said)
-        said += f" Column {column!r} holds ids that are known: {option('ids', column)}."
-        raise helped_by(ValueError(said), ids=column)
+        said += f" Column {column!r} holds ids that are known: ids={column!r}."
+        raise with_suggestion(ValueError(said), ids=column)
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
             f"{state.length} rows. Which rows belong together is not known: give ids "
-            f"({option('ids')}), or mark samples that a view lacks with rows of "
-            f"{worded('NaN', 'empty cells')}."
+            f"(ids=…), or mark samples that a view lacks with rows "
+            "without any value."
         )
 
 
 def how_to_give_ids() -> str:
     """Say where ids may be."""
-    return worded(
-        "Pass ids= with one id per row, or a DataFrame whose index holds them.",
-        "Name the column that holds them: --id ….",
-    )
+    return "Pass ids= with one id per row, or a DataFrame whose index holds them."
 
 
 def _check_kind(engine: Engine, state: State, view: View, kind: IdKind) -> None:
@@ -156,7 +152,7 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
         whole = held.astype(np.int64)
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
-        if engine.join(state.ids, engine.place(whole)[0]).n_shared == held.size:
+        if engine.join(state.ids, engine.partition(whole)[0]).n_shared == held.size:
             return name
     return None
 

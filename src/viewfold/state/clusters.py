@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
-from viewfold._util.option import option
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
@@ -182,7 +181,7 @@ def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArra
     if least is None:
         return np.asarray(labels)
     if not 0 <= least <= 1:
-        raise ValueError(f"{option('min_confidence', least)}: expected a number from 0 to 1.")
+        raise ValueError(f"min_confidence={least!r}: expected a number from 0 to 1.")
     return np.where(confidence < least, -1, labels)
 
 

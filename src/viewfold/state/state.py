@@ -199,7 +199,7 @@ class State:
         """Return the same state with its rows where the engine can join them with others."""
         if not self.views:
             return self
-        rows = engine.place(*(getattr(self, name) for name in ROWS))
+        rows = engine.partition(*(getattr(self, name) for name in ROWS))
         if rows[0] is self.ids:
             return self
         return replace(self, **dict(zip(ROWS, rows, strict=True)))

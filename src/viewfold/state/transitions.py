@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
@@ -109,8 +108,8 @@ def check_enough(view: View, alignment: Alignment, n_clusters: int) -> None:
     n = alignment.n_samples
     if n < n_clusters:
         raise ValueError(
-            f"View {view.name!r} has {worded(f'n_samples={n}', f'{n:,}')} samples together "
-            f"with those known before, fewer than {option('n_clusters', n_clusters)}. "
+            f"View {view.name!r} has {n:,} samples together "
+            f"with those known before, fewer than n_clusters={n_clusters!r}. "
             "Give it more of them, or ask for fewer clusters."
         )
 

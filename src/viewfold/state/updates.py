@@ -16,7 +16,6 @@ from typing import cast
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.gaps import missing_in
@@ -281,8 +280,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
         others = alignment.n_shared - 1
         known = f"Samples {first!r} and {others:,} more are" if others else f"Sample {first!r} is"
         raise ValueError(
-            f"{known} known already, and {worded('extend', '--only-new')} adds new samples only. "
-            f"To update known samples as well, {worded('use partial_fit', 'leave it out')}."
+            f"{known} known already, and extend adds new samples only. "
+            f"To update known samples as well, use partial_fit."
         )
     if view.length is not None:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
@@ -304,8 +303,8 @@ def no_encoder(name: str) -> ValueError:
     """Return the error for more rows of a view of which nothing is kept."""
     return ValueError(
         f"View {name!r} was folded already, and its encoder is not kept "
-        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
-        f"view of another name ({option('view', 'NAME')})."
+        f"(keep_encoders=False): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name (view='NAME')."
     )
 
 

@@ -15,16 +15,17 @@ from pyarrow import parquet
 
 from viewfold._util.types import Array
 from viewfold.errors import UnreadableError
-from viewfold.rows.bucketed import (
+from viewfold.rows.bucket_files import (
     BucketRows,
-    Dealt,
     Part,
+    PartitionFiles,
+    Stored,
     bucket_of,
-    deal,
     former_bucket_of,
+    store,
     whole,
+    write_buckets,
 )
-from viewfold.rows.plain import Stored, store
 from viewfold.store import digests
 from viewfold.store._check import DOUBLE, Expected, checked, differ, row_problems
 from viewfold.store._samples import samples_table
@@ -191,10 +192,10 @@ class DealBucket:
     path: str
     n_buckets: int
 
-    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Dealt:
+    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:
         number, parts = item
         ids, *rows = (whole(part.open()) for part in parts)
-        return deal(f"{self.path}/{number}", self.n_buckets, ids, *rows)
+        return write_buckets(f"{self.path}/{number}", self.n_buckets, ids, *rows)
 
 
 def check_digests(columns: Mapping[str, Array], bucket: Bucket, *, whole: bool = False) -> None:

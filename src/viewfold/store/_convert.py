@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.arguments import suggests_arguments
-from viewfold._util.option import option
 from viewfold.errors import BusyError, StateFileError
 from viewfold.rows import BucketEngine, BucketRows, DiskEngine, current_engine, using
-from viewfold.rows.bucketed import assembled
+from viewfold.rows.bucket_files import combine_partitions
 from viewfold.rows.buckets import check_rows
 from viewfold.state.state import ROWS
 from viewfold.store.kinds import is_folder, store_of
@@ -87,9 +86,9 @@ def _check(target: StrPath, n_buckets: int | None) -> None:
     if n_buckets is None:
         return
     if not is_folder(target):
-        raise ValueError(f"{target} has no buckets: {option('n_buckets')} is for a .vfd folder.")
+        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
     if n_buckets < 1:
-        raise ValueError(f"{option('n_buckets', n_buckets)}: a folder has one bucket at least.")
+        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
 
 
 def _engine(state: State, n_buckets: int | None) -> BucketEngine:
@@ -123,7 +122,7 @@ def dealt_anew(state: State, engine: BucketEngine) -> State:
     before: BucketEngine = state.ids.engine
     items = before._items(tuple(getattr(state, name) for name in ROWS))
     dealt = before.each(DealBucket(path, engine.n_buckets), items)
-    rows = [replace(one, cells=False) for one in assembled(dealt, engine, owner=owner)]
+    rows = [replace(one, cells=False) for one in combine_partitions(dealt, engine, owner=owner)]
     check_rows([one.n for one in rows], [state.n_samples] * len(rows))
     named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
     return replace(state, **named)

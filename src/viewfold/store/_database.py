@@ -17,7 +17,6 @@ from typing import Any
 
 import duckdb
 
-from viewfold._util.option import worded
 from viewfold.errors import (
     FULL,
     NO_LOCKS,
@@ -136,7 +135,7 @@ def check_is_ours(path: Path) -> None:
         if file.read(12)[8:] != b"DUCK":
             raise StateFileError(
                 f"{path.name} was not written by viewfold. Choose another name, or make a file "
-                f"with {worded('model.save(…)', 'viewfold add')}."
+                f"with model.save(…)."
             )
     for suffix in BESIDE:
         if os.path.lexists(f"{path}{suffix}"):

@@ -218,7 +218,7 @@ def _register(
         return
     from pyarrow import dataset
 
-    from viewfold.rows.plain import filesystem
+    from viewfold.rows.bucket_files import filesystem
 
     files = [f"{folder.address}/{one.folder}/{bucket.file}" for bucket in chosen]
     fs = None
@@ -268,7 +268,7 @@ def known_to(path: StrPath, ids: Sequence[str]) -> dict[str, list[Any]]:
 
     Only the buckets that they fall into are read; a state that is damaged is passed over.
     """
-    from viewfold.rows.bucketed import bucket_of, former_bucket_of
+    from viewfold.rows.bucket_files import bucket_of, former_bucket_of
 
     folder, found = Folder.at(path), dict[str, list[Any]]()
     for one in _manifest.current(folder).states:

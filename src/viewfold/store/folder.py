@@ -26,7 +26,7 @@ from viewfold.errors import (
     UnreadableError,
     ViewfoldError,
 )
-from viewfold.rows.plain import filesystem, is_remote
+from viewfold.rows.bucket_files import filesystem, is_remote
 
 pa = needed("pyarrow", "parquet", "A .vfd folder")
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewfold._util.option import option, worded
 from viewfold.errors import DamagedFileError, StateFileError
 from viewfold.state.log import FINAL, Log, standing, undoable
 from viewfold.store.kinds import store_of
@@ -94,7 +93,7 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
         why = f"The last change, {last}, cannot be taken back" if after_forget else ""
         raise StateFileError(
             f"There is nothing to undo in {name}. "
-            + (f"{why}." if why else f"It keeps no state to return to; {option('keep', 3)} would.")
+            + (f"{why}." if why else "It keeps no state to return to; keep=3 would.")
         )
     earlier = states[0].log
     if earlier is None:
@@ -105,7 +104,7 @@ def undoing(path: StrPath, entry: int | None = None) -> tuple[Held, Log]:
     taken = undoable(now, earlier)
     said = " and ".join(map(str, taken))
     n = taken[0].entry if taken else 0
-    how = worded(f"viewfold.undo(path, entry={n})", f"viewfold undo {name} --entry {n}")
+    how = f"viewfold.undo({name!r}, entry={n})"
     if entry is None and after_forget:
         before = f" To take back the change before it, {said}: {how}." if taken else ""
         raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")

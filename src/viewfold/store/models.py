@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
-from viewfold._util.option import option
 from viewfold.errors import StateFileError
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of, using
 from viewfold.state.admission import meant
@@ -330,7 +329,7 @@ def forget(
 def _check_keep(keep: int | None) -> None:
     if keep is not None and not (is_whole_number(keep) and 0 <= keep <= MOST_KEPT):
         raise ValueError(
-            f"{option('keep')} is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
+            f"keep=… is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
             "how many earlier states a file keeps, each as large as the state of now."
         )
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from viewfold import errors
-from viewfold._util.option import help_of
+from viewfold._util.messages import suggestion_of
+from viewfold.app.words import for_cli
 from viewfold.web._uploads import TooLargeError
 from viewfold.web.words import printable
 
@@ -53,12 +54,12 @@ def status_of(error: BaseException) -> int:
 def told(error: BaseException, words: Callable[[str], str] = str) -> dict[str, Any]:
     """Return what is told of an error: its code, a message, and options that would help."""
     code, _ = errors.code_of(error)
-    message = printable(words(" ".join(str(error).split()))) or type(error).__name__
+    message = printable(words(for_cli(" ".join(str(error).split())))) or type(error).__name__
     if code == errors.INTERRUPTED[0]:
         message = "It was stopped. Nothing was changed."
     elif code == errors.ViewfoldError.code:
         traceback.print_exception(error, file=sys.stderr)
         message = f"This is a defect of viewfold, please report it: {message}"
     facts: dict[str, Any] = {"code": code, "message": message}
-    options = help_of(error)
+    options = suggestion_of(error)
     return {**facts, "options": options} if options else facts

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold._util.types import Array
+from viewfold.estimators.answers import ask_views
 from viewfold.explain import Told, feature_table, variance_table
 from viewfold.web.words import named, told
 
@@ -44,7 +45,7 @@ def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | N
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            tellers = model._tellers(None)
+            tellers = ask_views(model, None)
         except ValueError as error:
             return {"top": [], "heat": None, "note": str(error)}, None
     notes = [str(one.message) for one in said]

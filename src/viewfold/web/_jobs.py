@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any
 
 from viewfold._util.watch import watching
+from viewfold.app.words import for_cli
 from viewfold.errors import BusyError
 from viewfold.web._errors import told
 from viewfold.web.words import printable
@@ -97,7 +98,7 @@ def hear_warnings() -> None:
     """Let warnings reach the work that gives them, each time it does."""
 
     def hear(message: Warning | str, *_: Any, **__: Any) -> None:
-        job, line = _job.get(), " ".join(str(message).split())
+        job, line = _job.get(), for_cli(" ".join(str(message).split()))
         if job is not None and line not in job.notes:
             job.notes.append(line)
 
@@ -112,7 +113,7 @@ class Worker:
     """Does one piece of work at a time, in a thread of its own."""
 
     def __init__(self) -> None:
-        self.context = contextvars.copy_context()  # the engine, and how options are called
+        self.context = contextvars.copy_context()  # which engine
         self.latest: Job | None = None
         self._turn, self._thread = threading.Lock(), threading.Thread()
 

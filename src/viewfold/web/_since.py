@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.rows import Engine
 from viewfold.state.names import Transfers
@@ -52,7 +51,7 @@ def changed(
     if (events and entry not in events) or entry > last_entry(state) or column < 0:
         first = max(state.steps[0], min(events, default=0))
         raise ValueError(
-            f"{option('since', entry)}: labels are known from entry {first} to "
+            f"since={entry!r}: labels are known from entry {first} to "
             f"{last_entry(state)} of the log. Name one of these."
         )
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from viewfold._util.file import File
-from viewfold._util.option import worded
 from viewfold.app.folding import SEVERAL
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
@@ -143,7 +142,7 @@ class Uploads:
     def _too_large(self) -> TooLargeError:
         return TooLargeError(
             f"The file has more than {self.limit:,} bytes. Start with a larger "
-            f"{worded('limit', '--max-upload')}, or fold it with viewfold add."
+            "limit=…, or fold it with viewfold add."
         )
 
 

@@ -24,6 +24,7 @@ from viewfold.app.states import (
     returned,
 )
 from viewfold.app.telling import command, described, explained, inspected
+from viewfold.app.words import for_cli
 from viewfold.errors import InputError
 from viewfold.web import _fields
 from viewfold.web._changes import changes, renamed
@@ -225,7 +226,7 @@ class Desk:
                     self.state, file, asked, job.step, lambda model: before.append(_entry(model))
                 )
                 job.written = not asked.dry_run
-                job.notes += added.notes(self.state)
+                job.notes += map(for_cli, added.notes(self.state))
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
                 self.uploads.drop(said["upload"])

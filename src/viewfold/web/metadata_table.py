@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from viewfold._util.option import option
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data import files as io
 from viewfold.data.parts import of_file
-from viewfold.data.source import some
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
@@ -45,23 +44,22 @@ def read_metadata(
     views = io.read(path, ids=ids)
     if len(views) > 1:
         raise ValueError(
-            f"{shown}: metadata are one table, and this file holds {some(views)}. Write the one "
-            "that is meant to a file of its own."
+            f"{shown}: metadata are one table, and this file holds {format_names(views)}. Write "
+            "the one that is meant to a file of its own."
         )
     (view,) = views.values()
     parts = of_file(view, ids, shown)
     names = parts.names or ()
     if parts.ids is None or not names:
-        which = f" Its columns: {some(names)}." if names else ""
+        which = f" Its columns: {format_names(names)}." if names else ""
         raise ValueError(
-            f"{shown}: which column holds the sample ids? Name it with "
-            f"{option('metadata_id', 'COLUMN')}.{which}"
+            f"{shown}: which column holds the sample ids? Name it with metadata_id='COLUMN'.{which}"
         )
     unknown = [name for name in columns or () if name not in names]
     if unknown:
         raise ValueError(
-            f"{shown}: there is no column {unknown[0]!r}, which {option('metadata_columns')} "
-            f"names. Its columns: {some(names)}."
+            f"{shown}: there is no column {unknown[0]!r}, which metadata_columns=… "
+            f"names. Its columns: {format_names(names)}."
         )
     rows = np.asarray(parts.rows.toarray() if hasattr(parts.rows, "toarray") else parts.rows)
     found = {}

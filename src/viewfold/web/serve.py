@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold._util.option import worded
 from viewfold._util.replace import workshop
 from viewfold.errors import BusyError
 
@@ -95,8 +94,7 @@ def _listening(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise BusyError(
-            f"Port {port} cannot be used: {error.strerror}. Choose another "
-            f"{worded('port', '--port')}, or leave it out."
+            f"Port {port} cannot be used: {error.strerror}. Choose another port=…, or leave it out."
         ) from None
     return listener
 
