@@ -12,7 +12,7 @@ from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.datasets import load_digits_views
 from viewfold.method import encoders, scaling
 from viewfold.metrics import accuracy
-from viewfold.rows import LocalEngine, Rows, local
+from viewfold.rows import LocalEngine, Rows
 from viewfold.rows.linalg import ridge
 
 
@@ -223,11 +223,9 @@ def test_a_view_with_fewer_rows_than_features_needs_products_of_rows_only(
         return solve(M, most)
 
     monkeypatch.setattr(scaling, "top_eigenvectors", spy)
-    scaled, found, s, energy = scaling.principal_directions(
-        LocalEngine(), view, 30, scale, (0,)
-    )
+    scaled, found, s, energy = scaling.principal_directions(LocalEngine(), view, 30, scale, (0,))
     assert seen == [60]
-    _, expected, Vt = np.linalg.svd(scaling.times(np.eye(90))(scaling.read(X)))
+    _, expected, Vt = np.linalg.svd(scaled.times(np.eye(90))(scaled.read(X)))
     assert np.allclose(s, expected[:30])
     assert np.isclose(energy, (expected**2).sum())
     assert np.allclose(np.abs(np.sum(found * Vt[:30].T, axis=0)), 1)
@@ -258,12 +256,12 @@ def test_two_passes_are_made_over_a_view_and_two_for_fingerprints_and_moments(
 ) -> None:
     passes = []
 
-    def spy(work, rows, *options):
+    def spy(self, work, rows, *options):
         passes.append(rows[0].shape if isinstance(rows[0], Rows) else None)
-        return one_pass(work, rows, *options)
+        return each_block(self, work, rows, *options)
 
-    one_pass = local._pass
-    monkeypatch.setattr(local, "_pass", spy)
+    each_block = LocalEngine._each_block
+    monkeypatch.setattr(LocalEngine, "_each_block", spy)
     views = {"plain": noise(1200, 50), "wide": noise(1200, 3000), "text": counts(1200)[0]}
     for X in views.values():
         view = viewfold.as_view(X)

@@ -35,11 +35,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import arguments_of, check_arguments
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
+from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
-from viewfold.data.reading import Reading, takes_reading
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
 from viewfold.estimators.known import check_y, delivered, embed, given, view_of_known
@@ -130,7 +130,7 @@ class FoldingEstimator(
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -177,7 +177,7 @@ class FoldingEstimator(
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
@@ -246,8 +246,9 @@ class FoldingEstimator(
             if not self.keep_encoders:
                 raise no_encoder(name)
             record, me = state.views[names.index(name)], type(self).__name__
+            options = ReadOptions.of(**reading)
             with using(engine):
-                came = delivered(record, X, ids=ids, me=me, **reading)
+                came = delivered(record, X, ids=ids, me=me, options=options)
             came = admit(engine, state, came, similar_ids)
             seed = seed_of(self.random_state)
             after, count = update(
@@ -276,7 +277,7 @@ class FoldingEstimator(
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
@@ -299,7 +300,7 @@ class FoldingEstimator(
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 

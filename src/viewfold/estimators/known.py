@@ -10,30 +10,30 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from viewfold._util.choice import which_view
+from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
-from viewfold.data import View, as_view, as_views
-from viewfold.data.anndata_parts import chosen
-from viewfold.data.asked import NOTHING, Asked
-from viewfold.data.cells import EmptyRows, MissingCells, tell_of_empty, without_absent
-from viewfold.data.column import Source, columns_for
-from viewfold.data.features import asked_of
+from viewfold.data import View
+from viewfold.data.cells import tell_of_empty, without_absent
+from viewfold.data.features import known_options
 from viewfold.data.opening import (
     ids_of_each,
     is_view_like,
     listed_views,
     named_views,
+    open_path,
     open_view,
-    opened,
     own_name,
+    read_view,
+    read_views,
 )
-from viewfold.data.reading import Reading, of_whole, parted
+from viewfold.data.view import columns_for
 from viewfold.rows import BucketRows, Engine, RowSet, using
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import placed
@@ -143,7 +143,7 @@ def given(
 ) -> tuple[list[Given], bool]:
     """Return the rows of each known view that X holds, and whether X is a collection of views."""
     wanted = _by_own_name(views, X) if view is None else known_view(views, view)
-    X = opened(X, ids, _asked(views, wanted))
+    X = open_path(X, ids, _options(views, wanted))
     found = _collected(X, views)
     if found is None:
         return [Given(wanted or known_view(views, None), X, ids)], False
@@ -188,7 +188,7 @@ def _of_entry(
     record = _by_name(views, name)
     several = None
     if not named:
-        rows = opened(rows, ids, _asked(views, record))
+        rows = open_path(rows, ids, _options(views, record))
         several = named_views(rows)
     held = {name: rows} if several is None else several
     return [Given(_by_name(views, key) or _unknown(views, key), X, ids) for key, X in held.items()]
@@ -210,50 +210,55 @@ def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
     return views[0] if len(views) == 1 else _by_name(views, own_name(X))
 
 
-def _asked(views: Sequence[ViewRecord], record: ViewRecord | None) -> Asked:
+def _options(views: Sequence[ViewRecord], record: ViewRecord | None) -> ReadOptions:
     """Return how to read rows of a known view, or of any of them if it is not known of which."""
-    each = {one.name: asked_of(one.columns, one.source) for one in views}
-    return replace(NOTHING if record is None else each[record.name], of_views=each)
+    each = {one.name: known_options(one.columns, one.source) for one in views}
+    return replace(ReadOptions() if record is None else each[record.name], views=each)
 
 
 def views_of(
     known: Sequence[ViewRecord],
     X: Any,
     *,
-    ids: Any = None,
-    name: str | None = None,
-    me: str = "the model",
-    **reading: Unpack[Reading],
+    ids: Any,
+    name: str | None,
+    me: str,
+    options: ReadOptions,
 ) -> list[View]:
-    """Return the views that X holds, ready to be folded."""
+    """Return the views that X holds, ready to be folded.
+
+    Rows of a view that was folded get the features that it has, whatever is said about reading;
+    only `missing_cells` and `empty_rows` count. With a name, X is one view, or holds one that is
+    called so. `me` is who asks, for errors.
+    """
     records = {record.name: record for record in known}
     own = name or own_name(X)
     if own in records:
-        return [delivered(records[own], X, ids=ids, me=me, **reading)]
+        return [delivered(records[own], X, ids=ids, me=me, options=options)]
     if name is not None:
-        return [as_view(X, ids=ids, name=name, **reading)]
-    if records and not (reading.get("layer") or reading.get("use_rep")):
+        return [read_view(X, ids, name, options)]
+    X, options = path_and_options(X, options)
+    if records and options.part == (None, None):
         # A file may hold several views, some of them known.
-        each = {record.name: asked_of(record.columns, record.source) for record in known}
-        X = opened(X, ids, replace(parted(**of_whole(reading))[1], of_views=each))
+        each = {record.name: known_options(record.columns, record.source) for record in known}
+        X = open_path(X, ids, replace(options, views=each))
     held = named_views(X) or {}
     if not held.keys() & records.keys():
-        return as_views(X, ids=ids, **reading)
+        return read_views(X, ids, options)
     new = {name: rows for name, rows in held.items() if name not in records}
-    made = {view.name: view for view in as_views(new, ids=ids, **reading)} if new else {}
+    made = {view.name: view for view in read_views(new, ids, options)} if new else {}
     return [
-        made[name] if name in made else delivered(records[name], rows, ids=ids, me=me, **reading)
+        made[name]
+        if name in made
+        else delivered(records[name], rows, ids=ids, me=me, options=options)
         for name, rows in held.items()
     ]
 
 
-def delivered(
-    record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
-) -> View:
+def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
     """Return more rows of a known view, with the features that it has."""
-    X, rest = chosen(X, reading)
     try:
-        view = _opened(record, X, ids, parted(**rest)[1])
+        view = _open(record, X, ids, options)
         check_features(view, record, me)
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
@@ -261,22 +266,21 @@ def delivered(
         another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
-    gaps: MissingCells = reading.get("missing_cells", "accept")
-    if not takes_gaps(record.encoder):
-        gaps = "error"
+    gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
-    zeros = "absent" if record.n_empty else reading.get("empty_rows", "absent")
+    zeros = "absent" if record.n_empty else options.empty_rows
     checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
     return checked if view.checked or record.n_empty else tell_of_empty(checked)
 
 
-def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
+def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     """Return rows that are read as the view was, as far as that is remembered."""
     if record.encoder is None:
-        return open_view(X, ids=ids, name=record.name, asked=asked)
-    view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
-    was, said = record.source or Source(), view.source or Source()
-    if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
+        return open_view(X, ids=ids, name=record.name, options=options)
+    as_before = known_options(record.columns, record.source, options)
+    view = open_view(X, ids=ids, name=record.name, options=as_before, known=record.columns)
+    was, said = record.source or ReadOptions(), view.source or ReadOptions()
+    if said.part not in (was.part, (None, None)):
         part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view
@@ -291,7 +295,8 @@ def view_of_known(
             f"View {record.name!r} has no encoder (keep_encoders=False, or it "
             "had fewer than ten samples): nothing is known about samples that were not in it."
         )
-    view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+    options = known_options(record.columns, record.source)
+    view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
     check_features(view, record, me)
     view = in_order(view, record)
     # A few rows cannot tell what their zeros mean; the view they belong to could.
