@@ -46,7 +46,6 @@ def test_modules_are_few() -> None:
     assert len(MODULES) <= MOST_FILES
 
 
-@pytest.mark.xfail(strict=True, reason="not yet few enough")
 def test_context_variables_are_few() -> None:
     found = {path.name: context_variables(path.read_text(encoding="utf-8")) for path in MODULES}
     assert sum(found.values()) <= MOST_CONTEXT_VARIABLES, {k: n for k, n in found.items() if n}

@@ -27,7 +27,7 @@ from viewfold.data.source import FileError, FileView, as_object, reading, too_la
 _NAMED = re.compile(r"(.*?)matrix\.mtx(\.gz|\.zst|\.bz2)?", re.I)
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read a matrix; its rows are known by their number, unless there are barcodes beside it."""
     matrix = _matrix(file)
     barcodes, features = (_beside(file, *kinds) for kinds in (["barcodes"], ["features", "genes"]))

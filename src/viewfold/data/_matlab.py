@@ -23,7 +23,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USUAL = ("x", "data", "fea", "feature", "features", "views", "view")
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     with reading(file, "a MATLAB file"):
         variables = _variables(file)

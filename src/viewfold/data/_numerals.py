@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from viewfold._util.file import SEPARATORS, SPACES, File
+from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
 from viewfold._util.types import Array
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
@@ -125,14 +125,14 @@ class AmbiguousError(ValueError):
 
 
 def numerals_of(
-    sample: list[list[str]], delimiter: str, skip: Collection[int], asked: File
+    sample: list[list[str]], delimiter: str, skip: Collection[int], options: ReadOptions
 ) -> Numerals:
     """Tell from the first rows, without columns to skip, how numbers are written.
 
     What the user says counts.
     """
-    if asked.decimal is not None or asked.thousands is not None:
-        return Numerals(asked.decimal or _other(asked.thousands), asked.thousands)
+    if options.decimal is not None or options.thousands is not None:
+        return Numerals(options.decimal or _other(options.thousands), options.thousands)
     unclear: tuple[int, int, str] | None = None
     for i, j, cell in _cells(sample):
         if j in skip:

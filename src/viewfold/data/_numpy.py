@@ -48,7 +48,7 @@ class _Header:
         return f"{self.dtype} of shape {self.shape}"
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     if not file.lower().endswith(".npy"):
         return {name: FileView(rows) for name, rows in _archive(file, _all_views).items()}

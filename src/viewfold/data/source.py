@@ -50,8 +50,6 @@ class FileView:
         Columns that were not read because the user said so.
     written : dict of str to str
         How a text is written: encoding, delimiter, decimal sign.
-    layer, use_rep : str, optional
-        Of an AnnData: what was read instead of ``X``.
     files : tuple of str
         The Parquet files that it is in, which workers can read for themselves.
     id_column : str, optional
@@ -67,8 +65,6 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    layer: str | None = None
-    use_rep: str | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     id_column: str | None = None

@@ -18,11 +18,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
+from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
-from viewfold.data.reading import Reading, takes_reading
 from viewfold.data.view import invented_name
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
@@ -74,7 +74,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -121,7 +121,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
@@ -184,7 +184,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             raise no_encoder(name)
         record = state.views[state.names.index(name)]
         with using(engine):
-            came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
+            options = ReadOptions.of(**reading)
+            came = delivered(record, X, ids=ids, me=type(self).__name__, options=options)
         came, seed = admit(engine, state, came, similar_ids, min_shared), seed_of(self.random_state)
         after, count = update(engine, state, came, self._method(), seed=seed)
         after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
@@ -200,7 +201,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
@@ -223,7 +224,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 

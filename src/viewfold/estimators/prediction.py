@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
-from viewfold.data.cells import EmptyRows, MissingCells, without_absent
+from viewfold.data.cells import without_absent
+from viewfold.data.features import known_options
 from viewfold.data.ids import Similar
 from viewfold.data.opening import open_view
 from viewfold.estimators.checks import check_features, check_y, in_order
@@ -342,7 +344,8 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"View {record.name!r} has no encoder (keep_encoders=False, or it "
                 "had fewer than ten samples): nothing is known about samples that were not in it."
             )
-        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+        options = known_options(record.columns, record.source)
+        view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
         check_features(view, record, type(self).__name__)
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.

@@ -1,4 +1,4 @@
-"""Where rows live, and the three verbs for them: `reduce`, `map` and `join`; see `base.Engine`."""
+"""Where rows live, and the three verbs for them: `reduce`, `map` and `join`; see `Engine`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.arguments import size_in_bytes
-from viewfold.rows.base import Alignment, Engine, RowSet
 from viewfold.rows.bucket_files import BucketRows
 from viewfold.rows.buckets import BucketEngine
 from viewfold.rows.disk import DiskEngine
 from viewfold.rows.local import (
+    Alignment,
+    Engine,
     LocalEngine,
     Rows,
+    RowSet,
     all_on_one_thread,
     blas_on_one_thread,
     block_bytes,
@@ -172,7 +174,7 @@ def open_engine(
     if name == "local" and address is not None:
         raise ValueError(
             f"The engine 'local' has no address. Leave address={address!r} away, or say "
-            f"engine='dask' or engine='spark'."
+            "engine='dask' or engine='spark'."
         )
     room = size_in_bytes(memory, f"{memory=}")
     engine: BucketEngine

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._util.types import Array, Matrix
-from viewfold.rows.base import Alignment, RowSet, Work
 from viewfold.rows.bucket_files import (
     BucketRows,
     Made,
@@ -38,7 +37,18 @@ from viewfold.rows.bucket_files import (
     whole,
     write_buckets,
 )
-from viewfold.rows.local import LocalAlignment, LocalEngine, Picked, RowBlocks, Rows, added
+from viewfold.rows.local import (
+    Alignment,
+    Engine,
+    LocalAlignment,
+    LocalEngine,
+    Picked,
+    RowBlocks,
+    Rows,
+    RowSet,
+    Work,
+    added,
+)
 
 Task = Callable[[Any], Any]
 Combine = Callable[[Any, Any], Any]
@@ -48,7 +58,7 @@ Item = tuple[int, tuple[Part, ...]]  # the number of a bucket, and its rows
 _local = LocalEngine(n_threads=1)
 
 
-class BucketEngine(ABC):
+class BucketEngine(Engine, ABC):
     """Rows are in buckets, in files of a folder that all workers can read and write.
 
     Parameters
@@ -121,11 +131,9 @@ class BucketEngine(ABC):
         return path, owner
 
     def session(self) -> AbstractContextManager[Any]:
-        """Return a context manager that is open while a state is changed."""
         return nullcontext()
 
     def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
-        """Put samples that are in memory, or in a mapped file, into their buckets."""
         if isinstance(ids, BucketRows):
             return (ids, *rows)
         path, owner = self.room()
@@ -156,15 +164,13 @@ class BucketEngine(ABC):
         )
 
     def materialize(self, rows: RowSet) -> RowSet:
-        """Return the rows of a view with their cells as they are read."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().materialize(rows)
+            return super().materialize(rows)
         return replace(self.map(same, rows), cells=True)
 
     def reduce(self, work: Work, *rows: RowSet, combine: Combine | None = None) -> Any:
-        """Combine what `work` makes of each block; see `Engine.reduce`."""
         if not _any_in_buckets(rows):
-            return LocalEngine().reduce(work, *rows, combine=combine)
+            return super().reduce(work, *rows, combine=combine)
         task = partial(_reduce, work, _openers(rows), combine)
         return self._checked(task, self._items(rows), combine or added)
 
@@ -176,9 +182,8 @@ class BucketEngine(ABC):
         width: int | None = None,
         reuse: bool = False,
     ) -> Any:
-        """Return the rows that `work` makes of each block; see `Engine.map`."""
         if not _any_in_buckets(rows):
-            return LocalEngine().map(work, *rows, sums=sums, width=width, reuse=reuse)
+            return super().map(work, *rows, sums=sums, width=width, reuse=reuse)
         if reuse and len(rows) == 1 and not sums:  # no file is written: computed when it is read
             make = partial(_mapped, work=work, opener=rows[0].opener, width=width)
             parts = tuple(Made(make, (part,), part.n) for part in rows[0].parts)
@@ -191,9 +196,8 @@ class BucketEngine(ABC):
         return (result, total) if sums else result
 
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
-        """Return what `work` makes of rows and the others in their bucket; see `Engine.match`."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().match(work, rows, self.collect(others))
+            return super().match(work, rows, self.collect(others))
         if not isinstance(others, BucketRows):
             others = self._nothing(others)
         path, owner = self.room()
@@ -205,9 +209,8 @@ class BucketEngine(ABC):
         return made
 
     def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
-        """Align known samples and those of a view, bucket by bucket; see `Engine.join`."""
         if not _any_in_buckets((ids, others)):
-            return LocalEngine().join(ids, others, ordered=ordered)
+            return super().join(ids, others, ordered=ordered)
         if not isinstance(ids, BucketRows):
             ids = self.partition(ids)[0] if len(ids) else self._nothing(ids, others.held)
         if not isinstance(others, BucketRows):
@@ -227,9 +230,8 @@ class BucketEngine(ABC):
         return BucketAlignment(self, ids, others, [files for files, _ in found], owner)
 
     def numbers(self, rows: RowSet) -> RowSet:
-        """Return a number for each row, by which it can be selected."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().numbers(rows)
+            return super().numbers(rows)
         parts = tuple(
             Made(partial(np.arange, int(a), int(b)), (), int(b - a))
             for a, b in pairwise(_starts(rows))
@@ -237,9 +239,8 @@ class BucketEngine(ABC):
         return BucketRows(parts, np.dtype(np.intp), (), self)
 
     def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> RowSet:
-        """Return a few rows, in the given order; they are in memory."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().select(rows, numbers)
+            return super().select(rows, numbers)
         starts = _starts(rows)
         bucket = np.searchsorted(starts, numbers, side="right") - 1
         order = np.argsort(bucket, kind="stable")
@@ -257,9 +258,8 @@ class BucketEngine(ABC):
         return Rows(taken) if rows.cells else taken
 
     def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
-        """Return the rows for which `kept` is true."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().keep(rows, kept)
+            return super().keep(rows, kept)
         many = self.each(_count_true, [(i, (part,)) for i, part in enumerate(kept.parts)])
         parts = tuple(
             Made(_kept_rows, (own, mask), n)
@@ -272,9 +272,8 @@ class BucketEngine(ABC):
         return picked if rows.cells else self.map(same, picked)
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
-        """Return the first columns."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().leading(rows, columns)
+            return super().leading(rows, columns)
         first = partial(_first_columns, columns=columns)
         if rows.cells:
             return self.map(first, rows)
@@ -282,16 +281,15 @@ class BucketEngine(ABC):
         return replace(rows, parts=parts, tail=(min(columns, rows.tail[0]),))
 
     def head(self, rows: RowSet, most: int) -> Matrix:
-        """Return at most so many rows, of the first bucket that has some."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().head(rows, most)
+            return super().head(rows, most)
         return self.each(partial(_head, rows.opener, most), self._items((rows,))[:1])[0]
 
-    def collect(self, rows: RowSet) -> Any:
-        """Return all rows as one array; they have to fit in memory."""
+    def collect(self, rows: RowSet) -> Array:
         if not isinstance(rows, BucketRows):
-            return LocalEngine().collect(rows)
-        return stacked(self.each(partial(_collect, rows.opener), self._items((rows,))))
+            return super().collect(rows)
+        together: Array = stacked(self.each(partial(_collect, rows.opener), self._items((rows,))))
+        return together
 
     def _items(self, rows: tuple[RowSet, ...]) -> list[Item]:
         """Return what tasks are given: the buckets that have rows, or else the first."""
@@ -511,7 +509,7 @@ def _match(path: str, work: Work, item: Item) -> Any:
 
 def _join(path: str, ordered: bool, item: Item) -> Any:
     number, (known, came) = item
-    made = _local.join(whole(known.open()), whole(came.open()), ordered=ordered)
+    made: Any = _local.join(whole(known.open()), whole(came.open()), ordered=ordered)
     arrays = (made.ids, made.rows, made.previous, made.partner, made.lacking)
     files = tuple(store(f"{path}/{number}-{j}", array) for j, array in enumerate(arrays))
     return files, (made.n_samples, made.n_shared)

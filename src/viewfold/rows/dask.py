@@ -71,16 +71,13 @@ class DaskEngine(SendingEngine):
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         return sum(self.client.nthreads().values())
 
     def close(self) -> None:
-        """Remove all files; end the connection and the cluster that the engine has made."""
         super().close()
         self._mine.close()
 
     def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
-        """Submit a task for each part, and those that combine their results."""
         how: dict[str, Any] = {"pure": False, "retries": RETRIES}
         level = leaves = self.client.map(do, [sent] * len(parts), parts, key="viewfold", **how)
         held = list(leaves)

@@ -61,12 +61,10 @@ class DiskEngine(BucketEngine):
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         with blas_on_one_thread() as threads:
             return threads
 
     def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
-        """Do a task for each item on a few threads, and combine the results in order."""
         with blas_on_one_thread() as threads:
             results = in_order(task, items, threads)
             return reduce(combine, counted(results, len(items), 1, "buckets"))
@@ -184,7 +182,6 @@ class SendingEngine(BucketEngine):
         self._dumps = dumps
 
     def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
-        """Send a task for each item, and combine the results in order, a few at a time."""
         data = self._dumps((task, combine))
         sent, owner = Sent(data), None
         if len(data) > SMALL:  # not by the scheduler: what it scatters is lost with its workers

@@ -1,6 +1,8 @@
-"""The engine of one machine: rows in memory or in a mapped file, a block at a time, on threads.
+"""The three verbs, for rows in memory or in a mapped file: a block at a time, on threads.
 
-Sums are taken in the order of the rows, so that the number of threads does not change a bit.
+`reduce` sums small matrices over row blocks, `map` makes row blocks of row blocks, `join` aligns
+samples by id. Everything else in viewfold is algebra on small matrices. In memory, on disk or on a
+cluster, a method is the same program.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from functools import reduce as fold_left
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,8 +28,10 @@ from threadpoolctl import ThreadpoolController
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
-from viewfold.rows.base import RowSet, Work
 
+# Rows (or single values) of samples, in the engine's order: an array, if they are in memory.
+RowSet: TypeAlias = Any
+Work: TypeAlias = Callable[..., Any]
 # -- threads -------------------------------------------------------------------------------------
 
 
@@ -308,53 +312,100 @@ def read_block(rows: RowBlocks, where: slice) -> Matrix:
 # -- the engine ----------------------------------------------------------------------------------
 
 
-class LocalEngine:
-    """Rows are arrays, or files that are mapped into memory.
+class Alignment(Protocol):
+    """Where the samples of a view and those known before stand in their union.
 
-    Parameters
+    Attributes
     ----------
-    n_threads : int, optional
-        How many blocks are worked on at a time; as many as BLAS would use threads if not given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows import LocalEngine
-    >>> from viewfold.rows.linalg import gram
-    >>> engine, X = LocalEngine(), np.arange(6.0).reshape(3, 2)
-    >>> engine.reduce(gram, X)
-    array([[20., 26.],
-           [26., 35.]])
-    >>> engine.map(lambda block: block @ np.array([1.0, 10.0]), X)
-    array([10., 32., 54.])
-    >>> alignment = engine.join(np.array([7, 8, 9]), np.array([9, 5]))
-    >>> alignment.ids, alignment.known
-    (array([7, 8, 9, 5]), array([ True, False]))
+    ids : RowSet
+        The union.
+    known : RowSet of bool
+        For each row of the view, whether its sample was known.
+    n_samples, n_shared, n_new, n_before : int
+        How many are in the union, in both, in the view only, and were known before.
     """
 
-    def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = n_threads
+    @property
+    def ids(self) -> RowSet: ...
+    @property
+    def known(self) -> RowSet: ...
+    @property
+    def n_samples(self) -> int: ...
+    @property
+    def n_shared(self) -> int: ...
+    @property
+    def n_new(self) -> int: ...
+    @property
+    def n_before(self) -> int: ...
+
+    def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
+        """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
+
+    def absent(self, rows: RowSet) -> RowSet:
+        """Return what is known of the samples that the view lacks."""
+
+    def carry(self, rows: RowSet, fill: float) -> RowSet:
+        """Return what is known of each sample of the union, and `fill` for the new ones."""
+
+    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> RowSet:
+        """Return a row for each sample of the union.
+
+        Each argument is a work and rows: what `map` is to do with rows of the view, and with those
+        of samples that it lacks.
+        """
+
+
+class Engine:
+    """Where rows live, and who computes with them.
+
+    This one computes with rows in memory, whose sums it takes in their order, so that the number of
+    threads does not change a bit. Engines with buckets override the verbs for rows that they hold.
+    """
+
+    n_threads: int | None = None
 
     def session(self) -> AbstractContextManager[Any]:
-        """Keep linear algebra on one thread: blocks are spread over threads instead."""
+        """Return a context manager that is open while a state is changed.
+
+        It keeps linear algebra on one thread: blocks are spread over threads instead.
+        """
         return blas_on_one_thread()
 
     def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
-        """Return ids and rows as they are."""
+        """Take over samples and their rows, so that they can be joined with those that are known.
+
+        What the engine holds already is returned as it is. Rows in memory that belong to nobody in
+        particular need no place: every verb takes arrays, too.
+        """
         return (ids, *rows)
 
-    def materialize(self, rows: Rows) -> Rows:
-        """Return the rows of a view with their cells as they are read."""
+    def materialize(self, rows: RowSet) -> RowSet:
+        """Return rows of a view, those whose cells are filled when they are read computed once."""
         return Rows(self.map(lambda block: block, rows))
 
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
-        """Return what `work` makes of rows and others; see `Engine.match`."""
+        """Return the rows that `work` makes of rows and of all others that could belong to them.
+
+        ``work(few, others)`` returns a row for each of the few. Ids that are almost the same come
+        together.
+        """
         return work(rows, others)
 
     def reduce(
         self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
     ) -> Any:
-        """Sum the small matrices that `work` makes of each block; see `Engine.reduce`."""
+        """Sum the small matrices that `work` makes of each block, in double precision.
+
+        Parameters
+        ----------
+        work : callable
+            ``work(*blocks)`` returns an array, or a tuple of arrays, of the same shapes for every
+            block. There may be empty blocks.
+        *rows : RowSet
+            Rows of the same samples.
+        combine : callable, optional
+            ``combine(a, b)`` instead of the sum, with what `work` returns.
+        """
         parts = self._each_block(work, rows)
         return _add_up(parts) if combine is None else fold_left(combine, parts)
 
@@ -366,7 +417,24 @@ class LocalEngine:
         width: int | None = None,
         reuse: bool = False,
     ) -> Any:
-        """Return the rows that `work` makes of each block; see `Engine.map`."""
+        """Return the rows that `work` makes of each block.
+
+        Parameters
+        ----------
+        work : callable
+            ``work(*blocks)`` returns a block, or a tuple of blocks, with a row for each row.
+        *rows : RowSet
+            Rows of the same samples.
+        sums : bool, default=False
+            Whether `work` returns ``(blocks, matrices)``, and the sums of these are wanted, too:
+            two verbs in one pass over the data.
+        width : int, optional
+            Number of columns of intermediate results, if larger than that of `rows`: blocks are
+            cut so that these fit.
+        reuse : bool, default=False
+            Whether the result may overwrite the rows, as it has their shape and type and nobody
+            needs them any more; or be computed, again and again, when it is read.
+        """
         result = _Result(rows[0].shape[0], rows[0] if reuse else None)
 
         def keep(where: slice, made: Any) -> Any:
@@ -404,8 +472,12 @@ class LocalEngine:
             results = in_order(one, range(0, max(n, 1), step), self.n_threads or threads)
             yield from counted(results, n, step)
 
-    def join(self, ids: Array, others: Array, *, ordered: bool = False) -> LocalAlignment:
-        """Align known samples and those of a view by their ids; see `Engine.join`."""
+    def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
+        """Align known samples and those of a view by their ids.
+
+        Known samples keep their order and new ones follow in the order of the view; with `ordered`,
+        all are sorted by id.
+        """
         n, n_before = others.size, ids.size
         if np.array_equal(ids, others):
             same = np.arange(n)
@@ -425,16 +497,16 @@ class LocalEngine:
         known[partner[~new]] = True
         return LocalAlignment(self, union, rows, previous, partner, np.flatnonzero(~known))
 
-    def numbers(self, rows: RowSet) -> NDArray[np.intp]:
-        """Return the number of each row."""
+    def numbers(self, rows: RowSet) -> RowSet:
+        """Return a number for each row, by which it can be selected."""
         return np.arange(rows.shape[0])
 
-    def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> Picked:
+    def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> RowSet:
         """Return a few rows, in the given order."""
         assert not isinstance(rows, Picked)
         return Picked(rows, numbers)
 
-    def keep(self, rows: RowSet, kept: NDArray[np.bool_]) -> RowSet:
+    def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
         """Return the rows for which `kept` is true."""
         if isinstance(rows, Rows):
             at = np.flatnonzero(kept)
@@ -452,21 +524,48 @@ class LocalEngine:
         return replace(rows, X=rows.X[:, :columns])
 
     def head(self, rows: RowSet, most: int) -> Matrix:
-        """Return at most so many rows, of the first block."""
+        """Return at most so many rows, all from one block, as an array."""
         return read_block(rows, slice(0, min(rows.shape[0], rows_per_block(rows))))[:most]
 
-    def collect(self, rows: RowSet) -> Any:
-        """Return rows as one array."""
-        if isinstance(rows, Rows | Picked):
-            return rows.read(slice(0, rows.shape[0]))
-        return rows
+    def collect(self, rows: RowSet) -> Array:
+        """Return all rows as one array; they have to fit in memory."""
+        array: Array = rows
+        return rows.read(slice(0, rows.shape[0])) if isinstance(rows, Rows | Picked) else array
+
+
+class LocalEngine(Engine):
+    """Rows are arrays, or files that are mapped into memory.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        How many blocks are worked on at a time; as many as BLAS would use threads if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows import LocalEngine
+    >>> from viewfold.rows.linalg import gram
+    >>> engine, X = LocalEngine(), np.arange(6.0).reshape(3, 2)
+    >>> engine.reduce(gram, X)
+    array([[20., 26.],
+           [26., 35.]])
+    >>> engine.map(lambda block: block @ np.array([1.0, 10.0]), X)
+    array([10., 32., 54.])
+    >>> alignment = engine.join(np.array([7, 8, 9]), np.array([9, 5]))
+    >>> alignment.ids, alignment.known
+    (array([7, 8, 9, 5]), array([ True, False]))
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads
 
 
 @dataclass
 class LocalAlignment:
     """Where the samples of a view and those known before stand in their union; see `Alignment`."""
 
-    engine: LocalEngine
+    engine: Engine
     ids: Array
     # Position in the union of each of the view's rows, and of each sample that was known before.
     rows: NDArray[np.intp]

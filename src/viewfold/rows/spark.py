@@ -82,16 +82,13 @@ class SparkEngine(SendingEngine):
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         return int(self.context.defaultParallelism)
 
     def close(self) -> None:
-        """Remove all files; stop the session that the engine has made."""
         super().close()
         self._mine.close()
 
     def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
-        """Run one job: a stage of a task for each part, and stages that combine their results."""
         rdd, n = self.context.parallelize(list(enumerate(parts)), len(parts)), len(parts)
         rdd = rdd.map(partial(_do, sent, self._done))
         while n > GROUP:

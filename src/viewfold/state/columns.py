@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Kind, Matrix
-from viewfold.data.column import Column, Source, features_of
+from viewfold.data.view import Column, features_of
 from viewfold.errors import UnreadableError
 from viewfold.rows.linalg import dense
 from viewfold.state.parts import part
@@ -90,7 +91,7 @@ class StoredColumns:
 @part("source")
 @dataclass(frozen=True)
 class StoredSource:
-    """A `Source` as arrays."""
+    """What is remembered of how a view was read, as arrays."""
 
     # (4,): whether empty markers were named, how many; how many layers, and representations (0 or
     # 1)
@@ -100,24 +101,23 @@ class StoredSource:
     letters: Array
 
     @classmethod
-    def of(cls, source: Source) -> StoredSource:
-        """Return a source as arrays."""
+    def of(cls, source: ReadOptions) -> StoredSource:
+        """Return options as arrays."""
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others)]
         texts = [*(markers or ()), *others[0], *others[1]]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
-    def source(self) -> Source:
-        """Return the source."""
+    def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], *counts[2:]) > 1:
+        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], sum(counts[2:])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
         named, n_markers, has_layer, has_rep = counts
-        return Source(
-            tuple(texts[:n_markers]) if named else None,
-            texts[n_markers] if has_layer else None,
-            texts[-1] if has_rep else None,
+        return ReadOptions(
+            empty_markers=tuple(texts[:n_markers]) if named else None,
+            layer=texts[n_markers] if has_layer else None,
+            use_rep=texts[-1] if has_rep else None,
         )
 
 

@@ -15,8 +15,7 @@ from scipy import linalg
 from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.gaps import missing_in
-from viewfold.data.view import View
+from viewfold.data.view import View, missing_in
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, membership
 from viewfold.state.parts import part

@@ -18,8 +18,7 @@ import numpy as np
 from viewfold._util import constants
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.gaps import missing_in
-from viewfold.data.view import View
+from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
 from viewfold.state.columns import counted

@@ -234,7 +234,7 @@ def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
 
 
 def _of_encoders(state: State) -> Iterator[str]:
-    from viewfold.data.column import features_of
+    from viewfold.data.view import features_of
 
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):

@@ -20,18 +20,16 @@ from starlette.routing import Route
 
 from viewfold.app.output import TABLES, as_json
 from viewfold.errors import InputError
-from viewfold.web import _fields
-from viewfold.web._errors import status_of, told
-from viewfold.web._fields import Check, checked
-from viewfold.web._jobs import Job
+from viewfold.web import inputs
 from viewfold.web.desk import Desk
+from viewfold.web.inputs import Check, checked
+from viewfold.web.jobs import Job, error_facts, status_of
 
 T = TypeVar("T")
 Answer = Callable[[Request], Awaitable[Response]]
 
-MOST_BODY = 10 * 2**20
-"""Bytes of a request that is no file: room for a list of a million ids."""
-
+MOST_BODY = 10 * 2**20  # bytes of a request that is no file: room for a list of a million ids
+# The page itself, which holds no data: address, package, file, kind.
 STATIC = {
     "": ("viewfold.web", "index.html", "text/html; charset=utf-8"),
     "page.js": ("viewfold.web", "static/page.js", "text/javascript; charset=utf-8"),
@@ -39,7 +37,6 @@ STATIC = {
     "ui.js": ("viewfold.web", "static/ui.js", "text/javascript; charset=utf-8"),
     "ui.css": ("viewfold.web", "static/ui.css", "text/css; charset=utf-8"),
 }
-"""The page itself, which holds no data: address, package, file, kind."""
 
 
 class Json(Response):
@@ -72,12 +69,12 @@ class _Api:
 
     def table(self) -> list[tuple[str, str, Answer]]:
         """Return methods and addresses."""
-        desk, entry = self.desk, {"entry": _fields.whole(0)}
-        asks = {"id": _fields.text, "cluster": _fields.whole(0), "view": _fields.text}
-        asks["top"] = _fields.whole(1, 1000)
-        numbers = {"from": _fields.whole(2, 10_000), "to": _fields.whole(2, 10_000)}
-        new = {"clusters": _fields.clusters, **entry}
-        name = {"cluster": _fields.whole(0), "name": _fields.any_text, **entry}
+        desk, entry = self.desk, {"entry": inputs.whole(0)}
+        asks = {"id": inputs.text, "cluster": inputs.whole(0), "view": inputs.text}
+        asks["top"] = inputs.whole(1, 1000)
+        numbers = {"from": inputs.whole(2, 10_000), "to": inputs.whole(2, 10_000)}
+        new = {"clusters": inputs.clusters, **entry}
+        name = {"cluster": inputs.whole(0), "name": inputs.any_text, **entry}
         return [
             ("GET", "status", self._get(lambda said: desk.status(said.get("entry")), entry)),
             ("GET", "summary", self._get(lambda said: desk.page().summary)),
@@ -87,8 +84,8 @@ class _Api:
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),
             ("DELETE", "uploads/{upload}", self.drop),
-            ("POST", "inspect", self._job(desk.inspect, _fields.VIEW, "upload")),
-            ("POST", "fold", self._job(desk.fold, _fields.FOLD, "upload")),
+            ("POST", "inspect", self._job(desk.inspect, inputs.VIEW, "upload")),
+            ("POST", "fold", self._job(desk.fold, inputs.FOLD, "upload")),
             ("POST", "recluster", self._job(desk.recluster, new, "clusters")),
             ("POST", "suggest", self._job(desk.suggest, numbers)),
             ("GET", "job", self.job),
@@ -96,7 +93,7 @@ class _Api:
             ("POST", "rename", self._post(desk.rename, name, "cluster", "name")),
             ("GET", "undo", self._get(lambda said: desk.undoable())),
             ("POST", "undo", self._post(desk.undo, entry, "entry")),
-            ("POST", "forget", self._post(desk.forget, {"ids": _fields.ids}, "ids")),
+            ("POST", "forget", self._post(desk.forget, {"ids": inputs.ids}, "ids")),
         ]
 
     # -- kinds of requests
@@ -133,7 +130,7 @@ class _Api:
 
     async def column(self, request: Request) -> Response:
         """Return a column as bytes."""
-        said = checked(dict(request.query_params), {"entry": _fields.whole(0)})
+        said = checked(dict(request.query_params), {"entry": inputs.whole(0)})
         name = request.path_params["name"]
         data, kind = await self._call(self.desk.column, name, said.get("entry"))
         text = kind == "text"
@@ -144,7 +141,7 @@ class _Api:
     async def export(self, request: Request) -> Response:
         """Return the clusters as a file."""
         endings = tuple(one.removeprefix(".") for one in TABLES)
-        known: dict[str, Check] = {"format": _fields.one_of(*endings)}
+        known: dict[str, Check] = {"format": inputs.one_of(*endings)}
         ending = checked(dict(request.query_params), known).get("format", "csv")
         path: Path = await self._call(self.desk.export, f".{ending}")
         gone = BackgroundTask(partial(path.unlink, missing_ok=True))
@@ -157,7 +154,7 @@ class _Api:
 
     async def upload(self, request: Request) -> Response:
         """Take a file, as the body of the request."""
-        said = checked(dict(request.query_params), {"name": _fields.text}, ("name",))
+        said = checked(dict(request.query_params), {"name": inputs.text}, ("name",))
         uploads = self.desk.uploads
         uploads.check(request.headers.get("content-length"))
         found = await uploads.receive(said["name"], request.stream())
@@ -211,13 +208,13 @@ def _answering(answer: Answer, words: Callable[[str], str]) -> Answer:
         except ClientDisconnect:
             return Response(status_code=400)  # nobody hears it
         except (Exception, KeyboardInterrupt) as error:
-            return Json({"error": told(error, words)}, status_code=status_of(error))
+            return Json({"error": error_facts(error, words)}, status_code=status_of(error))
 
     return run
 
 
 async def _failed(request: Request, error: BaseException) -> Response:
-    return Json({"error": told(error)}, status_code=status_of(error))
+    return Json({"error": error_facts(error)}, status_code=status_of(error))
 
 
 async def _not_served(request: Request, error: Exception) -> Response:

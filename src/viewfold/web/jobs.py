@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextvars
 import secrets
+import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from viewfold._util.watch import watching
+from viewfold import errors
+from viewfold._util.messages import suggestion_of
+from viewfold._util.watch import watcher, watching
 from viewfold.app.words import for_cli
-from viewfold.errors import BusyError
-from viewfold.web._errors import told
+from viewfold.web.inputs import TooLargeError
 from viewfold.web.words import printable
 
 
@@ -26,15 +29,7 @@ class StoppedError(KeyboardInterrupt):
 
 
 class Job:
-    """A piece of work that takes a while.
-
-    Parameters
-    ----------
-    what : str
-        What it is, such as "fold".
-    doing : str
-        What is done first.
-    """
+    """A piece of work that takes a while."""
 
     def __init__(self, what: str, doing: str) -> None:
         self.key, self.what, self.doing = secrets.token_hex(8), what, doing
@@ -87,23 +82,8 @@ class Job:
             "seconds": round(end - self.started, 1),
             "notes": [printable(self.words(note)) for note in self.notes],
             "answer": self.answer,
-            "error": None if self.raised is None else told(self.raised, self.words),
+            "error": None if self.raised is None else error_facts(self.raised, self.words),
         }
-
-
-_job: contextvars.ContextVar[Job | None] = contextvars.ContextVar("job", default=None)
-
-
-def hear_warnings() -> None:
-    """Let warnings reach the work that gives them, each time it does."""
-
-    def hear(message: Warning | str, *_: Any, **__: Any) -> None:
-        job, line = _job.get(), for_cli(" ".join(str(message).split()))
-        if job is not None and line not in job.notes:
-            job.notes.append(line)
-
-    warnings.simplefilter("always")
-    warnings.showwarning = hear
 
 
 Work = Callable[[Job], dict[str, Any]]
@@ -121,7 +101,7 @@ class Worker:
         """Begin; refuse if something else is being done."""
         with self._turn:
             if self.latest is not None and self.latest.state == "running":
-                raise BusyError(
+                raise errors.BusyError(
                     f"This page is at work already: {self.latest.words(self.latest.doing)}. "
                     "Try again when it is done."
                 )
@@ -152,11 +132,64 @@ class Worker:
 
 
 def _run(job: Job, work: Work) -> None:
-    _job.set(job)
-    hear_warnings()
+    warnings.simplefilter("always")
+    warnings.showwarning = _note_warning
     try:
         with watching(job):
             answer = work(job)
         job.ended, job.answer = monotonic(), answer
     except BaseException as error:
         job.ended, job.raised = monotonic(), error
+
+
+def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Let a warning reach the job that gives it."""
+    job, line = watcher(), for_cli(" ".join(str(message).split()))
+    if isinstance(job, Job) and line not in job.notes:
+        job.notes.append(line)
+
+
+# -- errors as answers
+
+
+class ChangedError(errors.BusyError):
+    """The state is not the one that was looked at."""
+
+
+# By code; any other is 500.
+STATUS = {
+    "bad-input": 400,
+    "usage": 400,
+    "no-permission": 403,
+    "not-found": 404,
+    "not-usable": 409,
+    "newer-format": 409,
+    "interrupted": 409,
+    "busy": 423,
+    "missing-extra": 501,
+    "no-space": 507,
+    "out-of-memory": 507,
+}
+
+
+def status_of(error: BaseException) -> int:
+    """Return the HTTP status of an error."""
+    if isinstance(error, ChangedError):
+        return 409
+    if isinstance(error, TooLargeError):
+        return 413
+    return STATUS.get(errors.code_of(error)[0], 500)
+
+
+def error_facts(error: BaseException, words: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return the code of an error, a message, and options that would help."""
+    code, _ = errors.code_of(error)
+    message = printable(words(for_cli(" ".join(str(error).split())))) or type(error).__name__
+    if code == errors.INTERRUPTED[0]:
+        message = "It was stopped. Nothing was changed."
+    elif code == errors.ViewfoldError.code:
+        traceback.print_exception(error, file=sys.stderr)
+        message = f"This is a defect of viewfold, please report it: {message}"
+    facts: dict[str, Any] = {"code": code, "message": message}
+    options = suggestion_of(error)
+    return {**facts, "options": options} if options else facts

@@ -1,73 +1,114 @@
-"""Columns of a table about the samples, by which a map can be coloured."""
+"""A table about the samples, and its columns by which a map can be coloured."""
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
+from viewfold.data.files import File, read
 from viewfold.data.ids import as_ids
+from viewfold.data.parts import of_file
 from viewfold.rows import Engine, RowSet
-from viewfold.web.words import counted, named, told
+from viewfold.web.words import counted, named, rounded
 
-LEVELS = 200
-"""How many levels a category may have."""
+if TYPE_CHECKING:
+    from viewfold.data.codes import Codes
 
-FEW = 10
-"""Whole numbers with at most so many different values are a category."""
 
-EXACT = 2**53
-"""Up to here a floating-point number is one whole number and no other."""
+def read_metadata(
+    path: File | str | os.PathLike[str],
+    ids: str | None = None,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Read a table about the samples from any file that `viewfold.data.read` takes.
 
+    The ids, of column `ids`, are in its index; of other columns, it has those that are named.
+    """
+    shown = os.fspath(path)
+    views = read(path, ids=ids)
+    if len(views) > 1:
+        raise ValueError(
+            f"{shown}: metadata are one table, and this file holds {format_names(views)}. Write "
+            "the one that is meant to a file of its own."
+        )
+    (view,) = views.values()
+    parts = of_file(view, ids, shown, ReadOptions())
+    names = parts.names or ()
+    if parts.ids is None or not names:
+        which = f" Its columns: {format_names(names)}." if names else ""
+        raise ValueError(
+            f"{shown}: which column holds the sample ids? Name it with metadata_id='COLUMN'.{which}"
+        )
+    unknown = [name for name in columns or () if name not in names]
+    if unknown:
+        raise ValueError(
+            f"{shown}: there is no column {unknown[0]!r}, which metadata_columns=… "
+            f"names. Its columns: {format_names(names)}."
+        )
+    rows = np.asarray(parts.rows.toarray() if hasattr(parts.rows, "toarray") else parts.rows)
+    found = {}
+    for j, name in enumerate(names):
+        if columns is not None and name not in columns:
+            continue
+        cells = _cells(rows[:, j], parts.codes.get(name))
+        if cells is None:
+            warnings.warn(
+                f"{shown}: column {name!r} has very many different texts, or long ones. It is left "
+                "out.",
+                stacklevel=2,
+            )
+        else:
+            found[name] = cells
+    return pd.DataFrame(found, index=pd.Index(parts.ids, tupleize_cols=False))
+
+
+def _cells(numbers: Array, codes: Codes | None) -> Any:
+    """Return the cells of a column as they were meant; None if they are not known."""
+    if codes is None or codes.kind in (None, "number"):
+        return numbers
+    if codes.kind == "date":
+        days = np.where(np.isnan(numbers), np.iinfo(np.int64).min, numbers).astype(np.int64)
+        return days.astype("datetime64[D]").astype("datetime64[s]")
+    if codes.too_many:
+        return None
+    levels = list(codes.levels)
+    places = np.where(np.isnan(numbers), -1, numbers).astype(np.intp)
+    return pd.Categorical.from_codes(places, levels)
+
+
+LEVELS = 200  # how many levels a category may have
+FEW = 10  # whole numbers with at most so many different values are a category
+EXACT = 2**53  # up to here a floating-point number is one whole number and no other
+# Days that have a name in four digits of a year; what lies beyond is at the end of the scale.
 YEARS = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
-"""Days that have a name in four digits of a year; what lies beyond is at the end of the scale."""
-
-MISSING, MOST = 255, 254
-"""How a missing cell is written, and the highest value of a number."""
+MISSING, MOST = 255, 254  # how a missing cell is written, and the highest value of a number
 
 
 @dataclass(frozen=True)
-class Coloured:
-    """A column to colour by.
+class ColourColumn:
+    """A column to colour by."""
 
-    Attributes
-    ----------
-    facts : dict
-        What a page says about it.
-    values : ndarray of uint8
-        A value for each point.
-    """
-
-    facts: dict[str, Any]
-    values: NDArray[np.uint8]
+    facts: dict[str, Any]  # what a page says about it
+    values: NDArray[np.uint8]  # a value for each point
 
 
-def coloured(
+def colour_columns(
     engine: Engine, known: RowSet, ids: Ids, table: Any, *, name_ids: bool
-) -> tuple[list[Coloured], list[str]]:
+) -> tuple[list[ColourColumn], list[str]]:
     """Return the columns of a table by which points can be coloured, and what was left out.
 
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    known : RowSet
-        The ids of all samples.
-    ids : ndarray
-        The ids of the points.
-    table : DataFrame
-        Its index holds ids.
-    name_ids : bool
-        Whether samples may be named on the page, and so texts that differ from sample to sample.
-
-    Returns
-    -------
-    list of Coloured, list of str
+    `known` are the ids of all samples, `ids` those of the points, and the table has ids in its
+    index. With `name_ids`, texts may differ from sample to sample.
     """
     index = _ids_of(table)
     own = _of_samples(engine, known, index)
@@ -86,7 +127,7 @@ def coloured(
     # Names and numbers of others are none of this page's business, and would spread its scales.
     table, index = table[own], index[own]
     at = index.get_indexer(_index(ids))
-    found: list[Coloured] = []
+    found: list[ColourColumn] = []
     for number, name in enumerate(table.columns):
         one = _column(table.iloc[:, number], named(str(name)), len(table), name_ids)
         if isinstance(one, str):
@@ -94,7 +135,7 @@ def coloured(
             continue
         facts, values = one
         facts["column"] = f"meta{len(found)}"
-        found.append(Coloured(facts, np.where(at < 0, np.uint8(MISSING), values[at])))
+        found.append(ColourColumn(facts, np.where(at < 0, np.uint8(MISSING), values[at])))
     for note in notes:
         warnings.warn(note, stacklevel=4)
     return found, notes
@@ -152,7 +193,8 @@ def _column(
             return f"Column {name!r} of the metadata is empty, and left out."
         whole = (there == np.round(there)).all() and abs(there).max() <= EXACT
         if there.size > FEW or not whole:
-            return {**called, **_scale(there)}, _scaled(cells, there[0], there[-1])
+            ends = {"kind": "number", "low": rounded(there[0]), "high": rounded(there[-1])}
+            return {**called, **ends}, _scaled(cells, there[0], there[-1])
         column = pd.Series(pd.Categorical(cells, there).rename_categories(there.astype(int)))
     try:
         cells = column.astype("category").cat.remove_unused_categories().cat
@@ -188,10 +230,6 @@ def _dates(
     low, high = (np.clip(day, *YEARS) for day in (there.min(), there.max()))
     ends = {"kind": "date", "low": str(low), "high": str(high)}
     return {**called, **ends}, _scaled(days, float(low.astype(int)), float(high.astype(int)))
-
-
-def _scale(there: Array) -> dict[str, Any]:
-    return {"kind": "number", "low": told(there[0]), "high": told(there[-1])}
 
 
 def _scaled(cells: Array, low: float, high: float) -> NDArray[np.uint8]:

@@ -1,10 +1,15 @@
-"""What is counted over all samples, block by block: clusters, combinations of views, moves."""
+"""What is counted over all samples, block by block: clusters, combinations of views, moves.
+
+And what changed since an entry of the log: who is new, who moved, who is gone.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,42 +18,27 @@ from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.names import Transfers
 from viewfold.state.state import State
+from viewfold.web.words import counted, named, rounded
 
-STEPS = 24
-"""How many of the latest steps are told of."""
-
+STEPS = 24  # how many of the latest steps a page shows
+# So many clusters, the largest, are on their own where samples move; others are together.
 FLOWING = 60
-"""So many clusters, the largest, are on their own where samples move; others are together."""
-
-OTHERS = -2
-"""The number of clusters that are taken together."""
-
+OTHERS = -2  # the number of clusters that are taken together
 Flow = list[dict[str, int]]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What is counted in one pass over all samples.
+    """What is counted in one pass over all samples."""
 
-    Attributes
-    ----------
-    sizes : ndarray of int, shape (n_clusters,)
-        Samples of each cluster.
-    sure : ndarray of shape (n_clusters,)
-        The mean confidence of each; NaN for clusters without samples.
-    complete : int
-        Samples that are in every view.
-    patterns : list of (tuple of int, int)
-        Combinations of views, and how many samples have each, the most frequent first.
-    """
-
-    sizes: NDArray[np.intp]
-    sure: Array
-    complete: int
+    sizes: NDArray[np.intp]  # samples of each cluster
+    sure: Array  # the mean confidence of each; NaN for clusters without samples
+    complete: int  # samples that are in every view
+    # Combinations of views, and how many samples have each, the most frequent first.
     patterns: list[tuple[tuple[int, ...], int]]
 
 
-def count(engine: Engine, state: State, labels: RowSet, sure: RowSet) -> Counts:
+def count_samples(engine: Engine, state: State, labels: RowSet, sure: RowSet) -> Counts:
     """Count clusters, confidence and combinations of views."""
     assert state.clusters is not None
     k, n_views = state.clusters.n_clusters, len(state.views)
@@ -80,15 +70,8 @@ def count(engine: Engine, state: State, labels: RowSet, sure: RowSet) -> Counts:
     return Counts(np.asarray(sizes, np.intp), means, int(complete), patterns)
 
 
-def moves(engine: Engine, state: State) -> list[Transfers]:
-    """Count who went where, for the latest steps; the first of them is all that came before.
-
-    Returns
-    -------
-    list of Transfers
-        One for each of the last `STEPS` columns of the history: from the column before it, from −1
-        (not seen) into the first.
-    """
+def count_moves(engine: Engine, state: State) -> list[Transfers]:
+    """Count who went where, for the latest steps; the first of them is all that came before."""
     n_steps = len(state.steps)
     shown = range(max(0, n_steps - STEPS), n_steps)
 
@@ -105,17 +88,7 @@ def moves(engine: Engine, state: State) -> list[Transfers]:
 
 
 def as_flow(moved: Transfers, alone: Sequence[int] | None) -> Flow:
-    """Return moves as a page tells them; only some clusters are on their own, if those are named.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.names import Transfers
-    >>> from viewfold.web._counts import as_flow
-    >>> moved = Transfers.of(np.array([0, 1, 2, -1]), np.array([0, 0, 1, 2]))
-    >>> as_flow(moved, alone=[0])[-2:]
-    [{'from': -1, 'to': -2, 'count': 1}, {'from': 0, 'to': 0, 'count': 1}]
-    """
+    """Return moves as a page shows them; if `alone` names clusters, the others are one."""
     before, after = moved.before, moved.after
     if alone is not None:
         before = np.where((before < 0) | np.isin(before, alone), before, OTHERS)
@@ -126,7 +99,7 @@ def as_flow(moved: Transfers, alone: Sequence[int] | None) -> Flow:
     return [{"from": a, "to": b, "count": many} for (a, b), many in sorted(total.items())]
 
 
-def on_their_own(sizes: NDArray[np.intp]) -> list[int] | None:
+def largest_clusters(sizes: NDArray[np.intp]) -> list[int] | None:
     """Return the largest clusters if there are too many to show where each sample went."""
     if sizes.size <= FLOWING:
         return None
@@ -148,3 +121,48 @@ def least_certain(engine: Engine, sure: RowSet, most: int) -> tuple[NDArray[np.i
 
     certain, numbers = engine.reduce(first, sure, engine.numbers(sure), combine=both)
     return np.asarray(numbers, np.intp), certain
+
+
+def last_entry(state: State) -> int:
+    """Return the last entry of the log."""
+    return state.log[-1].entry if state.log else max(state.steps, default=0)
+
+
+def changed(
+    engine: Engine, state: State, entry: int, alone: list[int] | None
+) -> dict[str, Any] | None:
+    """Return what changed since an entry of the log, from the history of labels."""
+    events = {event.entry: event for event in state.log}
+    column = bisect_right(state.steps, entry) - 1
+    if (events and entry not in events) or entry > last_entry(state) or column < 0:
+        first = max(state.steps[0], min(events, default=0))
+        raise ValueError(
+            f"since={entry!r}: labels are known from entry {first} to "
+            f"{last_entry(state)} of the log. Name one of these."
+        )
+
+    def work(history: Array, added: Array) -> Transfers:
+        before = np.where(added <= entry, history[:, column], -1)
+        return Transfers.of(before, history[:, -1])
+
+    found: Transfers = engine.reduce(work, state.history, state.added, combine=lambda a, b: a + b)
+    known = found.before >= 0
+    new, stayed = int(found.count[~known].sum()), int(found.count[known].sum())
+    moved = int(found.count[known & (found.before != found.after)].sum())
+    event = events.get(entry)
+    gone = 0 if event is None else max(0, event.n_samples + new - state.n_samples)
+    share = moved / stayed if stayed else 0.0
+    where = f"entry {entry}" if event is None else named(str(event))
+    text = (
+        f"Since {where}: {counted(new, 'new sample')}, {moved:,} moved to another cluster "
+        f"({100 * share:.1f} %), {gone:,} gone."
+    )
+    if any(e.undoes is not None and e.undoes <= entry < e.entry for e in state.log):
+        text += " Some of what was done by then was taken back: samples are compared with before."
+    return {
+        "entry": entry,
+        "when": None if event is None else f"{event.time:%Y-%m-%d}",
+        **{"new": new, "moved": moved, "gone": gone, "share": rounded(share)},
+        "flow": as_flow(found, alone),
+        "text": text,
+    }
