@@ -293,8 +293,8 @@ def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[
     views = {name: held for name, held in variables.items() if _is_view(held)}
     if not views:
         raise FileError(
-            f"{file}: there is no matrix of numbers among {format_names(variables)}. Save the views "
-            "in a cell array X, one row per sample."
+            f"{file}: there is no matrix of numbers among {format_names(variables)}. Save the "
+            "views in a cell array X, one row per sample."
         )
     return views, [name for name in variables if name not in views]
 

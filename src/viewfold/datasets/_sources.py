@@ -298,7 +298,7 @@ _TABLE: list[tuple[tuple[Any, ...], str, str]] = [
         f"games. {_IMAGES}",
     ),
 ]
-_SETS = [DataSet(*size, address, note) for size, address, note in _TABLE]
+_SETS = [DataSet(*(*size, address, note)) for size, address, note in _TABLE]
 
 
 def catalogue() -> list[DataSet]:
