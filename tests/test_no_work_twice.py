@@ -13,7 +13,8 @@ from conftest import Data
 
 from viewfold import ViewFold, as_view, cli, edit, load, store, undo
 from viewfold.data import files as io
-from viewfold.estimators import method
+from viewfold.method import clusters
+from viewfold.state import updates
 
 
 @pytest.fixture
@@ -124,14 +125,14 @@ def test_labels_of_samples_that_did_not_change_are_not_made_anew(
 ) -> None:
     X, ids = data.views["labs"], [f"s{i}" for i in range(160)]
     model = ViewFold(4, random_state=0).partial_fit(X[:150], ids=ids[:150], view="labs")
-    clustered, assigned = count(method.Recipe, "cluster"), []
-    assign = method.assign
+    clustered, assigned = count(clusters, "cluster"), []
+    assign = updates.assign
 
     def noting(engine: Any, clusters: Any, rows: Any) -> Any:
         assigned.append(len(rows))
         return assign(engine, clusters, rows)
 
-    monkeypatch.setattr(method, "assign", noting)
+    monkeypatch.setattr(updates, "assign", noting)
     model.partial_fit(X[:150], ids=ids[:150], view="labs").recluster(4)
     assert not assigned
     model.partial_fit(X[100:155], ids=ids[100:155], view="labs")
