@@ -18,7 +18,7 @@ from viewfold.method.scaling import Scaling
 from viewfold.metrics import accuracy
 from viewfold.state import parts
 from viewfold.state.registry import ENCODERS, METHODS, PARTS, Registry
-from viewfold.store._check import _of_part
+from viewfold.store.check import part_problems
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -120,8 +120,8 @@ def test_parts_without_axes_may_hold_any_finite_numbers(added) -> None:
         level: np.ndarray
 
     good, bad = (Lookup(np.arange(3), np.array([x, 1.0])) for x in (0.5, np.inf))
-    assert list(_of_part(good, {})) == []
-    assert list(_of_part(bad, {})) == ["example.lookup.level is not finite"]
+    assert list(part_problems(good, {})) == []
+    assert list(part_problems(bad, {})) == ["example.lookup.level is not finite"]
 
 
 def test_an_encoder_of_version_1_takes_no_memory_for_a_scaling_that_does_not_fit() -> None:

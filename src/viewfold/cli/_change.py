@@ -212,9 +212,11 @@ def undo(
     if to is not None:
         _return_to(state, to, yes, wait, as_json)
         return
-    from viewfold.store.kept import undoing
+    from viewfold.store import store_of
+    from viewfold.store.models import plan_undo
 
-    _, taken = undoing(state, entry)
+    with store_of(state).reading() as contents:
+        _, taken = plan_undo(contents, entry)
     said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
     _ask(yes, f"take back {said}")
     from viewfold.store import undo as take_back
@@ -226,11 +228,11 @@ def undo(
 
 
 def _return_to(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
-    from viewfold.state.log import undoable
-    from viewfold.store.kept import restoring
+    from viewfold.store import store_of
+    from viewfold.store.models import plan_restore
 
-    held, wanted = restoring(state, entry)
-    taken = undoable(held.log, wanted.log or ())
+    with store_of(state).reading() as contents:
+        _, taken = plan_restore(contents, entry)
     said = " and ".join(map(str, taken)) or "nothing"
     _ask(yes, f"return to the state after entry {entry}, which takes back {said}")
     from viewfold.store import restore

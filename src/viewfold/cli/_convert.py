@@ -27,10 +27,10 @@ def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json
     The new state has everything, earlier states included. The old one stays as it is.
     """
     from viewfold.store import convert as write_anew
-    from viewfold.store.kinds import store_of
+    from viewfold.store import store_of
 
     with progress(f"converting {state}"):
         write_anew(state, target, n_buckets=buckets, wait=wait)
-    size = store_of(target).size(target)
+    size = store_of(target).size()
     facts = {"file": str(target), "source": str(state), "bytes": size}
     tell(as_json, facts, f"{target} is written ({size / 1e6:.1f} MB).")

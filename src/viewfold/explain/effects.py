@@ -17,7 +17,8 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.option import option
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
-from viewfold.rows import Engine, engine_of
+from viewfold.method.clusters import confidence
+from viewfold.rows import Engine, RowSet, engine_of
 from viewfold.rows.linalg import membership
 from viewfold.state.moments import Moments
 from viewfold.state.state import State, ViewRecord
@@ -122,6 +123,15 @@ def distinguished(state: State) -> State:
     for one in told(engine_of(state.embedding), state, views):
         apart[state.names.index(one.view.name)] = _apart(one)
     return replace(state, clusters=replace(clusters, apart=apart))
+
+
+def with_confidence(state: State) -> tuple[State, RowSet]:
+    """Return a state that knows how far views tell clusters apart, and each sample's confidence."""
+    state = distinguished(state)
+    if state.clusters is None:
+        return state, np.empty(0)
+    engine = engine_of(state.embedding)
+    return state, confidence(engine, state.clusters, state.embedding, state.seen)
 
 
 def _apart(one: Told) -> Array:
