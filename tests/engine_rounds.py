@@ -16,7 +16,7 @@ import pytest
 from viewfold import FCMVC, ViewFold
 from viewfold._util.watch import watching
 from viewfold.rows import LocalEngine, using
-from viewfold.rows.bucketed import BucketRows, bucket_of
+from viewfold.rows.bucket_files import BucketRows, bucket_of
 from viewfold.rows.local import added
 
 N = 160
@@ -169,7 +169,7 @@ def assert_tells_how_far_it_is(engine: Any) -> None:
 def assert_works_at_an_address(make: Callable[[str], Any], parent: Path) -> None:
     """Rows at an address that fsspec knows; nothing is left there when the engine is closed."""
     with make(f"file://{parent}") as engine:
-        ids, rows = engine.place(np.arange(50), np.arange(100.0).reshape(50, 2))
+        ids, rows = engine.partition(np.arange(50), np.arange(100.0).reshape(50, 2))
         doubled = engine.map(lambda block: 2 * block, rows)
         at = np.argsort(engine.collect(ids))
         assert np.array_equal(engine.collect(doubled)[at], 2 * np.arange(100.0).reshape(50, 2))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold
-from viewfold.web import PageData, _shell, page_data
+from viewfold.web import PageData, page_data, report
 
 
 def markup(number: int, word: str) -> str:
@@ -43,7 +43,7 @@ def named_data() -> PageData:
 
 def write(data: PageData, path: Path) -> Path:
     """Write a page as `viewfold report` does."""
-    path.write_text("".join(_shell.html(data)), encoding="utf-8")
+    path.write_text("".join(report.html(data)), encoding="utf-8")
     return path
 
 

@@ -23,7 +23,7 @@ import viewfold
 from viewfold import FCMVC, ViewFold
 from viewfold._util.types import Array
 from viewfold.datasets import load_digits_views
-from viewfold.state.fingerprints import hasher, shortened
+from viewfold.state.hashes import hasher, shortened
 
 KNOWN = 100
 """So many rows of a view does the attacker know who knows some."""

@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from viewfold import ViewFold
-from viewfold.state.state import Clusters, State, ViewRecord
+from viewfold.state.clusters import Clusters
+from viewfold.state.state import State, ViewRecord
 from viewfold.web import report
 
 NAMES = ("<b>bold</b> & <script>alert(1)</script>", "costs in $x^$", "an endless name, " * 9)

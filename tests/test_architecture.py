@@ -1,59 +1,61 @@
-"""docs/architecture.md shows the imports of today's code and import-linter's layers."""
+"""docs/architecture.md shows the rooms and imports of today's code, on one screen."""
 
 import re
 import runpy
-import tomllib
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
+MOST_LINES = 50
 
 
-def table() -> list[list[str]]:
-    """The cells of the table of rooms."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines if line.startswith("| ")]
-    return [[cell.strip(" `") for cell in row] for row in rows[1:]]
+@pytest.fixture(scope="module")
+def script() -> dict:
+    return runpy.run_path(str(ROOT / "docs" / "make_architecture.py"))
 
 
-def contract_layers() -> list[str]:
-    """The rows of import-linter's contract, from the bottom."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    (layers,) = (c["layers"] for c in contracts if c["type"] == "layers")
-    return layers[::-1]
+@pytest.fixture(scope="module")
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
 
 
-def test_page_is_what_the_code_gives() -> None:
-    page = runpy.run_path(str(ROOT / "docs" / "make_architecture.py"))["page"]
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "docs/architecture.md: run `make architecture`"
-    )
+def test_page_is_what_the_code_gives_and_fits_on_one_screen(script: dict, page: str) -> None:
+    assert page == script["page"](), "docs/architecture.md: run `make architecture`"
+    assert len(page.splitlines()) <= MOST_LINES
 
 
-def test_layers_of_the_page_are_those_of_import_linter() -> None:
-    shown: dict[int, set[str]] = {}
-    for layer, room, *_ in table():
-        if layer != "outside":
-            shown.setdefault(int(layer), set()).add(f"viewfold.{room}")
-    kept = {n: set(re.findall(r"[\w.]+", row)) for n, row in enumerate(contract_layers(), start=1)}
-    assert shown == kept
-
-
-def test_every_room_is_on_the_page_with_a_description() -> None:
+def test_every_room_is_on_the_page_and_eleven_say_what_they_are_for(
+    script: dict, page: str
+) -> None:
     folder = ROOT / "src" / "viewfold"
     rooms = {path.stem for path in folder.glob("*.py")} | {
         path.parent.name for path in folder.glob("*/__init__.py")
     }
-    assert {room for _, room, *_ in table()} == rooms - {"__init__"}
-    assert all(description for _, _, description, *_ in table())
+    described = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE))
+    assert described.keys() == rooms - {"__init__"} - script["BESIDE"]
+    assert all(words.endswith(".") for words in described.values())
+    assert len(described) == 11
+    assert all(f"`{room}`" in page for room in script["BESIDE"])
 
 
-def test_imports_on_the_page_go_down_or_outside() -> None:
-    layer = {room: int(n) for n, room, *_ in table() if n != "outside"}
-    beside = [set(re.findall(r"viewfold\.(\w+)", row)) for row in contract_layers() if ":" in row]
-    for _, room, _, imported, _ in table():
-        for other in re.findall(r"\w+", imported.replace("–", "")):
-            together = any({room, other} <= rooms for rooms in beside)
-            in_layers = room in layer and other in layer
-            assert not in_layers or layer[other] < layer[room] or together, (room, other)
+def test_arrows_that_others_imply_are_left_out(script: dict) -> None:
+    graph = {"cli": {"web", "app", "metrics"}, "web": {"app"}, "app": set(), "metrics": set()}
+    assert script["arrows"](graph) == ["  cli --> web", "  web --> app"]
+
+
+def test_the_picture_is_drawn_without_a_network(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    import layers
+
+    site = layers.drawn(page)
+    assert "mermaid" not in site
+    assert site.count("<rect") == 11
+    n_arrows = sum(line.count(" & ") + 1 for line in page.splitlines() if " --> " in line)
+    assert site.count("<path") == n_arrows
+    tops = {room: float(y) for y, room in re.findall(r'y="(\d+)">(\w+)</text>', site)}
+    for room, others in re.findall(r"^  (\w+) --> (.+)$", page, re.MULTILINE):
+        assert all(tops[room] < tops[other] for other in others.split(" & "))
+    sys.modules.pop("layers")

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.covariance import oas
 
 from viewfold import metrics
-from viewfold.method.clusters import Reading, cluster, match
+from viewfold.method.clusters import ClusteringOptions, cluster, match
 from viewfold.method.kmeans import inertia, lloyd
 from viewfold.rows import LocalEngine
 from viewfold.rows.linalg import shrink_eigenvalues
@@ -22,7 +22,7 @@ def test_earlier_labels_give_numbers_and_nothing_else(start) -> None:
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat(np.arange(6), 40))
     rows = np.eye(6)[truth] + 0.2 * rng.normal(size=(240, 6))
-    given = {"sample": np.arange(240), "reading": Reading(start=start, n_init=3)}
+    given = {"sample": np.arange(240), "options": ClusteringOptions(start=start, n_init=3)}
     alone, _ = cluster(LocalEngine(), rows, 6, **given)
     wrong = rng.integers(0, 6, 240)
     for before in (truth, wrong):
@@ -43,8 +43,8 @@ def test_long_rows_count_more_than_short_ones_if_asked() -> None:
     truth = np.repeat(np.arange(3), 10)
     found = {}
     for weighted in (False, True):
-        reading = Reading(weighted=weighted)
-        labels, _ = cluster(LocalEngine(), rows, 3, sample=np.arange(120), reading=reading)
+        options = ClusteringOptions(weighted=weighted)
+        labels, _ = cluster(LocalEngine(), rows, 3, sample=np.arange(120), options=options)
         found[weighted] = metrics.accuracy(truth, labels[:30])
     assert found[True] == 1
     assert found[False] < 1
@@ -78,8 +78,8 @@ def test_clusters_in_discriminants_may_be_longer_than_they_are_apart() -> None:
     rows += 0.1 * rng.normal(size=rows.shape)
     found = {}
     for used in (False, True):
-        reading = Reading(start="ward", discriminants=used)
-        found[used], _ = cluster(LocalEngine(), rows, 2, sample=np.arange(600), reading=reading)
+        options = ClusteringOptions(start="ward", discriminants=used)
+        found[used], _ = cluster(LocalEngine(), rows, 2, sample=np.arange(600), options=options)
     assert metrics.accuracy(truth, found[True]) > 0.99
     assert metrics.accuracy(truth, found[False]) < 0.95
 
@@ -98,6 +98,6 @@ def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 3000)
     rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
-    monkeypatch.setattr("viewfold.method.find.sample_size", lambda _: 400)
+    monkeypatch.setattr("viewfold.method.clusters.sample_size", lambda _: 400)
     labels, _ = cluster(LocalEngine(), rows, 3, sample=rng.permutation(3000)[:400], seed=0)
     assert metrics.accuracy(truth, labels) == 1

@@ -8,9 +8,8 @@ from scipy.optimize import linear_sum_assignment
 
 import viewfold
 from viewfold import ViewFold
-from viewfold.method.clusters import confidence, scattered
 from viewfold.rows import DiskEngine, LocalEngine, using
-from viewfold.state.state import Clusters
+from viewfold.state.clusters import Clusters, confidence, scattered
 
 FORMATS = Path(__file__).parent / "formats"
 

@@ -13,8 +13,8 @@ import viewfold
 from viewfold import ViewFold
 from viewfold.errors import UnreadableError
 from viewfold.explain import distinguished
-from viewfold.method.clusters import confidence
 from viewfold.rows import LocalEngine
+from viewfold.state.clusters import confidence
 from viewfold.store.check import check_state
 
 N, K = 600, 4

@@ -13,7 +13,7 @@ import viewfold
 from commands import Run, runner
 from viewfold.cli._moved import Limit
 from viewfold.errors import MOVED
-from viewfold.explain.difference import difference, one_story
+from viewfold.explain.events import difference, one_story
 
 N, K = 120, 3
 

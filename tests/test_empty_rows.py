@@ -136,7 +136,7 @@ def test_new_rows_of_zeros_mean_what_they_meant_in_the_fold() -> None:
     model = ViewFold(3, random_state=0).fit({"x": X, "y": Y})
     with pytest.raises(ValueError, match=r"'x' contains zeros.*row 1"):
         model.predict(X[[0, 3]], view="x")
-    with pytest.raises(ValueError, match="all its rows are NaN or zero"):
+    with pytest.raises(ValueError, match="none of its rows holds a value other than zero"):
         model.predict(X[[3]], view="x")
     assert model.predict({"x": X[[0, 3]], "y": Y[[0, 5]]}).shape == (2,)
     kept = ViewFold(3, random_state=0).fit({"x": X}, empty_rows="keep")

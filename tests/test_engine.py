@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine, LocalEngine, Rows, block_bytes, using
-from viewfold.rows.bucketed import BucketRows
+from viewfold.rows.bucket_files import BucketRows
 
 N = 1500
 
@@ -113,7 +113,7 @@ def test_prediction_is_the_same_where_samples_are_in_buckets(estimator) -> None:
     "reach", [lambda rows: rows[np.array([1, 0])], lambda rows: rows + 1, np.asarray, len, list]
 )
 def test_nobody_reaches_for_rows_in_buckets(reach) -> None:
-    rows, *_ = DiskEngine(n_buckets=3).place(np.arange(9))
+    rows, *_ = DiskEngine(n_buckets=3).partition(np.arange(9))
     with pytest.raises(TypeError):
         reach(rows)
 

@@ -13,8 +13,7 @@ import pytest
 
 from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine, using
-from viewfold.rows.bucketed import bucket_of
-from viewfold.rows.plain import store
+from viewfold.rows.bucket_files import bucket_of, store
 
 
 def tables(n: int = 60, texts: bool = True) -> list[pd.DataFrame]:
@@ -123,7 +122,7 @@ def test_ids_that_are_almost_the_same_meet_in_one_bucket_and_are_refused() -> No
 
 def test_rows_that_vanish_are_an_error_and_not_a_smaller_result(tmp_path: Path) -> None:
     engine = DiskEngine(3, str(tmp_path))
-    ids, rows = engine.place(np.arange(30), np.ones((30, 2)))
+    ids, rows = engine.partition(np.arange(30), np.ones((30, 2)))
     for path in tmp_path.rglob("*-1.rows"):
         path.write_bytes(path.read_bytes()[:-16])
     with pytest.raises(OSError, match="shorter"):
@@ -137,7 +136,7 @@ def test_an_error_in_what_a_task_was_given_is_raised_as_it_is() -> None:
         raise ValueError("row 7 is no number")
 
     engine = DiskEngine(3)
-    (ids,) = engine.place(np.arange(30))
+    (ids,) = engine.partition(np.arange(30))
     with pytest.raises(ValueError, match=r"^row 7 is no number$"):
         engine.reduce(refuse, ids)
 
@@ -147,7 +146,7 @@ def test_the_files_of_a_program_that_was_killed_are_removed_by_the_next(tmp_path
         "import numpy as np, os, signal\n"
         "from viewfold.rows import DiskEngine\n"
         f"engine = DiskEngine(3, {str(tmp_path)!r})\n"
-        "kept = engine.place(np.arange(30))\n"
+        "kept = engine.partition(np.arange(30))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     killed = subprocess.run([sys.executable, "-c", code], check=False)

@@ -17,7 +17,7 @@ from viewfold.rows import BucketEngine, DiskEngine, buckets_for, disk, open_engi
 def left_by_a_killed_program(folder) -> list[str]:
     code = (
         "import os, signal, sys; from viewfold.rows import DiskEngine; import numpy as np;"
-        "rows = DiskEngine(folder=sys.argv[1]).place(np.arange(9));"
+        "rows = DiskEngine(folder=sys.argv[1]).partition(np.arange(9));"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code, folder])
@@ -40,13 +40,13 @@ def test_the_next_engine_removes_what_a_killed_program_left(tmp_path) -> None:
 
 
 def test_a_disk_without_locks_will_do(tmp_path, monkeypatch) -> None:
-    def no_locks(file: int) -> None:
+    def no_locks(file: int, how: int) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk, "_lock", no_locks)
+        patch.setattr("fcntl.flock", no_locks)
         engine = DiskEngine(folder=str(tmp_path))
-    rows, *_ = engine.place(np.arange(9))
+    rows, *_ = engine.partition(np.arange(9))
     DiskEngine(folder=str(tmp_path)).close()  # sees no lock, and must not take it for one left
     assert sorted(engine.collect(rows)) == list(range(9))
     del engine, rows
@@ -56,7 +56,7 @@ def test_a_disk_without_locks_will_do(tmp_path, monkeypatch) -> None:
 
 def test_files_are_gone_when_an_engine_is_closed(tmp_path) -> None:
     with DiskEngine(folder=str(tmp_path)) as engine:
-        engine.place(np.arange(9))
+        engine.partition(np.arange(9))
     assert not os.listdir(tmp_path)
 
 

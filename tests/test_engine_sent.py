@@ -4,7 +4,7 @@ import pytest
 from test_engine import ESTIMATORS, _new_ids, folded, views
 
 from viewfold.rows import using
-from viewfold.rows._sent import SendingEngine, do, fold
+from viewfold.rows.disk import SendingEngine, do, fold
 
 dumps = pytest.importorskip("cloudpickle").dumps
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from viewfold.rows import LocalEngine, Rows
-from viewfold.state.fingerprints import fingerprints, hasher, shortened
+from viewfold.state.hashes import fingerprints, hasher, shortened
 
 BITS = np.array(list(product([0.0, 1.0], repeat=14)))
 

@@ -61,7 +61,7 @@ BAD = {
     "json list": ("a.jsonl", b"[1,2]", None, "line 1: a list, not an object"),
     "twice": ("a.csv", b"id,x\nann,1\nann,2\n", "id", "duplicate ids: 'ann' stands in rows 0, 1"),
     "NaN": ("a.csv", b"id,x,y\nann,1,\n", "id", "NaN in row 0 (id 'ann'), column 'y'"),
-    "all NaN": ("a.csv", b"id,x,y\nann,,\n", "id", "all its rows are NaN"),
+    "all NaN": ("a.csv", b"id,x,y\nann,,\n", "id", "none of its rows holds a value"),
     "neither": ("a.csv", b"id,gr\x81\xffe\n1,2\n", None, "Say how it is encoded"),
     "png": ("a.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", None, "not text in UTF-8"),
     "png parquet": ("a.parquet", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as Parquet"),

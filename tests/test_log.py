@@ -17,7 +17,7 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import StateFileError, ViewFold
-from viewfold.method.encoders import Landmarks
+from viewfold.method.landmarks import Landmarks
 from viewfold.store import queries
 
 HERE = Path(__file__).parent

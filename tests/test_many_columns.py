@@ -17,13 +17,13 @@ import pandas as pd
 import pytest
 
 from viewfold import as_view, inspect_views
+from viewfold._util.file import ReadOptions
 from viewfold.data import _columnar, _csv_rows, _numerals
 from viewfold.data import files as io
 from viewfold.data._parquet_parts import Facts, same_columns
 from viewfold.data._tables import without
-from viewfold.data.asked import Asked
-from viewfold.data.column import Column
 from viewfold.data.features import check_known, check_no_twins, expand
+from viewfold.data.view import Column
 
 NONE: frozenset[str] = frozenset()
 
@@ -56,8 +56,8 @@ def refuse_twins(d: int) -> None:
 
 
 STEPS: dict[str, Callable[[int], Any]] = {
-    "columns to take": lambda d: Asked(columns=tuple(names(d))).wanted(names(d), "labs"),
-    "columns to drop": lambda d: Asked(drop=tuple(names(d)[1:])).wanted(names(d), "labs"),
+    "columns to take": lambda d: ReadOptions(columns=tuple(names(d))).wanted(names(d), "labs"),
+    "columns to drop": lambda d: ReadOptions(drop=tuple(names(d)[1:])).wanted(names(d), "labs"),
     "columns of a known view": lambda d: check_known(
         [Column(name, "number") for name in names(d)], names(d), "labs"
     ),

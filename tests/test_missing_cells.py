@@ -17,8 +17,8 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views
-from viewfold.method.encoders import scale_of
 from viewfold.method.filling import learn_filling
+from viewfold.method.scaling import scale_of
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine, block_bytes
 from viewfold.rows.linalg import filled
@@ -295,7 +295,7 @@ def test_files_and_small_blocks_give_what_memory_gives(kind, tmp_path: Path) -> 
 
 def test_a_large_view_is_completed_in_every_pass_and_gives_the_same(monkeypatch) -> None:
     whole = ViewFold(K, random_state=0).fit(GAPS)
-    monkeypatch.setattr("viewfold.method.encoders.features.CELLS", 0)
+    monkeypatch.setattr("viewfold.method.encoders.CELLS", 0)
     with block_bytes(17 * D * 8):
         model = ViewFold(K, random_state=0).fit(GAPS)
     assert np.allclose(model.embedding_, whole.embedding_, atol=1e-8)

@@ -6,19 +6,19 @@ from scipy import sparse
 from scipy.cluster.hierarchy import ward
 
 from viewfold import ViewFold
-from viewfold.method import balanced, starts
-from viewfold.method.aggregates import weights_of
-from viewfold.method.clusters import Reading
+from viewfold.method import balanced, kmeans, landmarks
+from viewfold.method.clusters import ClusteringOptions
 from viewfold.method.clusters import cluster as cluster_rows
-from viewfold.method.encoders import landmarks, scale_of
+from viewfold.method.landmarks import weights_of
+from viewfold.method.scaling import scale_of
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine
 
 
-def cluster(rows, n_clusters, *, sample, previous=None, **reading) -> np.ndarray:
-    how = Reading(start="ward", **reading)
+def cluster(rows, n_clusters, *, sample, previous=None, **options) -> np.ndarray:
+    how = ClusteringOptions(start="ward", **options)
     return cluster_rows(
-        LocalEngine(), rows, n_clusters, sample=sample, previous=previous, reading=how
+        LocalEngine(), rows, n_clusters, sample=sample, previous=previous, options=how
     )[0]
 
 
@@ -84,8 +84,8 @@ def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
         seen.append(rows)
         return grown(rows)
 
-    grown = starts.grown
-    monkeypatch.setattr(starts, "grown", spy)
+    grown = kmeans.grown
+    monkeypatch.setattr(kmeans, "grown", spy)
     rows = np.random.default_rng(0).normal(size=(700, 12))
     cluster(rows, 3, sample=np.arange(700), n_init=5)
     del seen[5:]  # two more tell in how far halves find the same clusters
@@ -96,7 +96,7 @@ def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
 def test_trees_are_those_of_ward() -> None:
     rows = np.random.default_rng(0).normal(size=(60, 5))
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    assert np.allclose(starts.grown(rows), ward(unit))
+    assert np.allclose(kmeans.grown(rows), ward(unit))
 
 
 def test_the_start_with_the_least_inertia_counts() -> None:
@@ -105,7 +105,7 @@ def test_the_start_with_the_least_inertia_counts() -> None:
     good = np.eye(4)
     bad = rows[:4]  # all of one cluster, which two steps do not mend
     for order in ([good, bad, bad, bad, bad], [bad, bad, bad, bad, good]):
-        found = starts.best_of(rows, iter(order), None)
+        found = kmeans.best_of(rows, iter(order), None)
         assert accuracy(np.repeat(np.arange(4), 30), found.labels) == 1
 
 

@@ -13,8 +13,7 @@ from viewfold import FCMVC, ViewFold
 from viewfold.estimators import selection
 from viewfold.rows import DiskEngine
 from viewfold.web import PageData, colour_of, page_data
-from viewfold.web._points import Points, Rows
-from viewfold.web.layout import LAID_OUT, places
+from viewfold.web.layout import LAID_OUT, ModelRows, Points, places
 from viewfold.web.words import from_line
 
 
@@ -85,7 +84,7 @@ def test_tags_stand_on_points_of_their_clusters(told_data) -> None:
 def test_tags_stand_next_to_the_median_which_a_few_far_points_do_not_move() -> None:
     place = np.array([[100, 100], [110, 110], [120, 120], [130, 130], [60000, 65000]], np.uint16)
     model = ViewFold(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
-    points = Points.of(Rows(model), None, False)
+    points = Points.of(ModelRows(model), None, False)
     points = replace(points, place=place, cluster=np.array([1, 1, 1, 1, 1]))
     assert points.tags(2) == {1: tuple((place[2] / 65535 * 2 - 1).round(4).tolist())}
 
@@ -167,10 +166,10 @@ def test_rows_of_an_engine_give_the_same_page(model, told_data, quick, tmp_path)
 
 
 def test_of_very_many_samples_some_are_drawn_and_all_are_counted(monkeypatch, quick) -> None:
-    monkeypatch.setattr("viewfold.web._points.MOST_POINTS", 1000)
+    monkeypatch.setattr("viewfold.web.layout.MOST_POINTS", 1000)
     monkeypatch.setattr("viewfold.web.layout.PIECE", 300)
     monkeypatch.setattr("viewfold.web.layout.LAID_OUT", 200)
-    monkeypatch.setattr("viewfold.web._found.number", lambda model: None)
+    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
     model = synthetic(3000, 5, 2)
     data = page_data(model)
     assert (data.summary["n"], data.summary["n_drawn"]) == (3000, 1000)

@@ -1,5 +1,5 @@
 # ruff: noqa: F811  (fixtures of other files)
-"""A table about the samples: matched by id, coloured by category or number, nobody named."""
+"""A table about the samples: matched by id, colour_columns by category or number, nobody named."""
 
 import numpy as np
 import pandas as pd
@@ -8,14 +8,13 @@ from report_models import model  # noqa: F401
 
 from viewfold import ViewFold
 from viewfold.rows import LocalEngine
-from viewfold.web._metadata import coloured
-from viewfold.web.metadata_table import read_metadata
+from viewfold.web.metadata import colour_columns, read_metadata
 
 IDS = np.array([f"p{i}" for i in range(60)], object)
 
 
 def shown(table: pd.DataFrame, known=IDS, *, name_ids: bool = False):
-    columns, _ = coloured(LocalEngine(), known, known, table, name_ids=name_ids)
+    columns, _ = colour_columns(LocalEngine(), known, known, table, name_ids=name_ids)
     return {one.facts["name"]: (one.facts, one.values) for one in columns}
 
 
@@ -143,7 +142,7 @@ def test_metadata_that_cannot_be_meant_are_refused(model) -> None:
         (pd.DataFrame({"x": [1.5, 2]}, index=[1, "1"]), "'1' twice"),
     ):
         with pytest.raises((TypeError, ValueError), match=why):
-            coloured(LocalEngine(), IDS, IDS, table, name_ids=False)
+            colour_columns(LocalEngine(), IDS, IDS, table, name_ids=False)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "jsonl", "xlsx"])

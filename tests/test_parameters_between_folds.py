@@ -11,7 +11,7 @@ from scipy import sparse
 import viewfold
 from viewfold import FCMVC, ViewFold
 from viewfold._util import constants
-from viewfold.method.clusters import Reading, cluster, match
+from viewfold.method.clusters import ClusteringOptions, cluster, match
 from viewfold.method.kmeans import inertia, means
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine
@@ -83,7 +83,7 @@ def test_more_clusters_than_samples_are_refused_and_nothing_changes(kind) -> Non
     (a, b), _ = views(2)
     model = kind(3, random_state=0).partial_fit(a[:20], ids=range(20)).forget(range(5))
     state = model._state
-    with pytest.raises(ValueError, match=r"'view1' has n_samples=18 .* fewer than n_clusters=19"):
+    with pytest.raises(ValueError, match=r"'view1' has 18 samples .* fewer than n_clusters=19"):
         model.set_params(n_clusters=19).partial_fit(b[2:12], ids=range(2, 12))
     assert model._state is state
     assert model.set_params(n_clusters=12).partial_fit(b[2:12], ids=range(2, 12)).ids_.size == 18
@@ -145,8 +145,8 @@ def test_labels_that_are_no_clusters_are_refused(labels: list[int]) -> None:
 def test_earlier_labels_of_more_clusters_do_no_harm() -> None:
     (X, *_), y = views(1)
     for start in ("random", "ward"):
-        reading = Reading(start=start, n_init=1, discriminants=start == "ward")
-        labels, _ = cluster(LocalEngine(), X, 3, sample=np.arange(N), previous=y, reading=reading)
+        options = ClusteringOptions(start=start, n_init=1, discriminants=start == "ward")
+        labels, _ = cluster(LocalEngine(), X, 3, sample=np.arange(N), previous=y, options=options)
         assert set(labels) == {0, 1, 2}
 
 

@@ -154,13 +154,13 @@ def test_what_is_held_at_once_is_bounded(tmp_path: Path, monkeypatch) -> None:
     assert pq.read_metadata(path).num_row_groups == 35
     expected = as_view(path, ids="id")
     sizes: list[int] = []
-    deal = _dealing.deal
+    deal = _dealing.write_buckets
 
     def noted(path, n_buckets, ids, *rows):
         sizes.append(len(ids))
         return deal(path, n_buckets, ids, *rows)
 
-    monkeypatch.setattr(_dealing, "deal", noted)
+    monkeypatch.setattr(_dealing, "write_buckets", noted)
     monkeypatch.setattr("viewfold.data._partitioned.PIECE", 20 * 8 * 8)
     with on_disk() as engine:
         view = as_view(path, ids="id")

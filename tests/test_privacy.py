@@ -35,8 +35,8 @@ from viewfold._util.constants import FEWEST
 from viewfold.datasets import load_digits_views
 from viewfold.datasets.missing import at_random, by_mask
 from viewfold.method import balanced
-from viewfold.method.aggregates import groups_of_ten
 from viewfold.method.clusters import settle
+from viewfold.method.landmarks import groups_of_ten
 from viewfold.rows import LocalEngine, block_bytes
 
 Written = Callable[[Any, int], Path]

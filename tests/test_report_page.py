@@ -168,9 +168,9 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Pages without what takes most of the time and is not looked at here."""
-    monkeypatch.setattr("viewfold.web._found.number", lambda model: None)
+    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
     unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
-    monkeypatch.setattr("viewfold.web._found.Found._stability", unknown)
+    monkeypatch.setattr("viewfold.web.data.ModelFacts._stability", unknown)
     monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])
 
 

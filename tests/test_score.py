@@ -9,7 +9,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from viewfold import FCMVC, ViewFold
-from viewfold.method.silhouette import silhouette
+from viewfold.method.clusters import silhouette
 from viewfold.rows import LocalEngine, block_bytes
 from viewfold.rows.linalg import unit_rows
 

@@ -11,7 +11,7 @@ from viewfold.datasets import load_digits_views
 from viewfold.estimators.selection import suggest_n_clusters
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine
-from viewfold.state.sampling import draw
+from viewfold.state.hashes import draw
 
 N = 900
 
@@ -52,7 +52,7 @@ def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
         monkeypatch.setattr(f"viewfold.{room}.draw", spy)
     monkeypatch.setattr("viewfold.estimators.selection.draw", spy)
     # So that directions come from a sample.
-    monkeypatch.setattr("viewfold.method.encoders.directions.WIDEST_GRAM", 20)
+    monkeypatch.setattr("viewfold.method.scaling.WIDEST_GRAM", 20)
     monkeypatch.setattr("viewfold._util.constants.GRAPH_DIRECTIONS", 20)
     views, _ = digits
     texts = np.random.default_rng(0).poisson(0.05, size=(N, 60))

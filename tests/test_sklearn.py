@@ -133,7 +133,7 @@ def test_wrong_parameters_are_named_at_fit() -> None:
 
 def test_fewer_samples_than_clusters_at_the_first_fold() -> None:
     model = FCMVC(5)
-    with pytest.raises(ValueError, match=r"'view0' has n_samples=4 .* fewer than n_clusters=5"):
+    with pytest.raises(ValueError, match=r"'view0' has 4 samples .* fewer than n_clusters=5"):
         model.partial_fit(np.ones((4, 6)))
     assert not hasattr(model, "labels_")
 

@@ -69,7 +69,7 @@ def test_a_full_scratch_disk_is_named_with_the_remedy(
 
     monkeypatch.setattr("os.replace", full)
     with pytest.raises(NoSpaceError, match=rf"temporary files in {tmp_path}.*folder=….*TMPDIR"):
-        engine.place(np.arange(9))
+        engine.partition(np.arange(9))
     assert not [name for _, _, names in os.walk(tmp_path) for name in names if name != "lock"]
 
 

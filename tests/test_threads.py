@@ -109,11 +109,11 @@ def fold(seed: int) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
     X = [rng.normal(size=(400, d)) + 3 * np.eye(d)[np.arange(400) % 4] for d in (20, 30)]
     kind = (ViewFold, FCMVC)[seed % 2]
-    with block_bytes(20_000):
-        model = kind(4, random_state=seed).fit(X)
+    model = kind(4, random_state=seed).fit(X)
     return [model.embedding_, model.labels_, model.transform(X[0], view=0), model._n_features_out]
 
 
+@block_bytes(20_000)
 def test_models_in_two_threads_give_the_bits_of_one_after_the_other() -> None:
     alone = [fold(seed) for seed in range(6)]
     for _ in range(3):

@@ -18,11 +18,9 @@ pytest.importorskip("uvicorn")
 
 from ui_pages import TOKEN
 
-from viewfold.web._connections import Limits, server_of
-from viewfold.web._guard import Guard
-from viewfold.web._routes import app_of
 from viewfold.web.desk import Desk, Settings
-from viewfold.web.serve import HOST, _listening
+from viewfold.web.routes import app_of
+from viewfold.web.server import HOST, Guard, Limits, _listening, server_of
 
 SOON = Limits(head=0.3, stall=0.3)
 

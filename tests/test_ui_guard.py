@@ -19,9 +19,9 @@ pytest.importorskip("starlette")
 
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
-from viewfold.web._guard import HEADERS
-from viewfold.web._jobs import Job
-from viewfold.web._routes import _Api
+from viewfold.web.jobs import Job
+from viewfold.web.routes import _Api
+from viewfold.web.server import HEADERS
 
 # ---- who may ask --------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ import viewfold
 from commands import runner
 from viewfold import store
 from viewfold.web import desk as _desk
-from viewfold.web._changes import changes
-from viewfold.web._routes import _Api
+from viewfold.web.data import changes
+from viewfold.web.routes import _Api
 from viewfold.web.words import from_line
 
 ROOT = Path(__file__).resolve().parents[1]

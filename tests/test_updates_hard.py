@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import viewfold
 from viewfold import ViewFold, as_view, metrics
-from viewfold.state.fingerprints import hasher
+from viewfold.state.hashes import hasher
 
 IDS = np.array([f"s{i}" for i in range(160)], dtype=object)
 

@@ -151,7 +151,7 @@ def test_lists_dicts_and_mudata_are_several_views() -> None:
         (np.ones((2, 2, 2)), None, "got 3D array instead"),
         (np.ones((0, 3)), None, "0 sample(s)"),
         (np.ones((3, 0)), None, "0 feature(s)"),
-        (np.full((2, 2), np.nan), None, "all its rows are NaN"),
+        (np.full((2, 2), np.nan), None, "none of its rows holds a value"),
         (np.array([[1.0, np.nan]]), ["ann"], "contains NaN in row 0 (id 'ann'), column 1"),
         (np.array([[1.0], [-np.inf]]), None, "contains inf in row 1"),
         (sparse.csr_array([[0, 1.0], [np.nan, 0]]), None, "contains NaN in row 1"),

@@ -43,9 +43,9 @@ class Page:
     def __init__(self, state: Path, folder: Path, **settings: Any) -> None:
         from starlette.testclient import TestClient
 
-        from viewfold.web._guard import Guard
-        from viewfold.web._routes import app_of
         from viewfold.web.desk import Desk, Settings
+        from viewfold.web.routes import app_of
+        from viewfold.web.server import Guard
 
         folder.mkdir(exist_ok=True)
         self.desk = Desk(state, folder, Settings(**settings))

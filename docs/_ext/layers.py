@@ -9,23 +9,26 @@ import re
 from html import escape
 
 BLOCK = re.compile(r"^```mermaid\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WIDE, HIGH, ACROSS, DOWN = 108, 30, 14, 34
+WIDE, HIGH, ACROSS, DOWN = 108, 26, 14, 16
 
 
 def drawn(page: str) -> str:
-    """Return a page with its Mermaid flowcharts of layers as inline SVG."""
+    """Return a page with its Mermaid flowcharts as inline SVG."""
     return BLOCK.sub(lambda found: svg(found[1]), page)
 
 
 def svg(chart: str) -> str:
-    """Draw a flowchart whose subgraphs are layers; a room outside of them stands below."""
-    layers = [
-        block.split() for block in re.findall(r'subgraph \w+\["\d+"\]\n(.*?)\n  end', chart, re.S)
+    """Draw a flowchart; a room stands below all that import it."""
+    arrows = [
+        (room, other)
+        for room, others in re.findall(r"^  (\w+) --> (.+)$", chart, re.MULTILINE)
+        for other in others.split(" & ")
     ]
-    arrows = re.findall(r"^  (\w+) --> (\w+)$", chart, re.MULTILINE)
-    inside = {room for layer in layers for room in layer}
-    outside = sorted({room for arrow in arrows for room in arrow} - inside)
-    rows = [*layers, outside] if outside else layers
+    depth = dict.fromkeys((room for arrow in arrows for room in arrow), 0)
+    for _ in depth:  # the longest chain has no more rooms than there are
+        for room, other in arrows:
+            depth[other] = max(depth[other], depth[room] + 1)
+    rows = [[room for room in depth if depth[room] == y] for y in range(max(depth.values()) + 1)]
     width = max(len(row) for row in rows) * (WIDE + ACROSS) + ACROSS
     height = len(rows) * (HIGH + DOWN)
     place = {}
@@ -35,9 +38,10 @@ def svg(chart: str) -> str:
             place[room] = (left + x * (WIDE + ACROSS) + WIDE / 2, y * (HIGH + DOWN) + HIGH / 2 + 2)
     lines = [_arrow(*place[one], *place[other]) for one, other in arrows]
     boxes = [_box(room, *place[room]) for room in place]
-    return (  # in a div, or Markdown would take __main__ for strong
-        f'<div><svg class="rooms" role="img" aria-label="Rooms in layers, with arrows for imports" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">{"".join(lines)}{"".join(boxes)}</svg></div>'
+    return (  # in a div, or Markdown would take _util for emphasis
+        f'<div><svg class="rooms" role="img" aria-label="Rooms, with arrows for imports" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">'
+        f"{''.join(lines)}{''.join(boxes)}</svg></div>"
     )
 
 

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from viewfold import ViewFold, report
-from viewfold.state.state import Clusters, State, ViewRecord
+from viewfold.state.clusters import Clusters
+from viewfold.state.state import State, ViewRecord
 from viewfold.web import page_data
 
 

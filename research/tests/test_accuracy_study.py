@@ -144,6 +144,20 @@ def test_digest_is_of_code_and_not_of_words_about_it(tmp_path: Path) -> None:
     assert changed == set(kept) - {"NEMO", "NEMO of iMML", "k-means"}
 
 
+def test_what_is_no_part_of_a_fold_is_there_and_changes_no_digest_but_of_suggest(
+    tmp_path: Path,
+) -> None:
+    assert [name for name in cells.NO_PART_OF_A_FOLD if not (HERE / name).exists()] == []
+    tree = tmp_path / "viewfold"
+    shutil.copytree(HERE, tree, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in cells.NO_PART_OF_A_FOLD:
+        path = tree / name
+        with (path / "__init__.py" if path.is_dir() else path).open("a") as module:
+            module.write("\nx = 1\n")
+    changed = {m for m in runs.METHODS if cells.digest(tree, m) != cells.digest(HERE, m)}
+    assert changed == {"suggest"}
+
+
 def test_before_is_computed_by_the_other_tree(folder: Path) -> None:
     tree = folder / "src" / "viewfold"
     shutil.copytree(HERE, tree, ignore=shutil.ignore_patterns("__pycache__"))

@@ -7,6 +7,9 @@ before version 3.13.
 from __future__ import annotations
 
 import inspect
+import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
@@ -15,6 +18,7 @@ from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def check_arguments(called: str, takes: Iterable[str], given: Iterable[str]) -> None:
@@ -48,9 +52,25 @@ def is_whole_number(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def size_in_bytes(text: str, what: str) -> int:
+    """Return a size that was written as 500M, 4GB or in bytes; an error calls it `what`."""
+    found = re.fullmatch(r"(\d+)\s*([KMGT]?)B?", text.strip().upper())
+    if not found:
+        raise ValueError(f"{what} is no size. Write bytes, or for instance 500M or 20G.")
+    return int(found[1]) * _UNITS[found[2]]
+
+
 def arguments_of(function: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments of a function or method."""
     return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def warn_user(message: str) -> None:
+    """Warn, and point to the line outside viewfold that led here, however deep that is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("viewfold."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:

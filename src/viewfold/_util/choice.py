@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.option import worded
 
 
 def which_view(names: Sequence[str], wanted: str | int | None, holder: str) -> int:
@@ -37,8 +36,8 @@ def which_view(names: Sequence[str], wanted: str | int | None, holder: str) -> i
     """
     if wanted is None and len(names) > 1:
         raise ValueError(
-            f"Which view is meant? {worded('Pass view=', 'Say --view')}, one of {list(names)}"
-            f"{worded(' (name= to as_view)', '')}: {holder} {len(names)} views."
+            f"Which view is meant? Pass view=, one of {list(names)}"
+            f" (name= to as_view): {holder} {len(names)} views."
         )
     place = 0 if wanted is None else wanted
     if isinstance(wanted, str) and wanted in names:

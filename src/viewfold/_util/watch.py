@@ -37,6 +37,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def watcher() -> Watcher | None:
+    """Return who watches now."""
+    return _watcher.get()
+
+
 class Tally:
     """How much of something is done, told to who watches when it is made.
 

@@ -10,14 +10,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.choice import which_view
-from viewfold._util.file import File
-from viewfold._util.option import option, worded
+from viewfold._util.file import File, ReadOptions
 from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.app.states import empty, is_there, load_model, new_model
 
 if TYPE_CHECKING:
     from viewfold.data import View
-    from viewfold.data.reading import Reading
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
     from viewfold.state.updates import Delivery
@@ -39,7 +37,7 @@ class Wanted:
         The column of ids, that there is none, or nothing about it.
     view : str or None
         What the view is called; of a file of several, which one.
-    reading : dict
+    options : ReadOptions
         How it is read; see `viewfold.as_view`.
     clusters : int or None
         How many; `AUTO` for the number that stands out. Needed for a new state.
@@ -49,7 +47,7 @@ class Wanted:
 
     ids: str | bool | None = None
     view: str | None = None
-    reading: Reading = field(default_factory=dict)  # type: ignore[assignment]
+    options: ReadOptions = field(default_factory=ReadOptions)
     similar_ids: Literal["refuse", "match", "new"] = "refuse"
     min_shared: float | None = None
     clusters: int | None = None
@@ -126,7 +124,7 @@ def add(
     started, clusters = perf_counter(), wanted.clusters
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
     name = _known_view(state, file, wanted.view) if wanted.only_new else wanted.view
-    views = read_views(state, file, wanted.ids, name, wanted.reading)
+    views = read_views(state, file, wanted.ids, name, wanted.options)
     step(f"waiting for {state}")
     opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
     with _in_memory(state, new) if wanted.dry_run else opened as model:
@@ -144,7 +142,7 @@ def add(
 
 
 def read_views(
-    state: Path, file: File, ids: str | bool | None, name: str | None, reading: Reading
+    state: Path, file: File, ids: str | bool | None, name: str | None, options: ReadOptions
 ) -> list[View]:
     """Return the views of a file; one of them, if a name is given.
 
@@ -162,7 +160,7 @@ def read_views(
     if model is not None and not several and not model.keep_encoders:
         raise no_encoder(name or name_of(file))
     records = () if model is None else model.views_
-    return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
+    return views_of(records, file, ids=ids, name=name, me=str(state), options=options)
 
 
 def _known_view(state: Path, file: File, view: str | None) -> str:
@@ -205,8 +203,7 @@ def _in_memory(
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if wanted.clusters is None:
-        clusters = worded("clusters", "--clusters")
-        raise ValueError(f"There is no {state} yet. To make it, say how many {clusters}.")
+        raise ValueError(f"There is no {state} yet. To make it, say how many: n_clusters=….")
     number = wanted.clusters or PROVISIONAL
     return new_model(number, wanted.method, wanted.seed, wanted.private)
 
@@ -217,8 +214,8 @@ def _set(
     """Set parameters before a fold; return the views whose encoders it will remove."""
     if unconnected is not None:
         if "unconnected" not in model.get_params():
-            known = worded("unconnected", "--unconnected")
-            raise ValueError(f"{type(model).__name__} does not know {known}: leave it out.")
+            method = type(model).__name__
+            raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
         model.set_params(unconnected=unconnected)
     if clusters is not None:
         model.set_params(n_clusters=clusters)
@@ -291,7 +288,7 @@ def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -
         return ""
     return (
         f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with {option('view', same[0])}, once it is"
+        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
         f" taken back (viewfold undo {state}) if it was folded."
     )
 

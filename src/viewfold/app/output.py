@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from viewfold._util import replace as _replace
 from viewfold._util.extra import needed
-from viewfold._util.option import worded
 from viewfold._util.visible import no_formula, visible, visible_json
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ def _delimited(table: Table, file: TextIO, delimiter: str, *, raw: bool) -> None
     if n_formulas:
         warnings.warn(
             f"{n_formulas:,} cells would be run as formulas by a spreadsheet, and begin with an "
-            f"apostrophe. {worded('raw=True', '--raw')} leaves them as they are.",
+            f"apostrophe. raw=True leaves them as they are.",
             stacklevel=2,
         )
 

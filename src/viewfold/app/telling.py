@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold.app.words import for_cli, option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | N
         named = known[0] if found.name not in known else None
     words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
     words += [option(name, value) for name, value in said.items() if name != "sheet"]
-    sheets = found.source.sheets() if isinstance(found.source, File) else None
+    sheets = found.source.options.sheet if isinstance(found.source, File) else None
     words += [option("sheet", sheet) for sheet in sheets or []]
     words += [option("view", named)] if named is not None else []
     if new:
@@ -83,9 +83,9 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
             "in_view": samples.n_in_view,
             "fits": list(samples.fits),
         },
-        "problems": list(found.problems),
-        "refused": found.refused or None,
-        "notes": list(found.notes),
+        "problems": [for_cli(one) for one in found.problems],
+        "refused": for_cli(found.refused) or None,
+        "notes": [for_cli(one) for one in found.notes],
         "command": line,
     }
 
@@ -134,7 +134,7 @@ def without_doubtful(table: Table, least: float | None) -> Table:
     """Return a table with -1 for clusters of samples that are less certain than asked for."""
     if least is None:
         return table
-    from viewfold.method.clusters import sure_enough
+    from viewfold.state.clusters import sure_enough
 
     old = table["cluster"]
     labels = sure_enough(old, table["confidence"], least).astype(old.dtype)

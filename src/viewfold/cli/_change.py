@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._util.file import File
+from viewfold._util.file import File, ReadOptions
 from viewfold._util.visible import visible
 from viewfold.app.folding import Added, Wanted, fold_line
 from viewfold.app.folding import add as fold
@@ -91,7 +91,7 @@ def add(
     wanted = Wanted(
         ids=ids_option(id_column, no_id),
         view=view,
-        reading=reading_options(**rows_and_columns),
+        options=ReadOptions.of(**reading_options(**rows_and_columns)),
         similar_ids=similar_ids,
         min_shared=None if min_shared is None else share(min_shared, "--min-shared"),
         clusters=clusters,

@@ -13,8 +13,7 @@ from viewfold.cli.command import argument
 from viewfold.cli.console import notes, print_json, print_rows, say
 
 if TYPE_CHECKING:
-    from viewfold.explain.difference import Difference
-    from viewfold.explain.events import ClusterEvent
+    from viewfold.explain.events import ClusterEvent, Difference
 
 
 @argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
@@ -27,7 +26,7 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
     If one file is a later state of the other, clusters have the same numbers in both; otherwise
     they are matched by the samples that they share.
     """
-    from viewfold.explain.difference import difference, one_story
+    from viewfold.explain.events import difference, one_story
     from viewfold.store import queries
 
     limit = Limit(max_moved)

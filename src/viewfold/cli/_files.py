@@ -14,11 +14,10 @@ from viewfold.cli.console import print_json, tell
 if TYPE_CHECKING:
     import pandas as pd
 
+    from viewfold._util.file import EmptyRows, MissingCells, ReadKeywords
     from viewfold._util.table import Table
     from viewfold._util.types import Ids
-    from viewfold.data.cells import EmptyRows, MissingCells
     from viewfold.data.files import File
-    from viewfold.data.reading import Reading
 
 
 def ids_option(column: str | None, none: bool) -> str | bool | None:
@@ -36,7 +35,7 @@ def reading_options(
     categories: str | None,
     empty_markers: str | None,
     strict: bool,
-) -> Reading:
+) -> ReadKeywords:
     """Return what is said about rows and columns of a view, as `as_view` takes it."""
     return {
         "empty_rows": empty_rows,

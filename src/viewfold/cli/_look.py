@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold._util.file import File
-from viewfold._util.option import option
 from viewfold.app.states import is_there, load_model
 from viewfold.app.telling import command, inspected
+from viewfold.app.words import for_cli, option
 from viewfold.cli import _options as opt
 from viewfold.cli._files import ids_option, reading_options
 from viewfold.cli._reading import file_argument, reads
@@ -110,9 +110,9 @@ def described(found: Inspection, line: str | None, file: str) -> list[str]:
     rows["scaling"] = SCALES.get(found.scale, str(found.scale)) if not found.refused else ""
     rows["samples"] = _samples(found.samples)
     lines += [f"  {title:<11}{text}" for title, text in rows.items() if text]
-    lines += [f"  {'asks':<11}{one}" for one in found.problems]
-    lines += [f"  {'refused':<11}{found.refused}"] if found.refused else []
-    lines += [f"  {'note':<11}{one}" for one in found.notes]
+    lines += [f"  {'asks':<11}{for_cli(one)}" for one in found.problems]
+    lines += [f"  {'refused':<11}{for_cli(found.refused)}"] if found.refused else []
+    lines += [f"  {'note':<11}{for_cli(one)}" for one in found.notes]
     end = f"next: {line}" if line else "next: correct the file; no option helps."
     return [*lines, end]
 

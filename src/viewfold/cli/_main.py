@@ -10,8 +10,8 @@ import warnings
 import click
 
 from viewfold import errors
-from viewfold._util.option import command_line
 from viewfold._util.replace import written
+from viewfold.app.words import for_cli
 from viewfold.cli.console import complain, note, notes, print_json, voice
 from viewfold.cli.journal import journal
 
@@ -24,8 +24,7 @@ def run(app: click.Command) -> None:
     journal.close()
     voice.quiet = False
     try:
-        with command_line():
-            code = app(standalone_mode=False)
+        code = app(standalone_mode=False)
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error)
     code = code if isinstance(code, int) else 0
@@ -36,7 +35,7 @@ def run(app: click.Command) -> None:
 def _fail(error: BaseException) -> int:
     """Say what went wrong, to a person or a program; return the exit code."""
     code, exit_code = errors.code_of(error)
-    message = _one_line(error) or type(error).__name__
+    message = for_cli(_one_line(error)) or type(error).__name__
     shown = f"viewfold: {message}"
     if isinstance(error, KeyboardInterrupt | click.Abort):
         code, exit_code = errors.INTERRUPTED

@@ -100,6 +100,6 @@ def _known(log: Log, entry: int) -> int:
 
 
 def _table(file: File, id_column: str | None, columns: str | None) -> pd.DataFrame:
-    from viewfold.web.metadata_table import read_metadata
+    from viewfold.web.metadata import read_metadata
 
     return read_metadata(file, id_column, listed(columns))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from viewfold._util.option import size_in_bytes
+from viewfold._util.arguments import size_in_bytes
 from viewfold.cli import _options as opt
 from viewfold.cli._engine import works
 from viewfold.cli.command import Whole
@@ -39,7 +39,7 @@ def ui(
     Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
     """
     from viewfold.web.desk import Settings
-    from viewfold.web.serve import serve
+    from viewfold.web.server import serve
 
     limit = size_in_bytes(max_upload, f"--max-upload {max_upload}")
 

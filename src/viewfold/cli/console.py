@@ -15,6 +15,7 @@ import click
 from viewfold._util.visible import visible, visible_lines
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
+from viewfold.app.words import for_cli
 from viewfold.cli.journal import journal
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ notes: list[str] = []
 
 def note(line: str) -> None:
     """Say what a person may want to know, and keep it for the answer to a program."""
+    line = for_cli(line)
     notes.append(line)
     journal.note("note", message=line)
     say(f"viewfold: note: {line}")

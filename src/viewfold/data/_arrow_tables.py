@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._tables import check_names, check_numbers, check_present, no_id
-from viewfold.data.asked import asked_now
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.source import Batch, FileError, as_object
 
@@ -34,7 +34,11 @@ def arrow_features(file: str, columns: Sequence[str], widths: Mapping[str, int])
 
 
 def arrow_columns(
-    file: str, schema: pa.Schema, ids: str | None, widths: Mapping[str, int]
+    file: str,
+    schema: pa.Schema,
+    ids: str | None,
+    widths: Mapping[str, int],
+    options: ReadOptions,
 ) -> tuple[tuple[str, ...], dict[str, Codes]]:
     """Check the columns of an Arrow schema; return those to read, and codes for some."""
     check_names(file, schema.names, ids)
@@ -42,17 +46,16 @@ def arrow_columns(
     if ids is None and index:
         said = (
             f"{file}: column {index[0]!r} is an index that pandas wrote. Say "
-            f"{option('ids', index[0])} if it holds the ids, or write the file without it."
+            f"ids={index[0]!r} if it holds the ids, or write the file without it."
         )
-        raise helped_by(FileError(said), ids=index[0])
-    asked = asked_now()
-    wanted = asked.wanted([name for name in schema.names if name != ids], file)
+        raise with_suggestion(FileError(said), ids=index[0])
+    wanted = options.wanted([name for name in schema.names if name != ids], file, FileError)
     kinds = {name: schema.field(name).type for name in wanted if name not in widths}
-    coded = [n for n, kind in kinds.items() if asked.is_coded(n) or not _is_number(kind)]
+    coded = [n for n, kind in kinds.items() if options.is_coded(n) or not _is_number(kind)]
     known = [n for n in coded if _is_number(kinds[n]) or _is_codable(kinds[n])]
     others = {n: str(kinds[n]) for n in coded if n not in known}
     check_numbers(file, others, ids)
-    return wanted, codes_of(coded, file)
+    return wanted, codes_of(coded, file, options)
 
 
 def list_columns(schema: pa.Schema, ids: str | None) -> dict[str, int | None]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
 from viewfold._util.watch import Tally
 from viewfold.data._arrow import MAGIC, unpacked_sizes
@@ -38,7 +39,11 @@ _PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
 
 
 def open_table(
-    file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0
+    file: str,
+    ids: str | None,
+    options: ReadOptions,
+    groups: Sequence[int] | None = None,
+    row: int = 0,
 ) -> Table:
     """Look at the columns of a file.
 
@@ -48,6 +53,8 @@ def open_table(
         Its path.
     ids : str or None
         The column that holds the ids.
+    options : ReadOptions
+        How to read it.
     groups : sequence of int, optional
         The row groups of a Parquet file to read; all of them if not given.
     row : int, default=0
@@ -62,7 +69,7 @@ def open_table(
         if not schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         widths = _widths(file, schema, ids, parquet)
-        taken, codes = arrow_columns(file, schema, ids, widths)
+        taken, codes = arrow_columns(file, schema, ids, widths, options)
         features = arrow_features(file, taken, widths)
         dtype = arrow_dtype(schema, taken, codes)
         if parquet and widths:

@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.data._budget import Unpacked
 from viewfold.data._layout import LONGEST_LINE, Layout, not_a_number, unclosed, without_mark
@@ -276,5 +275,5 @@ def _explained(file: str, layout: Layout, said: str) -> FileError:
     name = "UTF-8" if layout.encoding.startswith("utf-8") else layout.encoding
     return FileError(
         f"{file}{where}: {said.splitlines()[0][:200]}. Is it text in {name}? Otherwise say "
-        f"{option('encoding')}."
+        f"encoding=…."
     )

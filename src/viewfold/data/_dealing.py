@@ -7,7 +7,6 @@ whole (rows of zeros, ids that stand in two partitions) is found out from what t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -17,19 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import command_line, worded
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Ids
 from viewfold.data._look import Found, look_at
 from viewfold.data._parquet_parts import Run
-from viewfold.data.asked import Asked, asking
-from viewfold.data.column import Column
 from viewfold.data.features import expand, tell_unknown
-from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
-from viewfold.data.view import Partitions, View, called
+from viewfold.data.view import Column, Gaps, Partitions, View, called
 from viewfold.rows import BucketEngine, BucketRows, Rows
-from viewfold.rows.bucketed import Dealt, assembled, deal
-from viewfold.rows.plain import remove
+from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
     from viewfold.data._tables import Table
@@ -46,21 +41,12 @@ class Reader:
     ----------
     ids : str or None
         The column that holds the ids.
-    asked : Asked
-        What is said about columns.
-    typed : bool
-        Whether errors speak to who types commands.
+    options : ReadOptions
+        How to read them.
     """
 
     ids: str | None
-    asked: Asked
-    typed: bool
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Let readers and errors know."""
-        with asking(self.asked), command_line() if self.typed else nullcontext():
-            yield
+    options: ReadOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +112,7 @@ class Told:
 
     Attributes
     ----------
-    dealt : list of Dealt
+    dealt : list of PartitionFiles
         Where they are.
     found : Found or None
         What their cells tell; rows are not listed, but counted.
@@ -142,7 +128,7 @@ class Told:
         The id of the last row.
     """
 
-    dealt: list[Dealt] = field(default_factory=list)
+    dealt: list[PartitionFiles] = field(default_factory=list)
     found: Found | None = None
     n_absent: int = 0
     n_empty: int = 0
@@ -202,23 +188,24 @@ class Deal:
         told, pieces = Told(), 0
         held: list[tuple[Array, ...]] = []
         size = 0
-        with self.rows.reader.reading():
-            for one, found in self._parts(runs, given):
-                told += found
-                if len(one[0]):
-                    held.append(one)
-                    size += one[1].nbytes
-                if size >= PIECE:
-                    told.dealt.append(self._dealt(f"{number}-{pieces}", held))
-                    held, size, pieces = [], 0, pieces + 1
-            if held:
+        for one, found in self._parts(runs, given):
+            told += found
+            if len(one[0]):
+                held.append(one)
+                size += one[1].nbytes
+            if size >= PIECE:
                 told.dealt.append(self._dealt(f"{number}-{pieces}", held))
+                held, size, pieces = [], 0, pieces + 1
+        if held:
+            told.dealt.append(self._dealt(f"{number}-{pieces}", held))
         return told
 
-    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> Dealt:
+    def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> PartitionFiles:
         ids, rows, numbers = zip(*held, strict=True)
         path = f"{self.path}/{name}"
-        return deal(path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers))
+        return write_buckets(
+            path, self.n_buckets, np.concatenate(ids), list(rows), np.concatenate(numbers)
+        )
 
     def _parts(
         self, runs: Sequence[Run], given: Ids | None
@@ -226,7 +213,7 @@ class Deal:
         """Yield ids, rows and row numbers of a few rows at a time, and what they tell."""
         begin = runs[0].start
         for run in runs:
-            table, batches = run.batches(self.rows.reader.ids)
+            table, batches = run.batches(self.rows.reader.ids, self.rows.reader.options)
             row = 0
             for found, block in batches:
                 numbers = np.arange(run.start + row, run.start + row + len(block))
@@ -352,13 +339,12 @@ def _dealt(
         if like and view.features is not None:
             raise like_ids(view.features[j], label)
     if not told.dealt:
-        zero = " or zero" * bool(told.n_empty)
+        zero = " other than zero" * bool(told.n_empty)
         raise ValueError(
-            f"{label} is empty: all its rows are {worded('NaN', 'empty')}{zero}. Leave the view "
-            "out."
+            f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
         )
     tell_unknown(told.unknown, label)
-    ids, rows, numbers = assembled(told.dealt, engine, owner=owner)
+    ids, rows, numbers = combine_partitions(told.dealt, engine, owner=owner)
     gone = told.n_absent + told.n_empty * known
     assert rows.n == unread.shape[0] - gone, "rows were lost"
     where = Partitions(unread.partitions, unread.starts, numbers, told.absent)

@@ -17,8 +17,7 @@ from itertools import islice
 
 import numpy as np
 
-from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold._util.file import ReadOptions
 from viewfold.data._budget import Budget, Unpacked
 from viewfold.data._csv_rows import rows_of
 from viewfold.data._layout import (
@@ -32,7 +31,6 @@ from viewfold.data._layout import (
 )
 from viewfold.data._numerals import AmbiguousError, Numerals, hint, holds_numbers, numerals_of
 from viewfold.data._tables import Table, check_names
-from viewfold.data.asked import asked_now
 from viewfold.data.codes import codes_of
 from viewfold.data.encoding import encoding_of, not_text
 from viewfold.data.source import FileError, reading
@@ -43,15 +41,15 @@ _BLOCK = 4 * 2**20
 _BOOLEAN = frozenset(["true", "True", "TRUE", "false", "False", "FALSE"])
 
 
-def open_table(file: str, ids: str | None, asked: File) -> Table:
+def open_table(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the first rows of a file."""
     with reading(file, "text with one row per sample"):
-        layout = _layout(file, ids, asked)
+        layout = _layout(file, ids, options)
     features = tuple(name for name in layout.kinds if name != ids)
     dtype = np.dtype(np.float64)
     named = features if layout.named else None
-    _tell(file, layout, asked)
-    codes = codes_of((name for name in features if layout.kinds[name] == "text"), file)
+    _tell(file, layout, options)
+    codes = codes_of((name for name in features if layout.kinds[name] == "text"), file, options)
     dropped = tuple(name for name in layout.names if name not in layout.kinds)
     if codes:
         named = features  # features are called like the columns that they come from
@@ -59,12 +57,12 @@ def open_table(file: str, ids: str | None, asked: File) -> Table:
     return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
 
 
-def _tell(file: str, layout: Layout, asked: File) -> None:
+def _tell(file: str, layout: Layout, options: ReadOptions) -> None:
     """Tell what was guessed, unless it is what most files have."""
     told = []
-    if asked.encoding is None and not layout.encoding.startswith("utf-8"):
-        told.append(f"text in {layout.encoding} ({option('encoding')} if it is in another one)")
-    if asked.decimal is None and layout.numerals.decimal == ",":
+    if options.encoding is None and not layout.encoding.startswith("utf-8"):
+        told.append(f"text in {layout.encoding} (encoding=… if it is in another one)")
+    if options.decimal is None and layout.numerals.decimal == ",":
         told.append("commas are decimal signs")
     numbers = [name for name in layout.names if layout.named and holds_numbers([name])]
     if numbers and numbers != [str(i) for i in range(len(numbers))]:
@@ -73,8 +71,8 @@ def _tell(file: str, layout: Layout, asked: File) -> None:
         warnings.warn(f"{file}: {', and '.join(told)}.", stacklevel=2)
 
 
-def _layout(file: str, ids: str | None, asked: File) -> Layout:
-    encoding = asked.encoding or encoding_of(file)
+def _layout(file: str, ids: str | None, options: ReadOptions) -> Layout:
+    encoding = options.encoding or encoding_of(file)
     with Unpacked(file) as stream:
         raw = io.BufferedReader(stream)
         text = io.TextIOWrapper(raw, encoding=without_mark(encoding), newline="")
@@ -91,18 +89,18 @@ def _layout(file: str, ids: str | None, asked: File) -> Layout:
             raise not_text(file, encoding, error) from error
         except csv.Error as error:
             raise unclosed(file) from error
-    named = _is_header(header, ids, asked)
+    named = _is_header(header, ids, options)
     if named:
         names = header
     else:
         names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
     check_names(file, names, ids)
     line = 1 + blank + skip
-    numerals = _numerals(file, names, sample, delimiter, ids, asked, line)
-    kinds = _kinds(file, names, sample, ids, numerals, line)
+    numerals = _numerals(file, names, sample, delimiter, ids, options, line)
+    kinds = _kinds(file, names, sample, ids, numerals, line, options)
     # Many rows per block where rows are long: a block costs time for each of its columns.
     block = max(_BLOCK, min(256 * len(first), LONGEST_LINE), 4 * len(first))
-    at, empty = blank + skip, asked_now().empty_markers
+    at, empty = blank + skip, options.markers
     return Layout(encoding, delimiter, numerals, tuple(names), named, kinds, at, block, empty)
 
 
@@ -112,14 +110,13 @@ def _numerals(
     sample: list[list[str]],
     delimiter: str,
     ids: str | None,
-    asked: File,
+    options: ReadOptions,
     line: int,
 ) -> Numerals:
-    said = asked_now()
-    wanted = set(said.wanted([name for name in names if name != ids], file))
-    skip = {j for j, n in enumerate(names) if n not in wanted or said.is_coded(n)}
+    wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
+    skip = {j for j, n in enumerate(names) if n not in wanted or options.is_coded(n)}
     try:
-        return numerals_of(sample, delimiter, skip, asked)
+        return numerals_of(sample, delimiter, skip, options)
     except AmbiguousError as error:
         place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
         raise unclear(place, error.cell) from None
@@ -152,7 +149,7 @@ def _delimiter(file: str, line: str) -> str:
     return max(",\t;|", key=bare.count)
 
 
-def _is_header(cells: list[str], ids: str | None, asked: File) -> bool:
+def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
     """Whether the first row holds names: some text, or 0, 1, 2, … as pandas counts columns."""
     if ids is not None and ids in cells:
         return True
@@ -161,9 +158,9 @@ def _is_header(cells: list[str], ids: str | None, asked: File) -> bool:
         return True
     # Numbers are numbers, however they are written.
     ways = [Numerals("."), Numerals(",")]
-    if asked.thousands is not None:
-        ways.append(numerals_of([], "", (), asked))
-    empty, fine = asked_now().empty_markers, ("number", "empty")
+    if options.thousands is not None:
+        ways.append(numerals_of([], "", (), options))
+    empty, fine = options.markers, ("number", "empty")
     return not any(all(_kind(cell, way, empty) in fine for cell in cells) for way in ways)
 
 
@@ -182,17 +179,17 @@ def _kinds(
     ids: str | None,
     numerals: Numerals,
     line: int,
+    options: ReadOptions,
 ) -> dict[str, CellKind]:
     """Return what the cells of each column are that is read."""
     kinds: dict[str, CellKind] = {}
-    asked = asked_now()
-    wanted = set(asked.wanted([name for name in names if name != ids], file))
+    wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
     for j, name in enumerate(names):
         if name not in wanted and name != ids:
             continue
         cells = [(i, row[j]) for i, row in enumerate(sample) if len(row) > j]
-        found = [_kind(cell, numerals, asked.empty_markers) for _, cell in cells]
-        if name == ids or asked.is_coded(name):
+        found = [_kind(cell, numerals, options.markers) for _, cell in cells]
+        if name == ids or options.is_coded(name):
             kinds[name] = "text"
         elif "text" not in found:
             only_flags = "boolean" in found and "number" not in found

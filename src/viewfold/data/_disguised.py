@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import with_suggestion
 from viewfold.data._numerals import DATE
 
 _SIGN = r"[+\-\u2212\u2013]?"
@@ -50,9 +50,9 @@ def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
     if told:
         said = (
             f"{label}: column {name!r} holds {told} If it is a category, say "
-            f"{option('categories', name)}; if it is none of these, {option('drop', name)}."
+            f"categories={name!r}; if it is none of these, drop={name!r}."
         )
-        raise helped_by(ValueError(said), drop=[name])
+        raise with_suggestion(ValueError(said), drop=[name])
 
 
 def _told(levels: list[str]) -> str:
@@ -75,6 +75,6 @@ def _told(levels: list[str]) -> str:
         text = f" and texts such as {others[0]!r}" if others else " and texts"
         return (
             f"numbers such as {numbers[0]!r}{text}. Correct or impute the texts; if they stand for "
-            f"missing cells, name them with {option('empty_markers')}."
+            f"missing cells, name them with empty_markers=…."
         )
     return ""

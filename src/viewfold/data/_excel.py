@@ -20,8 +20,8 @@ from xml.etree.ElementTree import fromstring
 
 import numpy as np
 
-from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._spool import Batches
@@ -32,10 +32,9 @@ from viewfold.data._tables import (
     no_id,
     without,
 )
-from viewfold.data.asked import asked_now, asking
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.ids import MISSING
-from viewfold.data.source import Batch, FileError, FileView, optional, reading, some, too_large
+from viewfold.data.source import Batch, FileError, FileView, optional, reading, too_large
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
 LARGEST = sys.float_info.max
@@ -104,60 +103,58 @@ class _Sheet:
         return rows
 
 
-def read_views(file: str, ids: str | None, asked: File) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Open the sheets of a workbook that hold anything, or those that are named."""
     formulas = _check_archive(file)
     with reading(file, _WHAT), _opened(file) as book:
         there = [sheet.title for sheet in book.worksheets]
-    wanted = asked.sheets()
+    wanted = options.sheet
     for name in wanted or []:
         if name not in there:
-            raise FileError(f"{file}: there is no sheet {name!r}. It has {some(there)}.")
+            raise FileError(f"{file}: there is no sheet {name!r}. It has {format_names(there)}.")
     sheets = [_Sheet(file, name, formulas) for name in wanted or there]
     full = [sheet for sheet in sheets if next(sheet.rows(), None) is not None]
     if not full or (wanted and len(full) < len(sheets)):
         empty = "the sheet" if wanted else "every sheet"
         raise FileError(f"{file}: {empty} is empty. Leave the view out.")
     if len(full) == 1 and wanted is None:
-        return {"": _view(full[0], ids, many=False)}
-    return {sheet.name: _view(sheet, ids, many=True) for sheet in full}
+        return {"": _view(full[0], ids, options, many=False)}
+    return {sheet.name: _view(sheet, ids, options.in_file(sheet.name), many=True) for sheet in full}
 
 
-def _view(sheet: _Sheet, ids: str | None, many: bool) -> FileView:
+def _view(sheet: _Sheet, ids: str | None, options: ReadOptions, many: bool) -> FileView:
     """Look at the first rows of a sheet."""
     try:
-        with asking(asked_now().of_view(sheet.name) if many else asked_now()):
-            table = _columns(sheet, ids)
+        table = _columns(sheet, ids, options)
     except FileError as error:
         if not many:
             raise
-        raise FileError(f"{error} Or choose other sheets with {option('sheet')}.") from None
+        raise FileError(f"{error} Or choose other sheets with sheet=….") from None
     dropped = without(table.names, (*table.features, ids))
     batches = Batches(lambda _: table.batches())
     return FileView(batches, features=table.features, codes=table.codes, dropped=dropped)
 
 
-def _columns(sheet: _Sheet, ids: str | None) -> _Table:
+def _columns(sheet: _Sheet, ids: str | None, options: ReadOptions) -> _Table:
     """Tell from the first rows which columns hold numbers, and which something else."""
-    asked = asked_now()
     rows = sheet.rows()
     _, header = next(rows)
     names = ["" if cell is None else str(cell).strip() for cell in header]
     check_names(sheet.place, names, ids)
-    features = asked.wanted([name for name in names if name != ids], sheet.place)
+    features = options.wanted([name for name in names if name != ids], sheet.place, FileError)
     numbers, others = set[str](), dict[str, tuple[int, Any]]()
     for number, cells in islice(rows, _SAMPLE_ROWS):
         for name, cell in zip(names, cells, strict=False):
             if _is_number(cell):
                 numbers.add(name)
-            elif not _is_empty(cell, asked.empty_markers):
+            elif not _is_empty(cell, options.markers):
                 others.setdefault(name, (number, cell))
     for name in features:
-        if name in numbers and name in others and not asked.is_coded(name):
+        if name in numbers and name in others and not options.is_coded(name):
             raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
-    coded = [name for name in features if name in others or asked.is_coded(name)]
-    codes = codes_of(coded, sheet.place)
-    return _Table(sheet, names, features, ids, codes, asked.empty_markers)
+    coded = [name for name in features if name in others or options.is_coded(name)]
+    codes = codes_of(coded, sheet.place, options)
+    return _Table(sheet, names, features, ids, codes, options.markers)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import with_suggestion
 from viewfold.data._numerals import Numerals, helps, hint, is_ambiguous, ways_to_read
 from viewfold.data.source import FileError
 
@@ -47,7 +47,7 @@ def without_mark(encoding: str) -> str:
 
 def unclear(place: str, cell: str) -> FileError:
     sign = "," if "," in cell else "."
-    return helped_by(FileError(f"{place}: {ways_to_read(cell)}"), decimal=sign)
+    return with_suggestion(FileError(f"{place}: {ways_to_read(cell)}"), decimal=sign)
 
 
 def unclosed(file: str) -> FileError:
@@ -65,10 +65,10 @@ def not_a_number(file: str, line: int | str, name: str, cell: str, numerals: Num
     hinted = hint(cell[:40], numerals)
     advice = hinted or (
         "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
-        f"stands for a missing cell, name it with {option('empty_markers')}; if {name!r} is a "
-        f"category, say {option('categories', [name])}."
+        f"stands for a missing cell, name it with empty_markers=…; if {name!r} is a "
+        f"category, say categories={[name]!r}."
     )
     said = f"{file}, line {line}, column {name!r}: {cell[:40]!r} is not a number. {advice}"
-    return helped_by(
+    return with_suggestion(
         FileError(said), **(helps(cell, numerals) if hinted else {"categories": [name]})
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from viewfold._util.file import ReadOptions
 from viewfold.data._budget import LONGEST_LINE, Budget, Unpacked
 from viewfold.data._tables import (
     Table,
@@ -25,17 +26,16 @@ from viewfold.data._tables import (
     no_id,
     without,
 )
-from viewfold.data.asked import asked_now
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.ids import MISSING
 from viewfold.data.source import Batch, FileError, reading, too_large
 
 
-def open_table(file: str, ids: str | None) -> Table:
+def open_table(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at all lines of a file."""
     keys: dict[str, None] = {}
     texts, others = set[str](), dict[str, str]()
-    lines, asked = 0, asked_now()
+    lines = 0
     with reading(file, "JSON lines"):
         for line, record in _records(file):
             lines += 1
@@ -48,11 +48,11 @@ def open_table(file: str, ids: str | None) -> Table:
     if not keys:
         raise FileError(f"{file}: the file is empty. Leave the view out.")
     check_names(file, list(keys), ids)
-    features = asked.wanted([key for key in keys if key != ids], file)
+    features = options.wanted([key for key in keys if key != ids], file, FileError)
     taken = set(features)
     check_numbers(file, {key: what for key, what in others.items() if key in taken}, ids)
-    coded = [key for key in features if key in texts or asked.is_coded(key)]
-    codes = codes_of(coded, file)
+    coded = [key for key in features if key in texts or options.is_coded(key)]
+    codes = codes_of(coded, file, options)
     Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
     dtype = np.dtype(np.float64)
     dropped = without(keys, (*features, ids))

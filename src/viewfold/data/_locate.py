@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from viewfold._util.file import is_address, plain
+from viewfold._util.messages import format_names
 from viewfold._util.types import PathLike
 from viewfold.data._budget import LONGEST_LINE, PACKED
 from viewfold.data.fetch import STDIN, addresses, file_of, standard_input
 from viewfold.data.readers import Format, find, formats, suffix_of, tables
-from viewfold.data.source import FileError, natural, some
+from viewfold.data.source import FileError, natural
 
 
 def name_of(path: PathLike) -> str:
@@ -94,8 +95,8 @@ def _folder(folder: str) -> tuple[list[str], Format]:
     if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
         splits = _json(folder, "dataset_dict.json").get("splits")
         raise FileError(
-            f"{folder}: a data set in parts ({some(splits or ['?'])}). Give the folder of one of "
-            "them, or a pattern for all: "
+            f"{folder}: a data set in parts ({format_names(splits or ['?'])}). Give the folder "
+            "of one of them, or a pattern for all: "
             f"{os.path.join(folder, '*', 'data-*.arrow')}"
         )
     if os.path.isfile(os.path.join(folder, "state.json")):

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._util.option import option, worded
 from viewfold._util.types import Array, Matrix, as_python
 from viewfold.data.view import View, called
 from viewfold.rows import LocalEngine
@@ -158,11 +157,11 @@ def unusable(view: View, row: int, column: int, value: Any, first: int = 0) -> V
     else:
         shown = "NaN" if np.isnan(value) else "inf"
         said = (
-            "Impute or drop it; a sample that this view lacks altogether is a row with "
-            f"{worded('NaN', 'an empty cell')} in every column."
+            "Impute or drop it; a sample that this view lacks altogether is a row "
+            "without any value."
         )
         if np.isnan(value):
-            said += f" {option('missing_cells', 'accept')} takes it as it is."
+            said += " missing_cells='accept' takes it as it is."
     return ValueError(
         f"{called(view.name, view.file)} contains {shown} in row {first + row} "
         f"(id {as_python(view.ids[row])!r}), column {which}. {said}"

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from viewfold._util.option import option
 from viewfold._util.types import Array
 from viewfold.data._budget import LONGEST_LINE, PACKED, Budget, Unpacked
 from viewfold.data._sparse import as_csr
@@ -28,7 +27,7 @@ from viewfold.data.source import FileError, FileView, as_object, reading, too_la
 _NAMED = re.compile(r"(.*?)matrix\.mtx(\.gz|\.zst|\.bz2)?", re.I)
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read a matrix; its rows are known by their number, unless there are barcodes beside it."""
     matrix = _matrix(file)
     barcodes, features = (_beside(file, *kinds) for kinds in (["barcodes"], ["features", "genes"]))
@@ -38,7 +37,7 @@ def read_views(file: str, ids: str | None) -> dict[str, FileView]:
         gone = "barcodes.tsv" if barcodes is None else "features.tsv (or genes.tsv)"
         raise FileError(f"{file}: there is no {gone} beside it. Is the folder whole?")
     if ids is not None:
-        raise FileError(f"{file}: its barcodes are the ids. Leave {option('ids', ids)} out.")
+        raise FileError(f"{file}: its barcodes are the ids. Leave ids={ids!r} out.")
     return _named(file, matrix, [row[0] for row in _rows(barcodes)], _rows(features))
 
 

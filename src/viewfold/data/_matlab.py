@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data import _hdf5, _mat5
 from viewfold.data._budget import Budget
 from viewfold.data._sparse import as_csr
 from viewfold.data._targets import as_target, is_target
-from viewfold.data.source import FileError, FileView, is_numeric, leave_out, reading, some
+from viewfold.data.source import FileError, FileView, is_numeric, leave_out, reading
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _USUAL = ("x", "data", "fea", "feature", "features", "views", "view")
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     with reading(file, "a MATLAB file"):
         variables = _variables(file)
@@ -122,8 +123,8 @@ def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[
     usual = [name for name in cells if name.lower() in _USUAL]
     if len(cells) > 1 and len(usual) != 1:
         raise FileError(
-            f"{file}: several cell arrays could hold the views: {some(cells)}. Keep one of them, "
-            "or call it X."
+            f"{file}: several cell arrays could hold the views: {format_names(cells)}. Keep one "
+            "of them, or call it X."
         )
     if cells:
         name = usual[0] if usual else next(iter(cells))
@@ -132,8 +133,8 @@ def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[
     views = {name: held for name, held in variables.items() if _is_view(held)}
     if not views:
         raise FileError(
-            f"{file}: there is no matrix of numbers among {some(variables)}. Save the views in a "
-            "cell array X, one row per sample."
+            f"{file}: there is no matrix of numbers among {format_names(variables)}. Save the "
+            "views in a cell array X, one row per sample."
         )
     return views, [name for name in variables if name not in views]
 

@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from viewfold._util.file import SEPARATORS, SPACES, File
-from viewfold._util.option import option
+from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
 from viewfold._util.types import Array
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
@@ -126,14 +125,14 @@ class AmbiguousError(ValueError):
 
 
 def numerals_of(
-    sample: list[list[str]], delimiter: str, skip: Collection[int], asked: File
+    sample: list[list[str]], delimiter: str, skip: Collection[int], options: ReadOptions
 ) -> Numerals:
     """Tell from the first rows, without columns to skip, how numbers are written.
 
     What the user says counts.
     """
-    if asked.decimal is not None or asked.thousands is not None:
-        return Numerals(asked.decimal or _other(asked.thousands), asked.thousands)
+    if options.decimal is not None or options.thousands is not None:
+        return Numerals(options.decimal or _other(options.thousands), options.thousands)
     unclear: tuple[int, int, str] | None = None
     for i, j, cell in _cells(sample):
         if j in skip:
@@ -160,8 +159,8 @@ def ways_to_read(cell: str) -> str:
     digits = cell.strip().lstrip("+-")
     whole, _, rest = digits.partition(sign)
     return (
-        f"{cell.strip()!r} is {whole}.{rest} ({option('decimal', sign)}) or {whole}{rest} "
-        f"({option('thousands', sign)}). Say which."
+        f"{cell.strip()!r} is {whole}.{rest} (decimal={sign!r}) or {whole}{rest} "
+        f"(thousands={sign!r}). Say which."
     )
 
 
@@ -176,7 +175,7 @@ def hint(cell: str, numerals: Numerals | None = None) -> str:
     if numerals is not None and cell != bare and numerals.can_read(bare):
         return "There is space around it, or what looks like it. Remove that."
     found = helps(cell, numerals)
-    said = " and ".join(option(name, sign) for name, sign in found.items())
+    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
     other = _other_sign(bare, numerals)
     if numerals is not None and other:
         told = f"Other cells have {numerals.decimal!r} as decimal sign"

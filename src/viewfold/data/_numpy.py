@@ -13,13 +13,14 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data._budget import Budget
 from viewfold.data._sparse import as_csr
 from viewfold.data._spool import Spool
 from viewfold.data._tables import BATCH_BYTES
 from viewfold.data._targets import as_target, is_called_target, is_target
-from viewfold.data.source import FileError, FileView, leave_out, natural, reading, some
+from viewfold.data.source import FileError, FileView, leave_out, natural, reading
 
 _SPARSE = ("data", "indices", "indptr", "shape")
 _MAGIC = 6
@@ -47,7 +48,7 @@ class _Header:
         return f"{self.dtype} of shape {self.shape}"
 
 
-def read_views(file: str, ids: str | None) -> dict[str, FileView]:
+def read_views(file: str, ids: str | None, options: object) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     if not file.lower().endswith(".npy"):
         return {name: FileView(rows) for name, rows in _archive(file, _all_views).items()}
@@ -156,8 +157,8 @@ def _all_views(file: str, archive: Any, headers: dict[str, _Header]) -> dict[str
     called = [name for name in views if is_called_target(name)]
     if called:
         warnings.warn(
-            f"{file}: {some(called)} taken as a view, as a matrix is. If it holds classes, leave "
-            "it out of the file.",
+            f"{file}: {format_names(called)} taken as a view, as a matrix is. If it holds "
+            "classes, leave it out of the file.",
             stacklevel=2,
         )
     unused = [name for name in headers if {name, _split(name, headers)}.isdisjoint(views)]
@@ -189,8 +190,8 @@ def _matrices(
             views[base] = _csr(file, archive, base)
     if not views:
         raise FileError(
-            f"{file}: there is no 2-D array of numbers among {some(headers)}. Save a view with one "
-            "row per sample and one column per feature."
+            f"{file}: there is no 2-D array of numbers among {format_names(headers)}. Save a "
+            "view with one row per sample and one column per feature."
         )
     return dict(sorted(views.items(), key=lambda item: natural(item[0])))
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._util.file import is_address
+from viewfold._util.file import ReadOptions, is_address
+from viewfold._util.messages import format_names
 from viewfold.data._spool import Spool
 from viewfold.data.fetch import fetched, with_end_only
-from viewfold.data.source import Batch, FileError, reading, some
+from viewfold.data.source import Batch, FileError, reading
 
 if TYPE_CHECKING:
     from viewfold.data._tables import Table
@@ -67,14 +68,14 @@ class Facts:
         return self.sizes is not None and not self.n_rows
 
 
-def facts_of(file: str, ids: str | None) -> Facts:
+def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
     """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
     whole = not is_address(file)
     place = file if whole else with_end_only(file)
     with reading(place, "Parquet"):
         if not whole and _has_lists(place, ids):  # the first list tells how long they are
             place = file
-    return Facts.of(_opened(place, ids))
+    return Facts.of(_opened(place, ids, options))
 
 
 def _has_lists(file: str, ids: str | None) -> bool:
@@ -120,8 +121,8 @@ def _difference(facts: Facts, first: Facts) -> str:
         return "" if mine == theirs else "only one of them has names"
     lacking, more = without(theirs, mine), without(mine, theirs)
     if lacking or more:
-        found = [f"it has no {some(lacking, 5)}"] * bool(lacking)
-        return " and ".join([*found, *[f"it has {some(more, 5)}"] * bool(more)])
+        found = [f"it has no {format_names(lacking, 5)}"] * bool(lacking)
+        return " and ".join([*found, *[f"it has {format_names(more, 5)}"] * bool(more)])
     if facts.is_empty or first.is_empty:
         return ""
     unsure = facts.nothing | first.nothing
@@ -160,9 +161,9 @@ class Run:
     start: int
     n: int
 
-    def batches(self, ids: str | None) -> tuple[Table, Iterator[Batch]]:
+    def batches(self, ids: str | None, options: ReadOptions) -> tuple[Table, Iterator[Batch]]:
         """Open the file; return its columns, and ids and rows of these groups."""
-        table = _opened(self.file, ids, self.groups, self.row)
+        table = _opened(self.file, ids, options, self.groups, self.row)
         return table, self._whole(table.batches(Spool()))
 
     def _whole(self, batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -174,12 +175,18 @@ class Run:
             raise FileError(f"{self.file}: {n:,} rows where it had {self.n:,}. Was it changed?")
 
 
-def _opened(file: str, ids: str | None, groups: Sequence[int] | None = None, row: int = 0) -> Table:
+def _opened(
+    file: str,
+    ids: str | None,
+    options: ReadOptions,
+    groups: Sequence[int] | None = None,
+    row: int = 0,
+) -> Table:
     from viewfold.data._columnar import open_table
 
     file = fetched(file)
     with reading(file, "Parquet"):
-        return open_table(file, ids, groups, row)
+        return open_table(file, ids, options, groups, row)
 
 
 def runs_of(

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold.data._spool import Spool
 from viewfold.data.codes import Codes
 from viewfold.data.ids import MISSING
-from viewfold.data.source import Batch, FileError, as_object, some
+from viewfold.data.source import Batch, FileError, as_object
 
 BATCH_BYTES = 16 * 2**20
 
@@ -71,7 +71,7 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     if times > 1:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
     if ids is not None and ids not in names:
-        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {some(names)}.")
+        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {format_names(names)}.")
     if "" in names and ids != "":
         raise _nameless(file, names.index(""), names, ids)
     if not set(names) - {ids}:
@@ -94,8 +94,8 @@ def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> F
     said = f"{file}: the first column has no name (pandas writes its index so). Name it"
     if ids is not None:
         return FileError(f"{said}, or remove it.")
-    said += f", remove it, or say {option('ids', '')} if it holds the ids."
-    return helped_by(FileError(said), ids="")
+    said += ", remove it, or say ids='' if it holds the ids."
+    return with_suggestion(FileError(said), ids="")
 
 
 def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:
@@ -104,12 +104,12 @@ def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None
         return
     first, found = next(iter(others.items()))
     if len(others) > 1:
-        what, advice = f"columns {some(others)} hold no numbers", "Drop or encode them"
-        advice += "." if ids is not None else f", and name the ids with {option('ids')}."
+        what, advice = f"columns {format_names(others)} hold no numbers", "Drop or encode them"
+        advice += "." if ids is not None else ", and name the ids with ids=…."
     else:
         what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
-        advice += "." if ids is not None else f", or say {option('ids', first)} if it is the ids."
-    raise helped_by(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
+        advice += "." if ids is not None else f", or say ids={first!r} if it is the ids."
+    raise with_suggestion(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
 
 
 def ids_of_text(texts: list[str]) -> Array:

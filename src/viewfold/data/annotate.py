@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import option
 from viewfold._util.types import Array, Ids
 from viewfold.data import _hdf5
 from viewfold.data.source import FileError, optional, reading
@@ -80,7 +79,7 @@ class Annotation:
             raise FileError(
                 f"{label}: none of its {len(texts):,} samples is known. They are called like "
                 f"{texts[0] if texts else ''!r}, known are samples like {str(self.ids[0])!r}. If a "
-                f"column of obs holds the ids, name it with {option('ids')}."
+                f"column of obs holds the ids, name it with ids=…."
             )
         found = self.clusters[place]
         names_of = [str(cluster) for cluster in np.unique(found[known])]
@@ -184,8 +183,8 @@ class Annotation:
         there += [f"{where}obsm[{self.matrix!r}]"] if self.matrix in matrices else []
         if there and not overwrite:
             raise FileError(
-                f"{label} has {' and '.join(there)} already. Choose another {option('key')}, or "
-                f"replace it with {option('overwrite', True)}."
+                f"{label} has {' and '.join(there)} already. Choose another key=…, or "
+                f"replace it with overwrite=True."
             )
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
-from viewfold.data.asked import asked_now
 from viewfold.data.source import FileError, too_large
 
 MOST_LEVELS = 1000
@@ -133,7 +133,7 @@ class Codes:
 
     Examples
     --------
-    >>> from viewfold.data.asked import EMPTY_MARKERS
+    >>> from viewfold._util.file import EMPTY_MARKERS
     >>> from viewfold.data.codes import Cells, Codes
     >>> ward = Codes("ward", "labs.csv", EMPTY_MARKERS)
     >>> ward(Cells.of(["ICU", "ER", None, "ICU", "NA"])), ward.levels
@@ -181,9 +181,9 @@ class Codes:
             said = (
                 f"{other.label}, column {self.name!r}: its cells are read as {other.kind}, those "
                 f"of {self.label} as {self.kind}. Write them alike, or say what the column is: "
-                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+                f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise helped_by(FileError(said), categories=[self.name])
+            raise with_suggestion(FileError(said), categories=[self.name])
         self.kind = self.kind or other.kind
         self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
         for level in other.levels:
@@ -210,9 +210,9 @@ class Codes:
             said = (
                 f"{self.label}, column {self.name!r}: {cell[:40]!r} is not a {what}, as the cells "
                 f"before it are. Correct it, or say what the column is: "
-                f"{option('categories', [self.name])}, or {option('drop', [self.name])}."
+                f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise helped_by(FileError(said), categories=[self.name])
+            raise with_suggestion(FileError(said), categories=[self.name])
         return found
 
     def _days(self, moments: Array) -> Array:
@@ -236,10 +236,9 @@ class Codes:
         return cells.spread([self.levels.get(level, -1) for level in found])
 
 
-def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
+def codes_of(names: Iterable[str], label: str, options: ReadOptions) -> dict[str, Codes]:
     """Return codes for columns that are not numbers."""
-    asked = asked_now()
-    return {name: Codes(name, label, asked.empty_markers, asked.kind_of(name)) for name in names}
+    return {name: Codes(name, label, options.markers, options.kind_of(name)) for name in names}
 
 
 def _written(value: Any) -> str | None:

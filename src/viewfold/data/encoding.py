@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import io
 
-from viewfold._util.option import option
 from viewfold.data._budget import Unpacked
 from viewfold.data.source import FileError
 
@@ -48,7 +47,7 @@ def not_text(file: str, encoding: str, error: UnicodeError) -> FileError:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     return FileError(
         f"{file}: not text in {name} ({getattr(error, 'reason', error)}). Say how it is encoded, "
-        f"for instance {option('encoding', 'cp1252')}, or rename it if it is of another format."
+        f"for instance encoding='cp1252', or rename it if it is of another format."
     )
 
 

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from viewfold._util.file import File, as_file, plain
+from viewfold._util.file import File, ReadOptions, path_and_options, plain
 from viewfold._util.types import Array, Matrix, PathLike
 from viewfold.data._locate import locate, name_of
 from viewfold.data._parquet_parts import Facts, same_columns
 from viewfold.data._spool import Batches, Spool
-from viewfold.data.asked import asked_now, asking
 from viewfold.data.fetch import fetched
 from viewfold.data.readers import Format, find, formats, register, suffix_of
 from viewfold.data.source import Batch, FileError, FileView
@@ -76,17 +75,22 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
+    return read_views(path, ids, ReadOptions())
+
+
+def read_views(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+    """Read the views of a file as the options say, and a `File`."""
+    path, options = path_and_options(path, options)
     files, form = locate(path)
-    asked, name = as_file(path), name_of(path)
-    file = plain(os.fspath(path))
+    name, file = name_of(path), plain(os.fspath(path))
     if form.table:
-        return {name: _table(files, form, ids, name, file, asked)}
-    found = {key or name: view for key, view in form.views(files[0], ids, asked).items()}
+        return {name: _table(files, form, ids, name, file, options.for_view(name, [name]))}
+    found = {key or name: view for key, view in form.views(files[0], ids, options).items()}
     return {key: replace(view, name=key, file=file) for key, view in found.items()}
 
 
 def read_parts(
-    paths: Sequence[PathLike], *, ids: str | None = None, name: str = "", owner: Any = None
+    paths: Sequence[PathLike], ids: str | None, options: ReadOptions, owner: Any = None
 ) -> FileView:
     """Read several tables of one format as one view, in the given order.
 
@@ -94,10 +98,10 @@ def read_parts(
     ----------
     paths : sequence of str or path-like
         Files, folders or patterns; see `read`.
-    ids : str, optional
+    ids : str or None
         The column that holds the sample ids.
-    name : str, optional
-        What the view is called.
+    options : ReadOptions
+        How to read them.
     owner : object, optional
         Removes the files, if they were made for a while.
 
@@ -114,7 +118,7 @@ def read_parts(
                 f"{of_path[0]}: files that are one view are tables of one format. Give other "
                 "views one at a time."
             )
-    return replace(_table(files, form, ids, name, "", File(files[0])), owner=owner)
+    return replace(_table(files, form, ids, "", "", options), owner=owner)
 
 
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
@@ -168,25 +172,22 @@ def options_of(path: PathLike) -> tuple[str, ...] | None:
 
 
 def _table(
-    files: list[str], form: Format, ids: str | None, name: str, whole: str, asked: File
+    files: list[str], form: Format, ids: str | None, name: str, whole: str, options: ReadOptions
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
-    said = asked_now()
     # Of a file without rows it is not known what its columns hold.
-    tables = ((i, form.open(file, ids, asked)) for i, file in enumerate(files))
+    tables = ((i, form.open(file, ids, options)) for i, file in enumerate(files))
     at, first = next(((i, one) for i, one in tables if not Facts.of(one).is_empty), (-1, None))
     if first is None:
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
-    as_first = replace(said, categories={**dict.fromkeys(first.codes), **said.categories})
+    coded = {**dict.fromkeys(first.codes), **options.categories}
+    as_first = replace(options, categories=coded)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
         for i, file in enumerate(files):
-            table = first
-            if i != at:
-                with asking(as_first):
-                    table = form.open(file, ids, asked)
+            table = first if i == at else form.open(file, ids, as_first)
             order = same_columns(Facts.of(table), Facts.of(first), file, files[at])
             # One number for a level in all files; a column may begin without any value.
             first.codes.update({**table.codes, **first.codes})

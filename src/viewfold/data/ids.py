@@ -7,7 +7,6 @@ and nobody would notice. Ids that are almost known are refused, unless the user 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import helped_by, option
+from viewfold._util.arguments import warn_user
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.rows.normal import NUMBER, IdKind, kind_of, normal_forms
 
@@ -90,9 +90,8 @@ def tell_of_totals(ids: Ids, label: str) -> None:
     """Say that the last row may hold sums, if its id says so."""
     last = ids.tolist()[-1]
     if len(ids) > 1 and isinstance(last, str) and last.strip().lower() in _TOTALS:
-        warnings.warn(
+        warn_user(
             f"{label}: the last row is called {last!r}. If it is none of the samples, remove it.",
-            stacklevel=4,
         )
 
 
@@ -178,7 +177,7 @@ def match_similar(
 def check_rule(rule: str) -> None:
     """Refuse an unknown value of `similar_ids`."""
     if rule not in ("refuse", "match", "new"):
-        raise ValueError(f"{option('similar_ids', rule)}: expected 'refuse', 'match' or 'new'.")
+        raise ValueError(f"similar_ids={rule!r}: expected 'refuse', 'match' or 'new'.")
 
 
 def alike(known: Ids, forms: Ids) -> Ids:
@@ -261,13 +260,13 @@ def _almost(
         shown.append(f"{_at(new[i], ids, rows)} is almost {other}")
     if len(again) > 3:
         shown.append(f"… ({len(again):,} in all)")
-    others = f"; if they are others, {option('similar_ids', 'new')}"
+    others = "; if they are others, similar_ids='new'"
     said = (
         f"{label}: {', '.join(shown)}. If they are the same samples, correct them or say "
-        f"{option('similar_ids', 'match')}"
+        f"similar_ids='match'"
         f"{others if kind_of(ids) == kind or not known.size else ''}."
     )
-    return helped_by(ValueError(said), similar_ids="match")
+    return with_suggestion(ValueError(said), similar_ids="match")
 
 
 def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
@@ -291,9 +290,9 @@ def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
     said = (
         f"{label} has ids that are {'texts' if other is str else 'whole numbers'} ({wrong!r}), but "
         f"the samples folded so far have {ours} ({example!r}). Give every view ids of "
-        f"the same kind; {option('similar_ids', 'match')} converts numbers."
+        f"the same kind; similar_ids='match' converts numbers."
     )
-    raise helped_by(ValueError(said), similar_ids="match")
+    raise with_suggestion(ValueError(said), similar_ids="match")
 
 
 def is_called_id(name: str, first: bool) -> bool:
@@ -315,10 +314,10 @@ def like_ids(name: str, label: str) -> ValueError:
     """Return the error about a column that would be a feature, and looks like ids."""
     said = (
         f"{label}: column {name!r} looks like ids: whole numbers that are all different. Say "
-        f"{option('ids', name)} if it holds them, or {option('ids', False)} if it is a feature and "
+        f"ids={name!r} if it holds them, or ids=False if it is a feature and "
         "samples are known by their row number."
     )
-    return helped_by(ValueError(said), ids=name)
+    return with_suggestion(ValueError(said), ids=name)
 
 
 def look_like_ids(values: Any) -> bool:

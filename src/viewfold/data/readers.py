@@ -15,8 +15,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any, TypeAlias, TypeVar
 
-from viewfold._util.file import File
-from viewfold._util.option import option
+from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold.data._budget import PACKED
 from viewfold.data.fetch import fetched
 from viewfold.data.source import FileError, FileView, optional, reading
@@ -36,8 +35,8 @@ class Format:
     suffixes : tuple of str
         The endings of its files.
     reader : callable or str
-        ``reader(path, ids)`` returns the views of a file, or an opened `Table`; or where it is, as
-        ``"module:function"``.
+        ``reader(path, ids)`` returns the views of a file. One of viewfold's own is written as
+        ``"module:function"``; it takes `ReadOptions`, too, and may return an opened `Table`.
     table : bool
         Whether it is a table, of which a folder may hold several parts.
     text : bool
@@ -45,7 +44,7 @@ class Format:
     keeps_names : bool
         Whether a file's only view keeps the name that it has in the file.
     options : tuple of str
-        The fields of `File` that its reader takes, which is then ``reader(path, ids, file)``.
+        The options of `File` that say something about it.
     needs : str
         The package of the extra ``parquet`` without which its reader cannot be imported.
     """
@@ -58,19 +57,21 @@ class Format:
     options: tuple[str, ...] = ()
     needs: str = ""
 
-    def open(self, file: str, ids: str | None, asked: File) -> Any:
+    def open(self, file: str, ids: str | None, options: ReadOptions) -> Any:
         """Call the reader; whatever it raises names the file."""
-        for name, value in asked.said().items():
-            if name not in self.options:
+        for name in FILE_OPTIONS:
+            value = getattr(options, name)
+            if value is not None and name not in self.options:
+                value = list(value) if name == "sheet" else value
                 raise FileError(
-                    f"{file}: {option(name, value)} says nothing about {self.suffixes[0]} files. "
+                    f"{file}: {name}={value!r} says nothing about {self.suffixes[0]} files. "
                     "Leave it out."
                 )
         if self.needs:
             optional(self.needs, "parquet", file)
         file = fetched(file)
         with reading(file, f"a {self.suffixes[0]} file"):
-            return self.function("")(file, ids, *[asked] * bool(self.options))
+            return self.function("")(file, ids, *[options] * isinstance(self.reader, str))
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the reader, or another function of its module."""
@@ -80,9 +81,9 @@ class Format:
         found: Callable[..., Any] = getattr(importlib.import_module(module), name or own)
         return found
 
-    def views(self, file: str, ids: str | None, asked: File) -> dict[str, FileView]:
+    def views(self, file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
         """Return the views of a file by name; its only view may have none."""
-        found = self.open(file, ids, asked)
+        found = self.open(file, ids, options)
         found = {"": found} if isinstance(found, FileView) else found
         if not isinstance(found, Mapping) or not all(
             isinstance(view, FileView) for view in found.values()

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from viewfold._util.extra import needed
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import NoSpaceError
 
@@ -49,8 +50,6 @@ class FileView:
         Columns that were not read because the user said so.
     written : dict of str to str
         How a text is written: encoding, delimiter, decimal sign.
-    layer, use_rep : str, optional
-        Of an AnnData: what was read instead of ``X``.
     files : tuple of str
         The Parquet files that it is in, which workers can read for themselves.
     id_column : str, optional
@@ -66,8 +65,6 @@ class FileView:
     file: str = ""
     codes: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
-    layer: str | None = None
-    use_rep: str | None = None
     written: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     id_column: str | None = None
@@ -110,7 +107,7 @@ def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> Non
         more = f", … ({len(others)} in all)" if len(others) > 5 else ""
         warnings.warn(
             f"{file}: {shown}{more} left out: a view is a matrix of numbers with one row per "
-            f"sample. Taken: {some(views)}.",
+            f"sample. Taken: {format_names(views)}.",
             stacklevel=2,
         )
 
@@ -118,13 +115,6 @@ def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> Non
 def is_numeric(held: Any) -> bool:
     """Whether an array or sparse matrix holds real numbers."""
     return held.dtype.kind in "fiub"
-
-
-def some(names: Any, most: int = 8) -> str:
-    """Show the first few of many names."""
-    names = list(names)
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
 def natural(name: str) -> list[Any]:

@@ -52,24 +52,7 @@ class RValue:
 
 
 def read(path: str | Path, most: int) -> dict[str, RValue]:
-    """Read what ``save`` wrote, by the names of its objects.
-
-    Parameters
-    ----------
-    path : path
-        A file in R's binary format (XDR), compressed by gzip, bzip2 or xz, or not at all.
-    most : int
-        How many bytes it may unpack to.
-
-    Returns
-    -------
-    dict of RValue
-
-    Raises
-    ------
-    ValueError
-        If it is not such a file, is damaged, unpacks to more, or holds code.
-    """
+    """Read what ``save`` wrote, by the names of its objects."""
     with open(path, "rb") as start:
         unpack = _PACKED.get(start.read(2))
     try:

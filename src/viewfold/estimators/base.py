@@ -18,12 +18,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
-from viewfold._util.option import option
+from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
-from viewfold.data.reading import Reading, takes_reading
 from viewfold.data.view import invented_name
 from viewfold.estimators.certainty import Certainty
 from viewfold.estimators.checks import check_y
@@ -31,10 +30,10 @@ from viewfold.estimators.delivery import delivered
 from viewfold.estimators.turns import changes
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, using
 from viewfold.state.admission import admit, meant
+from viewfold.state.hashes import seed_of
 from viewfold.state.method import Method
 from viewfold.state.names import rename
 from viewfold.state.registry import CARDS, STORES
-from viewfold.state.sampling import seed_of
 from viewfold.state.state import State
 from viewfold.state.transitions import fold, forget, recluster
 from viewfold.state.updates import Delivery, no_encoder, update
@@ -75,7 +74,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Forget everything and fold the given views, one after the other.
 
@@ -122,7 +121,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Self:
         """Fold one more view, or take in more rows of a known one. X is not needed afterwards.
 
@@ -185,7 +184,8 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             raise no_encoder(name)
         record = state.views[state.names.index(name)]
         with using(engine):
-            came = delivered(record, X, ids=ids, me=type(self).__name__, **reading)
+            options = ReadOptions.of(**reading)
+            came = delivered(record, X, ids=ids, me=type(self).__name__, options=options)
         came, seed = admit(engine, state, came, similar_ids, min_shared), seed_of(self.random_state)
         after, count = update(engine, state, came, self._method(), seed=seed)
         after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
@@ -201,7 +201,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> NDArray[np.intp]:
         """Fit and return the cluster of each row, or `labels_` if several views have ids.
 
@@ -224,7 +224,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         ids: IdsOfViews = None,
         similar_ids: Similar = "refuse",
         engine: Engine | None = None,
-        **reading: Unpack[Reading],
+        **reading: Unpack[ReadKeywords],
     ) -> Array:
         """Fit and return the embedding of each row, or `embedding_` if several views have ids.
 
@@ -360,7 +360,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
             return state
         if n > state.n_samples:
             raise ValueError(
-                f"{option('n_clusters', n)} is more than there are samples ({state.n_samples}). "
+                f"n_clusters={n!r} is more than there are samples ({state.n_samples}). "
                 "Ask for fewer clusters."
             )
         method = self._with_clusters(n)

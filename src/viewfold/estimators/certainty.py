@@ -16,17 +16,18 @@ from viewfold._util.arguments import is_whole_number
 from viewfold._util.types import Array, Seed
 from viewfold.estimators.prediction import Prediction
 from viewfold.estimators.turns import asks
-from viewfold.method.clusters import next_nearest, resampled
+from viewfold.method.clusters import resampled
 from viewfold.rows import LocalEngine, RowSet, all_on_one_thread
+from viewfold.state.clusters import next_nearest
+from viewfold.state.hashes import draw, seed_of
 from viewfold.state.method import Method
-from viewfold.state.sampling import draw, seed_of
 from viewfold.state.state import unconnected_groups
 
+# Clusters are found again in so many rows at most; in 50 for each cluster if these are more.
 ROWS = 2000
-"""Clusters are found again in so many rows at most; in 50 for each cluster if these are more."""
 
+# Clusters whose mean Jaccard similarity is below this should not be trusted (Hennig 2007).
 TRUSTED = 0.6
-"""Clusters whose mean Jaccard similarity is below this should not be trusted (Hennig 2007)."""
 
 
 class Certainty(Prediction):

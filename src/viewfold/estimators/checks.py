@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from viewfold.data import View
-from viewfold.data.column import columns_for
 from viewfold.data.opening import is_view_like
+from viewfold.data.view import columns_for
 from viewfold.state.state import ViewRecord
 
 

@@ -4,71 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
-from viewfold._util.option import option
-from viewfold.data import View, as_view, as_views
-from viewfold.data.anndata_parts import chosen
-from viewfold.data.asked import Asked
-from viewfold.data.cells import MissingCells, tell_of_empty, without_absent
-from viewfold.data.column import Source
-from viewfold.data.features import asked_of
-from viewfold.data.opening import named_views, open_view, opened, own_name
-from viewfold.data.reading import Reading, of_whole, parted
+from viewfold._util.file import ReadOptions, path_and_options
+from viewfold.data import View
+from viewfold.data.cells import tell_of_empty, without_absent
+from viewfold.data.features import known_options
+from viewfold.data.opening import named_views, open_path, open_view, own_name, read_view, read_views
 from viewfold.estimators.checks import check_features, in_order
-from viewfold.state.committee import takes_gaps
 from viewfold.state.state import ViewRecord
+from viewfold.state.updates import takes_gaps
 
 
 def views_of(
     known: Sequence[ViewRecord],
     X: Any,
     *,
-    ids: Any = None,
-    name: str | None = None,
-    me: str = "the model",
-    **reading: Unpack[Reading],
+    ids: Any,
+    name: str | None,
+    me: str,
+    options: ReadOptions,
 ) -> list[View]:
     """Return the views that X holds, ready to be folded.
 
-    Parameters
-    ----------
-    known : sequence of ViewRecord
-        The views that were folded. Rows of one of them get the features that it has, whatever is
-        said about reading; only `missing_cells` and `empty_rows` count.
-    X, ids, name, **reading
-        See `viewfold.as_views`; with a name, X is one view, or holds one that is called so.
-    me : str
-        Who asks, for errors.
-
-    Returns
-    -------
-    list of View
+    Rows of a view that was folded get the features that it has, whatever is said about reading;
+    only `missing_cells` and `empty_rows` count. With a name, X is one view, or holds one that is
+    called so. `me` is who asks, for errors.
     """
     records = {record.name: record for record in known}
     own = name or own_name(X)
     if own in records:
-        return [delivered(records[own], X, ids=ids, me=me, **reading)]
+        return [delivered(records[own], X, ids=ids, me=me, options=options)]
     if name is not None:
-        return [as_view(X, ids=ids, name=name, **reading)]
-    if records and not (reading.get("layer") or reading.get("use_rep")):
+        return [read_view(X, ids, name, options)]
+    X, options = path_and_options(X, options)
+    if records and options.part == (None, None):
         # A file may hold several views, some of them known.
-        each = {record.name: asked_of(record.columns, record.source) for record in known}
-        X = opened(X, ids, replace(parted(**of_whole(reading))[1], of_views=each))
+        each = {record.name: known_options(record.columns, record.source) for record in known}
+        X = open_path(X, ids, replace(options, views=each))
     held = named_views(X) or {}
     if not held.keys() & records.keys():
-        return as_views(X, ids=ids, **reading)
+        return read_views(X, ids, options)
     new = {name: rows for name, rows in held.items() if name not in records}
-    made = {view.name: view for view in as_views(new, ids=ids, **reading)} if new else {}
+    made = {view.name: view for view in read_views(new, ids, options)} if new else {}
     return [
-        made[name] if name in made else delivered(records[name], rows, ids=ids, me=me, **reading)
+        made[name]
+        if name in made
+        else delivered(records[name], rows, ids=ids, me=me, options=options)
         for name, rows in held.items()
     ]
 
 
-def delivered(
-    record: ViewRecord, X: Any, *, ids: Any = None, me: str, **reading: Unpack[Reading]
-) -> View:
+def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
     """Return more rows of a known view, with the features that it has.
 
     Raises
@@ -76,33 +63,30 @@ def delivered(
     ValueError
         If they are not of that view, or if nothing is known of it any more.
     """
-    X, rest = chosen(X, reading)
     try:
-        view = _opened(record, X, ids, parted(**rest)[1])
+        view = _open(record, X, ids, options)
         check_features(view, record, me)
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
-        another = f"give it a name of its own ({option('view', 'NAME')})"
+        another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
     view = in_order(view, record)
-    gaps: MissingCells = reading.get("missing_cells", "accept")
-    if not takes_gaps(record.encoder):
-        gaps = "error"
+    gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
-    zeros = "absent" if record.n_empty else reading.get("empty_rows", "absent")
+    zeros = "absent" if record.n_empty else options.empty_rows
     checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
     return checked if view.checked or record.n_empty else tell_of_empty(checked)
 
 
-def _opened(record: ViewRecord, X: Any, ids: Any, asked: Asked) -> View:
+def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     """Return rows that are read as the view was, as far as that is remembered."""
     if record.encoder is None:
-        return open_view(X, ids=ids, name=record.name, asked=asked)
-    view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
-    was, said = record.source or Source(), view.source or Source()
-    if (said.layer, said.use_rep) not in ((was.layer, was.use_rep), (None, None)):
-        layer, rep = option("layer", said.layer), option("use_rep", said.use_rep)
-        part = rep if said.layer is None else layer
+        return open_view(X, ids=ids, name=record.name, options=options)
+    as_before = known_options(record.columns, record.source, options)
+    view = open_view(X, ids=ids, name=record.name, options=as_before, known=record.columns)
+    was, said = record.source or ReadOptions(), view.source or ReadOptions()
+    if said.part not in (was.part, (None, None)):
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
         raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
     return view

@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.option import option
 from viewfold.estimators.results import Results, known_view
 from viewfold.estimators.turns import asks
 from viewfold.explain import (
@@ -20,7 +19,7 @@ from viewfold.explain import (
     loadings,
     variance_table,
 )
-from viewfold.explain.effects import told, usable
+from viewfold.explain.features import told, usable
 
 
 class Explanations(Results):
@@ -190,4 +189,4 @@ class Explanations(Results):
 
 def _check_top(top: int | None) -> None:
     if top is not None and (not is_whole_number(top) or top < 1):
-        raise ValueError(f"{option('top')} is {top!r}, but should be a whole number from 1 on.")
+        raise ValueError(f"top=… is {top!r}, but should be a whole number from 1 on.")

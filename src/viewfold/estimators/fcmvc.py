@@ -12,7 +12,7 @@ from viewfold.data import View
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe
 from viewfold.method import fcmvc
-from viewfold.method.clusters import Reading
+from viewfold.method.clusters import ClusteringOptions
 from viewfold.method.scaling import Standardise
 from viewfold.rows import Alignment, Engine
 from viewfold.state.method import Combined, Method
@@ -143,7 +143,9 @@ class FCMVC(FoldingEstimator):
         return self.n_clusters
 
     def _method(self) -> Method:
-        return Recipe(self._combine, fcmvc.basis, self.n_clusters, Reading(n_init=self.n_init))
+        return Recipe(
+            self._combine, fcmvc.basis, self.n_clusters, ClusteringOptions(n_init=self.n_init)
+        )
 
     def _combine(
         self, engine: Engine, state: State, view: View, alignment: Alignment, seed: int

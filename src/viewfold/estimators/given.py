@@ -11,10 +11,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from viewfold._util.choice import which_view
-from viewfold._util.option import option
-from viewfold.data.asked import NOTHING, Asked
-from viewfold.data.features import asked_of
-from viewfold.data.opening import ids_of_each, listed_views, named_views, opened, own_name
+from viewfold._util.file import ReadOptions
+from viewfold.data.features import known_options
+from viewfold.data.opening import (
+    ids_of_each,
+    listed_views,
+    named_views,
+    open_path,
+    own_name,
+)
 from viewfold.estimators.results import known_view
 from viewfold.state.state import ViewRecord
 
@@ -30,19 +35,9 @@ class Given(NamedTuple):
 def given(
     views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
 ) -> tuple[list[Given], bool]:
-    """Return the rows of each known view that X holds, and whether X is a collection of views.
-
-    Parameters
-    ----------
-    views : sequence of ViewRecord
-        The views that are known.
-    X, ids : object
-        One view or several, as `viewfold.as_views` takes them, and their ids.
-    view : str, int or None
-        Of one view, which it is; of several, the one to take.
-    """
+    """Return the rows of each known view that X holds, and whether X is a collection of views."""
     wanted = _by_own_name(views, X) if view is None else known_view(views, view)
-    X = opened(X, ids, _asked(views, wanted))
+    X = open_path(X, ids, _options(views, wanted))
     found = _collected(X, views)
     if found is None:
         return [Given(wanted or known_view(views, None), X, ids)], False
@@ -87,7 +82,7 @@ def _of_entry(
     record = _by_name(views, name)
     several = None
     if not named:
-        rows = opened(rows, ids, _asked(views, record))
+        rows = open_path(rows, ids, _options(views, record))
         several = named_views(rows)
     held = {name: rows} if several is None else several
     return [Given(_by_name(views, key) or _unknown(views, key), X, ids) for key, X in held.items()]
@@ -96,7 +91,7 @@ def _of_entry(
 def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
     raise ValueError(
         f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
-        f"Say which view it is: a dict {{view: X, …}}, or {option('view')} for each file."
+        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
     )
 
 
@@ -109,7 +104,7 @@ def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
     return views[0] if len(views) == 1 else _by_name(views, own_name(X))
 
 
-def _asked(views: Sequence[ViewRecord], record: ViewRecord | None) -> Asked:
+def _options(views: Sequence[ViewRecord], record: ViewRecord | None) -> ReadOptions:
     """Return how to read rows of a known view, or of any of them if it is not known of which."""
-    each = {one.name: asked_of(one.columns, one.source) for one in views}
-    return replace(NOTHING if record is None else each[record.name], of_views=each)
+    each = {one.name: known_options(one.columns, one.source) for one in views}
+    return replace(ReadOptions() if record is None else each[record.name], views=each)

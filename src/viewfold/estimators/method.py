@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data import View
-from viewfold.method.assign import assign
-from viewfold.method.clusters import Reading, cluster, sample_size, settle
+from viewfold.method.clusters import ClusteringOptions, cluster, sample_size, settle
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state.clusters import Clusters, assign
+from viewfold.state.hashes import draw
 from viewfold.state.method import Combined
-from viewfold.state.sampling import draw
-from viewfold.state.state import Clusters, State
+from viewfold.state.state import State
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +29,7 @@ class Recipe:
         them, after rows were removed.
     n_clusters : int
         How many clusters.
-    reading : Reading
+    reading : ClusteringOptions
         How clusters are read from the consensus.
     relearns : bool
         Whether more rows of a known view are combined with the consensus as a view is.
@@ -41,7 +40,7 @@ class Recipe:
     combiner: Callable[[Engine, State, View, Alignment, int], Combined]
     make_basis: Callable[[Engine, RowSet], Array]
     n_clusters: int
-    reading: Reading
+    options: ClusteringOptions
     relearns: bool = False
 
     def combine(
@@ -51,8 +50,8 @@ class Recipe:
         n = alignment.n_samples
         if n < self.n_clusters:
             raise ValueError(
-                f"View {view.name!r} has {worded(f'n_samples={n}', f'{n:,}')} samples together "
-                f"with those known before, fewer than {option('n_clusters', self.n_clusters)}. "
+                f"View {view.name!r} has {n:,} samples together "
+                f"with those known before, fewer than n_clusters={self.n_clusters!r}. "
                 "Give it more of them, or ask for fewer clusters."
             )
         return self.combiner(engine, state, view, alignment, seed)
@@ -81,7 +80,7 @@ class Recipe:
             sample=sample,
             previous=previous,
             groups=groups,
-            reading=self.reading,
+            options=self.options,
             seed=seed,
         )
 
@@ -104,7 +103,7 @@ class Recipe:
             embedding,
             labels,
             before.n_clusters,
-            reading=self.reading,
+            options=self.options,
             groups=groups if len(before.centers) > 1 else None,
             again=1.0 if before.scatter is None else float(before.scatter[0, 2]),
         )

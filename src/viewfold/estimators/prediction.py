@@ -12,26 +12,25 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._util.option import option
+from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
-from viewfold.data.cells import EmptyRows, MissingCells, without_absent
+from viewfold.data.cells import without_absent
+from viewfold.data.features import known_options
 from viewfold.data.ids import Similar
 from viewfold.data.opening import open_view
 from viewfold.estimators.checks import check_features, check_y, in_order
 from viewfold.estimators.explanations import Explanations
 from viewfold.estimators.given import given
 from viewfold.estimators.turns import asks, changes
-from viewfold.method.assign import assign
-from viewfold.method.clusters import confidence, scattered, sure_enough
-from viewfold.method.silhouette import silhouette
+from viewfold.method.clusters import silhouette
 from viewfold.rows import BucketRows, Engine, RowSet, using
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import admit, placed
-from viewfold.state.committee import takes_gaps
-from viewfold.state.state import Clusters, ViewRecord
-from viewfold.state.updates import extend
+from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
+from viewfold.state.state import ViewRecord
+from viewfold.state.updates import extend, takes_gaps
 
 
 class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -126,7 +125,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ids = views[0].ids
         if length is not None:
             every = np.arange(length)
-            ids = engine.place(every)[0] if isinstance(ids, BucketRows) else every
+            ids = engine.partition(every)[0] if isinstance(ids, BucketRows) else every
         width = self._n_features_out
         total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
         for part, rows, mark in zip(views, embedded, which, strict=True):
@@ -322,7 +321,7 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         with using(self._engine):
             (part, *others), _ = given(self.views_, X, ids, view)
         if others:
-            raise ValueError(f"extend takes rows of one view. Name it with {option('view')}.")
+            raise ValueError("extend takes rows of one view. Name it with view=….")
         record = part.record
         engine, state = self._engine, self._fitted.placed(self._engine)
         with using(engine):
@@ -342,10 +341,11 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Return rows that have the features of a known view; gaps are rows of NaN."""
         if record.encoder is None:
             raise ValueError(
-                f"View {record.name!r} has no encoder ({option('keep_encoders', False)}, or it "
+                f"View {record.name!r} has no encoder (keep_encoders=False, or it "
                 "had fewer than ten samples): nothing is known about samples that were not in it."
             )
-        view = open_view(X, ids=ids, name=record.name, known=record.columns, source=record.source)
+        options = known_options(record.columns, record.source)
+        view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
         check_features(view, record, type(self).__name__)
         view = in_order(view, record)
         # A few rows cannot tell what their zeros mean; the view they belong to could.
@@ -370,27 +370,15 @@ class Prediction(Explanations, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """Samples of new rows, and their rows of the embedding.
-
-    Attributes
-    ----------
-    engine : Engine
-        Holds them.
-    ids, rows : RowSet
-        Who they are, and where.
-    seen : RowSet of shape (n_rows, n_views)
-        1 for the views that they are in.
-    order : ndarray of int or None
-        Where each row is that came, if rows are not in their order.
-    """
+    """Samples of new rows, and their rows of the embedding."""
 
     __repr__ = short_repr
 
-    engine: Engine
-    ids: RowSet
+    engine: Engine  # holds them
+    ids: RowSet  # ids, rows: who they are, and where
     rows: RowSet
-    seen: RowSet
-    order: Array | None
+    seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
+    order: Array | None  # where each row is that came, if rows are not in their order
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""

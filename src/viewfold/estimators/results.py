@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
 from viewfold._util.choice import which_view
-from viewfold._util.option import worded
 from viewfold._util.types import Array
 from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished
 from viewfold.explain.events import ClusterEvent, events_between
-from viewfold.method.clusters import confidence, sure_enough
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of
+from viewfold.state.clusters import confidence, sure_enough
 from viewfold.state.log import Event
 from viewfold.state.state import State, ViewRecord
 
@@ -297,7 +296,7 @@ class Results(Shared):
     @property
     @asks
     def cluster_centers_(self) -> Array:
-        """Centres of the clusters; see `viewfold.state.state.Clusters` for where they lie."""
+        """Centres of the clusters; see `viewfold.state.clusters.Clusters` for where they lie."""
         clusters = self._fitted.clusters
         assert clusters is not None
         return np.asarray(clusters.centers.sum(axis=0))
@@ -353,7 +352,7 @@ class Results(Shared):
         if state is None or not state.views:
             raise AttributeError(
                 f"This {type(self).__name__} has not folded a view yet. "
-                + worded("Call fit or partial_fit.", "Add one with viewfold add.")
+                + "Call fit or partial_fit."
             )
         return state
 

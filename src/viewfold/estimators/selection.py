@@ -11,30 +11,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
 from viewfold._util.extra import needed
-from viewfold._util.option import worded
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank
-from viewfold.method.starts import grown
+from viewfold.method.kmeans import grown
 from viewfold.rows import all_on_one_thread
 from viewfold.rows.linalg import gram, top_eigenvectors
-from viewfold.state.sampling import draw, seed_of
+from viewfold.state.hashes import draw, seed_of
 
-ROWS = 1000
-"""How many rows a tree is grown on; more if there may be more than a hundred clusters."""
+ROWS = 1000  # How many rows a tree is grown on; more if there may be more than a hundred clusters
 
-TREES = 50
-"""How many trees are grown; each of them leaves out other rows, at least a fifth."""
+TREES = 50  # How many trees are grown; each of them leaves out other rows, at least a fifth
 
-MOST = 20
-"""So many clusters are tried where nobody says how many there may be."""
+MOST = 20  # So many clusters are tried where nobody says how many there may be
 
+# A score is clearly above 0 from here on: in 48 blobs without clusters (100 to 400 samples, 3 to 40
+# features, up to 20 or 40 clusters), the best number had at most 0.06.
 CLEAR = 0.1
-"""A score is clearly above 0 from here on: in 48 blobs without clusters (100 to 400 samples, 3 to
-40 features, up to 20 or 40 clusters), the best number had at most 0.06."""
 
+# Colours of scores, of the best one, and of that of the present number.
 LINE, BEST, NOW = "#0072b2", "#d55e00", "#999999"
-"""Colours of scores, of the best one, and of that of the present number."""
 
 
 @dataclass(frozen=True)
@@ -114,27 +110,7 @@ class Suggestion:
 
 
 def candidates(model: FoldingEstimator) -> range:
-    """Return the numbers to choose from where nobody says which: up to twice the present one.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-
-    Returns
-    -------
-    range
-        From 2 to 20, or further if the model has more than ten clusters; below the number of
-        samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> from viewfold.estimators.selection import candidates
-    >>> candidates(ViewFold(12).fit(np.random.default_rng(0).normal(size=(60, 3))))
-    range(2, 25)
-    """
+    """Return the numbers to choose from where nobody says which: up to twice the present one."""
     return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.n_samples_))
 
 
@@ -189,8 +165,7 @@ def suggest_n_clusters(
     n, most = model.n_samples_, candidates[-1]
     if most >= n:
         raise ValueError(
-            f"{worded('k_range', '--range')} goes up to {most}, but there are {n} samples: end it "
-            "below their number."
+            f"k_range goes up to {most}, but there are {n} samples: end it below their number."
         )
     engine, state = model._engine, model._fitted
     pool = 5 * _rows_of_a_tree(most)
@@ -227,8 +202,7 @@ def _checked(k_range: Iterable[int]) -> list[int]:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
     wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
     if wrong:
-        called = worded("k_range", "--range")
-        raise ValueError(f"{called} holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
+        raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
     return sorted({int(k) for k in candidates})
 
 

@@ -11,8 +11,9 @@ from viewfold._util.types import Seed
 from viewfold.data import View
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.estimators.method import Recipe
-from viewfold.method import balanced, encoders
-from viewfold.method.clusters import Reading
+from viewfold.method import balanced
+from viewfold.method.clusters import ClusteringOptions
+from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine
 from viewfold.state.method import Combined, Method
 from viewfold.state.registry import ENCODERS
@@ -117,7 +118,7 @@ class ViewFold(FoldingEstimator):
         *,
         encoder: str = "auto",
         n_components: int | None = None,
-        scale: encoders.ScaleRule = "auto",
+        scale: ScaleRule = "auto",
         unconnected: Literal["pair", "separate"] = "pair",
         n_init: int = 20,
         random_state: Seed = None,
@@ -141,14 +142,14 @@ class ViewFold(FoldingEstimator):
             )
 
     def _method(self) -> Method:
-        reading = Reading(
+        options = ClusteringOptions(
             start="ward",
             weighted=True,
             discriminants=True,
             n_init=self.n_init,
             unconnected=self.unconnected,
         )
-        return Recipe(self._combine, balanced.basis, self.n_clusters, reading, relearns=True)
+        return Recipe(self._combine, balanced.basis, self.n_clusters, options, relearns=True)
 
     def _columns(self) -> int:
         return self.n_components or balanced.rank(self.n_clusters)

@@ -4,9 +4,16 @@ The first two come from the moments that a state keeps of its views, see `viewfo
 the last from the history of labels, see `viewfold.explain.events`.
 """
 
-from viewfold.explain.effects import Told, distinguished, feature_table, with_confidence
-from viewfold.explain.samples import Explanation, explain_sample
-from viewfold.explain.shares import loadings, variance_table
+from viewfold.explain.features import (
+    Explanation,
+    Told,
+    distinguished,
+    explain_sample,
+    feature_table,
+    loadings,
+    variance_table,
+    with_confidence,
+)
 
 __all__ = [
     "Explanation",

@@ -1,4 +1,4 @@
-"""What happened to clusters between two steps: born, merged, split, vanished, grew, shrank.
+"""What happened to clusters between two steps or states: merged, split, born, vanished, grew.
 
 Everything comes from one table, which counts the samples of each cluster before in each cluster
 after. Numbers of clusters are not trusted: one that is free is given to another cluster.
@@ -11,14 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
 
 from viewfold._util import constants
-from viewfold._util.types import Array
-from viewfold.rows import Engine, RowSet
-from viewfold.state.transfers import Transfers
+from viewfold._util.types import Array, Ids
+from viewfold.method.clusters import match
+from viewfold.rows import Engine, LocalEngine, RowSet
+from viewfold.state.log import Log
+from viewfold.state.names import Transfers
 
+# What can happen to clusters, in the order in which it is told.
 KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
-"""What can happen to clusters, in the order in which it is told."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +60,7 @@ class ClusterEvent:
 def events_between(
     engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
 ) -> list[ClusterEvent]:
-    """Return what happened to clusters at each step of a history, in one pass over it.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    history : RowSet of int, shape (n_samples, n_steps)
-        The cluster of every sample after each step, −1 before it was known.
-    steps : sequence of int
-        The entry of the log that each column was written by.
-    names : sequence of str
-        What each column is called.
-
-    Returns
-    -------
-    list of ClusterEvent
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows import LocalEngine
-    >>> from viewfold.explain.events import events_between
-    >>> before = np.repeat([0, 1, 2], [40, 40, 60])
-    >>> after = np.repeat([0, 0, 2, 1], [40, 40, 30, 30])  # 1 went into 0, and is a part of 2 now
-    >>> history = np.column_stack([before, after])
-    >>> for event in events_between(LocalEngine(), history, [1, 2], ["labs", "scan"]):
-    ...     print(event.kind, event.before, event.after, event.samples)
-    merged (0, 1) (0,) 80
-    split (2,) (1, 2) 60
-    """
+    """Return what happened to clusters at each step of a history, in one pass over it."""
     n_pairs = len(steps) - 1
 
     def count(block: Array) -> list[Transfers]:
@@ -223,3 +199,63 @@ def _background(i: Array, count: Array, before: Array, n_after: int) -> float:
     leaves = 1 - most[told] / before[told]
     little = leaves[leaves < constants.SHRANK]
     return float(np.median(little)) / (n_after - 1) if n_after > 1 and little.size else 0.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two clusterings."""
+
+    n_both: int  # n_both, n_gone, n_new: samples in both, only in the first, only in the second
+    n_gone: int
+    n_new: int
+    n_moved: int  # of those in both, how many have another cluster
+    adjusted_rand: float | None  # the adjusted Rand index of those in both; None if there are none
+    # the cluster of the second that each of the first was matched with; None if numbers mean the
+    # same in both
+    numbers: dict[int, int] | None
+    events: tuple[ClusterEvent, ...]  # what happened to clusters, in the numbers of each
+
+
+def difference(
+    old: tuple[Ids, NDArray[np.integer]],
+    new: tuple[Ids, NDArray[np.integer]],
+    *,
+    same_numbers: bool = False,
+) -> Difference:
+    """Compare two clusterings."""
+    known, labels = pd.Index(old[0]), np.asarray(new[1])
+    place = known.get_indexer(pd.Index(new[0]))
+    both = place >= 0
+    before = np.where(both, np.asarray(old[1])[place], -1)
+    a, b = before[both], labels[both]
+    numbers = None if same_numbers else _matched(a, b)
+    went = a if numbers is None else np.array([numbers.get(c, -1) for c in a.tolist()])
+    events = events_of(Transfers.of(before, labels))
+    return Difference(
+        n_both=a.size,
+        n_gone=known.size - a.size,
+        n_new=labels.size - a.size,
+        n_moved=int(np.count_nonzero(went != b)),
+        adjusted_rand=float(adjusted_rand_score(a, b)) if a.size else None,
+        numbers=numbers,
+        events=tuple(e for e in events if same_numbers or e.kind != "renumbered"),
+    )
+
+
+def _matched(a: NDArray[np.integer], b: NDArray[np.integer]) -> dict[int, int]:
+    """Return the cluster of `b` that each of `a` has most in common with, one to one."""
+    k = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+    of_new = match(LocalEngine(), a, b, k) if k else np.empty(0, np.intp)
+    here = set(np.unique(a).tolist())
+    return {int(i): j for j, i in sorted(enumerate(of_new), key=lambda x: x[1]) if int(i) in here}
+
+
+def one_story(log: Log, other: Log) -> bool:
+    """Tell whether clusters have the same numbers in two states, as far as they are the same.
+
+    They have if one log is the beginning of the other, unless all was forgotten in between: then
+    there was a first fold again.
+    """
+    short, long = sorted((log, other), key=len)
+    again = any(e.what == "fold" and e.n_new == e.n_samples for e in long[len(short) :])
+    return bool(short) and long[: len(short)] == short and not again

@@ -19,6 +19,7 @@ from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
+from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.state.method import Combined
@@ -33,28 +34,10 @@ def combine(
     *,
     n_components: int,
     learn: encoders.Learner = encoders.learn_mix,
-    scale: encoders.ScaleRule = "auto",
+    scale: ScaleRule = "auto",
     seed: int = 0,
 ) -> Combined:
-    """Combine a view with the consensus.
-
-    Parameters
-    ----------
-    engine, state, view, alignment
-        See `viewfold.state.method.Method.combine`.
-    n_components : int
-        The most columns that the consensus may have.
-    learn : Learner
-        How the view is described.
-    scale : {"auto", "zscore", "l2", "tfidf", None}
-        How its rows are scaled.
-    seed : int, default=0
-        Seed of the draws; each view draws others.
-
-    Returns
-    -------
-    Combined
-    """
+    """Combine a view with the consensus."""
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
@@ -153,35 +136,21 @@ def _scores(
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Sums of products of B and F over the samples they share, and over those they do not.
-
-    Attributes
-    ----------
-    BB, BF, FF : ndarray
-        BᵀB, BᵀF and FᵀF over the n shared samples.
-    total_B, total_F : ndarray
-        Sums of rows over the same.
-    new : ndarray
-        FᵀF over the samples that are new.
-    old : ndarray of shape (n_groups, q, q)
-        BᵀB over the samples that the view lacks, for each group that no view connects.
-    connected : ndarray of bool, shape (n_groups,)
-        The groups that the view shares samples enough with.
-    n : int
-        How many samples are shared; 0 if they are too few to connect anything.
-    """
+    """Sums of products of B and F over the samples they share, and over those they do not."""
 
     __repr__ = short_repr
 
-    BB: Array
+    BB: Array  # BB, BF, FF: BᵀB, BᵀF and FᵀF over the n shared samples
     BF: Array
     FF: Array
-    total_B: Array
+    total_B: Array  # total_B, total_F: sums of rows over the same
     total_F: Array
-    new: Array
+    new: Array  # FᵀF over the samples that are new
+    # (n_groups, q, q): BᵀB over the samples that the view lacks, for each group that no view
+    # connects
     old: Array
-    connected: Array
-    n: int
+    connected: Array  # (n_groups,): the groups that the view shares samples enough with
+    n: int  # how many samples are shared; 0 if they are too few to connect anything
 
     @classmethod
     def of(cls, engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
@@ -236,22 +205,13 @@ class Overlap:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """What the consensus and a view are multiplied with, and what they have in common.
-
-    Attributes
-    ----------
-    of_B : ndarray of shape (q, q)
-        The matrix for the consensus.
-    of_F : float
-        The factor for the features of the view.
-    agreement : float or None
-        The share of the view that the consensus explains; None if nothing connects them.
-    """
+    """What the consensus and a view are multiplied with, and what they have in common."""
 
     __repr__ = short_repr
 
-    of_B: Array
-    of_F: float
+    of_B: Array  # (q, q): the matrix for the consensus
+    of_F: float  # the factor for the features of the view
+    # the share of the view that the consensus explains; None if nothing connects them
     agreement: float | None
 
 
@@ -263,22 +223,11 @@ def trust_in(agreement: float) -> float:
 def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
     """Weigh consensus and view by what they explain of each other, on the shared samples.
 
-    Parameters
-    ----------
-    sums : Overlap
-        Products of the shared samples.
-    confirmed : float
-        The highest trust in a view before. Until two views agree, it is not known which of them are
-        noise, and all count; from then on, a view counts as far as it agrees.
-    n_views : int
-        How many views the consensus holds.
-
-    Returns
-    -------
-    Trust
-        A view that explains more of the consensus than it is explained by it is the richer one and
-        gets more weight. When two views agree for the first time, what neither of them knows is
-        taken from the consensus: it is the noise of others before.
+    `confirmed` is the highest trust in a view before. Until two views agree, it is not known which
+    of them are noise, and all count; from then on, a view counts as far as it agrees. A view that
+    explains more of the consensus than it is explained by it is the richer one and gets more
+    weight. When two views agree for the first time, what neither of them knows is taken from the
+    consensus: it is the noise of others before.
     """
     q = len(sums.BB)
     if not sums.n:

@@ -16,12 +16,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
-from viewfold._util.option import option, worded
+from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.aggregates import limited
 from viewfold.method.filling import Filled, Filling
 from viewfold.method.scaling import (
     Affine,
@@ -55,36 +55,7 @@ def combine(
     tol: float = 1e-5,
     max_iter: int = 100,
 ) -> Combined:
-    """Combine a view with the consensus by FCMVC-IV.
-
-    Parameters
-    ----------
-    engine : Engine
-        Where rows are.
-    state : State
-        The state so far; without a view at first.
-    view : View
-        The view.
-    alignment : Alignment
-        Where the samples of both stand in their union.
-    n_clusters : int
-        The least rank k of the consensus. One of a higher rank keeps it; one of a lower rank gets
-        columns of zeros, which the view fills.
-    z_step : {"paper", "exact"}
-        The published step for Z, or the one under which the objective never rises.
-    solver : {"auto", "gram", "direct"}
-        Form XᵀX once, or multiply by X and Xᵀ in every iteration. Same answer.
-    scale : {"zscore", None}
-        How the view's features are standardised.
-    tol : float
-        Stop when the objective changes by less than this part of itself.
-    max_iter : int
-        Stop after this many iterations.
-
-    Returns
-    -------
-    Combined
-    """
+    """Combine a view with the consensus by FCMVC-IV."""
     _tell_narrow(view, n_clusters)
     if not state.views:
         return _first(engine, view, n_clusters, scale)
@@ -192,7 +163,7 @@ def _tell_narrow(view: View, n_clusters: int) -> None:
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
-            f"View {view.name!r} has {d} features, fewer than {option('n_clusters', n_clusters)}: "
+            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters!r}: "
             f"it can add at most {d} dimensions to the consensus.",
             stacklevel=3,
         )
@@ -233,30 +204,17 @@ class Combination:
 
 @dataclass(frozen=True, eq=False)
 class ZStep:
-    """A new Z = A T, and what the other steps need to know of it.
-
-    Attributes
-    ----------
-    A : Combination
-        What Z is the polar factor of.
-    T : ndarray of shape (k, k)
-        (AᵀA)^(-1/2).
-    condition : float
-        Ratio of the extreme eigenvalues of AᵀA.
-    XZ, ZZp : ndarray of shape (d, k) and (k, k)
-        XᵀZ over the samples of the view, ZᵀZp over those of the memory.
-    AA : ndarray of shape (k, k)
-        AᵀA over the samples of the view.
-    """
+    """A new Z = A T, and what the other steps need to know of it."""
 
     __repr__ = short_repr
 
-    A: Combination
-    T: Array
-    condition: float
+    A: Combination  # what Z is the polar factor of
+    T: Array  # (k, k): (AᵀA)^(-1/2)
+    condition: float  # ratio of the extreme eigenvalues of AᵀA
+    # (d, k) and (k, k): XZ, ZZp: XᵀZ over the samples of the view, ZᵀZp over those of the memory
     XZ: Array
     ZZp: Array
-    AA: Array
+    AA: Array  # (k, k): AᵀA over the samples of the view
 
     @property
     def Z(self) -> Combination:
@@ -271,20 +229,7 @@ class ZStep:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One fold as a problem on small matrices.
-
-    Parameters
-    ----------
-    gram_times : callable
-        H ↦ XᵀX H.
-    products : Products
-        ‖X‖², E = XᵀZs and S = ZsᵀZs.
-    absent : ndarray of shape (k, k)
-        ZpᵀZp over the samples that the view lacks.
-    exact : bool
-        Whether steps that the paper takes as if every sample were in the view (and d ≥ k) are
-        replaced by steps under which the objective never rises.
-    """
+    """One fold as a problem on small matrices."""
 
     __repr__ = short_repr
 
@@ -410,7 +355,7 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
         return
     (n, d), used = view.shape, constant.size
     said = (
-        f"View {view.name!r} ({worded(f'n_samples={n}', f'{n:,} samples')}) is the first: it "
+        f"View {view.name!r} ({n:,} samples) is the first: it "
         f"enters through its first {used} features only. Constant among them: "
         f"{names_of(view, np.pad(constant, (0, d - used)))}."
     )
@@ -420,3 +365,12 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
             "with another view."
         )
     warnings.warn(f"{said} Put features that vary first.", stacklevel=2)
+
+
+def limited(M: Array, products: Callable[[], Array], n: int) -> Array:
+    """Return a matrix whose rank is at most a tenth of the n samples behind it."""
+    most = max(n // FEWEST, 1)
+    if most >= min(M.shape):
+        return M
+    V = linalg.eigh(products(), check_finite=False)[1][:, -most:]
+    return np.asarray(M @ (V @ V.T))

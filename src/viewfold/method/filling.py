@@ -16,27 +16,25 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.aggregates import groups_of_ten, weights_of
 from viewfold.method.kmeans import nearest, step
+from viewfold.method.landmarks import groups_of_ten, weights_of
 from viewfold.method.scaling import Scaling
 from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
+from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.sampling import draw
 from viewfold.state.state import Encoder
 
-ROOM = 2**20
-"""Rows are completed a few at a time, with so many numbers at once."""
+ROOM = 2**20  # Rows are completed a few at a time, with so many numbers at once
 
+# Of a view with more features, the linear prediction is enough: it rests on many cells.
 WIDEST = 2048
-"""Of a view with more features, the linear prediction is enough: it rests on many cells."""
 
+# What stands for missing cells is learned from so many rows (the directions from half of them), and
+# from so many cells (but from 300 rows), at most.
 SAMPLE, LEARN, SAMPLE_CELLS = 2000, 1000, 2**20
-"""What stands for missing cells is learned from so many rows (the directions from half of them),
-and from so many cells (but from 300 rows), at most."""
 
-CELLS = 4 * 2**20
-"""A view of so many cells is completed once, a larger one in every pass over it."""
+CELLS = 4 * 2**20  # A view of so many cells is completed once, a larger one in every pass over it
 
 
 @part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
@@ -176,22 +174,6 @@ def learn_filling(
 
     A twentieth of the cells is hidden from all that is learned but the factors of the two
     predictions, which are regressed on them.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    view : View
-        A dense view with missing cells.
-    seed : tuple of int
-        Seed of the draws.
-
-    Returns
-    -------
-    filling, kept : Filling
-        For the fold, and what may be kept of it.
-    weight : ndarray of shape (n_features,)
-        One divided by the spread of each feature, 0 if hardly a row of the sample has it.
     """
     assert view.gaps is not None
     n, d = view.shape

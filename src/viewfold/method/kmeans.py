@@ -1,37 +1,33 @@
-"""k-means from given centres: the one engine for all clusters.
+"""k-means with weights: where it starts, Lloyd's steps, and discriminant directions.
 
-It is written with matrix products, so that a run costs little beyond its arithmetic. Rows may have
-weights.
+It is written with matrix products, so that a run costs little beyond its arithmetic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, ward
+from scipy.spatial.distance import squareform
+from sklearn.cluster import kmeans_plusplus
 
+from viewfold._util import constants
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array
-from viewfold.rows.linalg import membership
+from viewfold.rows.linalg import membership, shrink_eigenvalues, unit_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What k-means found.
-
-    Attributes
-    ----------
-    labels : ndarray of int, shape (n_rows,)
-        The nearest centre of each row.
-    centers : ndarray of shape (n_clusters, n_columns)
-        The centres.
-    """
+    """What k-means found."""
 
     __repr__ = short_repr
 
-    labels: NDArray[np.intp]
-    centers: Array
+    labels: NDArray[np.intp]  # (n_rows,): the nearest centre of each row
+    centers: Array  # (n_clusters, n_columns): the centres
 
 
 def lloyd(
@@ -45,35 +41,6 @@ def lloyd(
     """Run k-means (Lloyd): move centres to the mean of their rows until they stay.
 
     A centre without rows moves to the row that is farthest from its own.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        The rows.
-    centers : ndarray of shape (n_clusters, n_columns)
-        Where to start.
-    weights : ndarray of shape (n_rows,), optional
-        How much each row counts.
-    steps : int, default=300
-        How often centres move at most.
-    tol : float, default=1e-4
-        Stop if the sum of squared moves of the centres is below tol times the mean variance of the
-        columns.
-
-    Returns
-    -------
-    Means
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import lloyd
-    >>> rows = np.array([[0.0], [1.0], [8.0], [9.0]])
-    >>> found = lloyd(rows, np.array([[0.0], [100.0]]))
-    >>> found.labels, found.centers.ravel()
-    (array([0, 0, 1, 1]), array([0.5, 8.5]))
-    >>> lloyd(rows, found.centers, np.array([1.0, 3.0, 1.0, 1.0])).centers.ravel()
-    array([0.75, 8.5 ])
     """
     squares = np.einsum("ij,ij->", rows, rows) / rows.size
     small = tol * float(squares - (rows.mean(axis=0) ** 2).mean())
@@ -119,17 +86,7 @@ def sums(
 def means(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> Array:
-    """Return the mean of each cluster's rows, NaN for an empty cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import means
-    >>> means(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
-    array([[ 2.],
-           [nan],
-           [ 5.]])
-    """
+    """Return the mean of each cluster's rows, NaN for an empty cluster."""
     total, size = sums(rows, labels, n_clusters, weights)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / size[:, None])
@@ -138,15 +95,7 @@ def means(
 def inertia(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> float:
-    """Return the sum of squared distances of the rows to the means of their clusters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.method.kmeans import inertia
-    >>> inertia(np.array([[1.0], [3.0], [5.0]]), np.array([0, 0, 2]), 3)
-    2.0
-    """
+    """Return the sum of squared distances of the rows to the means of their clusters."""
     apart = _distances(rows, means(rows, labels, n_clusters, weights), labels)
     return float((apart if weights is None else apart * weights).sum(dtype=np.float64))
 
@@ -155,3 +104,97 @@ def _distances(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:
     """Return the squared distance of each row to its centre."""
     apart = rows - centers[labels]
     return np.asarray(np.einsum("ij,ij->i", apart, apart))
+
+
+def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, Means]:
+    """Alternate between discriminant directions of clusters and k-means in these directions."""
+    n_clusters, columns = found.centers.shape
+    projection = np.eye(columns)
+    heavy = rows * np.sqrt(weights)[:, None]
+    products, n = heavy.T @ heavy, effective(weights.sum(), (weights**2).sum())
+    for _ in range(10):  # usually the labels stay after one or two rounds
+        total, size = sums(rows, found.labels, n_clusters, weights)
+        directions = discriminant(products, total, size, n, rows.dtype)
+        if directions is None:
+            break
+        projection, center = directions, total / size[:, None]
+        before, found = found, lloyd(rows @ projection, center @ projection, weights)
+        if np.array_equal(found.labels, before.labels):
+            break
+    return projection, found
+
+
+def effective(total: float, squares: float) -> float:
+    """Return how many rows of equal weight say as much as rows with these sums of weights."""
+    return float(total**2 / squares) if squares > 0 else 0.0
+
+
+def discriminant(
+    products: Array, total: Array, size: Array, n: float, dtype: np.dtype[np.floating]
+) -> Array | None:
+    """Return the discriminant directions; None if a cluster is empty, or all are single points.
+
+    The leading eigenvectors of S_w⁻¹ S_b, where S_b is the scatter between clusters and S_w that
+    within them, its eigenvalues shrunk toward their mean (OAS), since rows may be few.
+    """
+    n_clusters, size = size.size, size[:, None]
+    if not size.all():
+        return None
+    center = total / size.astype(dtype)
+    within = products - (size * center).T @ center
+    if np.trace(within) < len(within) * np.finfo(dtype).eps:
+        return None
+    values, V = np.linalg.eigh(within)
+    whiten = V / np.sqrt(shrink_eigenvalues(values, max(n - n_clusters, 0)))
+    apart = np.sqrt(size) * ((center - size.T @ center / size.sum()) @ whiten)
+    return np.asarray(whiten @ np.linalg.svd(apart, full_matrices=False)[2][: n_clusters - 1].T)
+
+
+def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Means:
+    """Run k-means from each start, and return the result with the least inertia.
+
+    Only the three that are ahead after two steps are run to the end.
+    """
+
+    def left(found: Means) -> float:
+        return inertia(rows, found.labels, len(found.centers), weights)
+
+    begun = [lloyd(rows, start, weights, steps=2) for start in starts]
+    ahead = sorted(begun, key=left)[:3]
+    return min((lloyd(rows, one.centers, weights) for one in ahead), key=left)
+
+
+def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[Array]:
+    """Give centres by k-means++."""
+    random = np.random.RandomState(seed)
+    for _ in range(n_init):
+        yield kmeans_plusplus(rows, n_clusters, random_state=random)[0]
+
+
+def from_trees(
+    rows: Array, embedding: Array, n_clusters: int, n_init: int, weights: Array | None
+) -> Iterator[Array]:
+    """Give the means of the branches of trees that Ward's method grows.
+
+    Each tree uses other rows (a few hundred), if there are more, and fewer of the columns.
+    """
+    most = min(len(rows), max(constants.TREE, 10 * n_clusters))
+    for i in range(n_init):
+        part = np.arange(i * most, (i + 1) * most) % len(rows)
+        columns = max(2, embedding.shape[1] * (n_init - i) // n_init)
+        tree = fcluster(grown(embedding[part, :columns]), n_clusters, "maxclust") - 1
+        start = means(rows[part], tree, n_clusters, None if weights is None else weights[part])
+        # A tree has fewer branches than asked for if fewer rows are distinct.
+        yield np.where(np.isnan(start), rows[:1], start)
+
+
+def grown(rows: Array) -> Array:
+    """Grow a tree on rows scaled to unit length, by Ward's method; see SciPy's ``linkage``."""
+    unit = unit_rows(rows.astype(np.float64))
+    squares = np.einsum("ij,ij->i", unit, unit) / 2
+    # Distances from products of rows: many times as fast as pair by pair.
+    near = unit @ unit.T
+    near -= squares
+    near -= squares[:, None]
+    apart = squareform(near, checks=False)
+    return np.asarray(ward(np.sqrt(np.maximum(-2 * apart, 0))))

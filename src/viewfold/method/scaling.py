@@ -1,4 +1,4 @@
-"""Standardise a view without a copy of it.
+"""Standardise a view without a copy of it, and find its principal directions.
 
 A standardised view is ``(X − mean) · weight``. It is never computed: sums over X are corrected
 afterwards to be sums over the standardised view. So a sparse view stays sparse, and the mean and
@@ -10,19 +10,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.option import worded
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.rows import Engine, RowSet
-from viewfold.rows.linalg import column_sums, dense, is_sparse
+from viewfold.rows import Engine, Rows, RowSet
+from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, top_eigenvectors
+from viewfold.state.hashes import draw
 from viewfold.state.method import NothingVariesError
 from viewfold.state.parts import part
 
@@ -30,8 +32,8 @@ Standardise = Literal["zscore", "center"] | None
 
 # Axes of arrays in files: features d, columns of the embedding r, directions q.
 
+# A feature whose squares add up to less is as good as constant: its z-score would overflow.
 FAINT = {"float32": 1e-60, "float64": 1e-280}
-"""A feature whose squares add up to less is as good as constant: its z-score would overflow."""
 
 
 @part("affine", axes={"weights": "dr", "offset": "r"})
@@ -64,16 +66,11 @@ class Affine:
 @part("text", axes={"idf": "d"})
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Scale rows of word counts or weights to unit length, as latent semantic analysis does.
-
-    Attributes
-    ----------
-    idf : ndarray of shape (n_features,) or None
-        For counts: they become (1 + log count) · idf before the row is scaled.
-    """
+    """Scale rows of word counts or weights to unit length, as latent semantic analysis does."""
 
     __repr__ = short_repr
 
+    # (n_features,): for counts: they become (1 + log count) · idf before the row is scaled
     idf: Array | None = None
 
     def __call__(self, block: Matrix) -> Matrix:
@@ -99,8 +96,7 @@ class Text:
         return Text(np.minimum(self.idf, idf(n, FEWEST)))
 
 
-DOCUMENTS = 10_000
-"""How many rows document frequencies are counted in, at most."""
+DOCUMENTS = 10_000  # How many rows document frequencies are counted in, at most
 
 
 def idf(n: int, rows_with: Array | int) -> Array:
@@ -108,27 +104,17 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
-@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest.
-
-    Attributes
-    ----------
-    shift : ndarray of shape (n_features,) or None
-        Subtracted from every dense block when it is read; see `choose_shift`.
-    mean, weight : ndarray of shape (n_features,)
-        The rest of the standardisation.
-    text : Text or None
-        Applied to every block when it is read, instead of a shift.
-    """
+    """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""
 
     __repr__ = short_repr
 
+    # (n_features,): subtracted from every dense block when it is read; see `choose_shift`
     shift: Array | None
-    mean: Array
+    mean: Array  # (n_features,): mean, weight: the rest of the standardisation
     weight: Array
-    text: Text | None = None
+    text: Text | None = None  # applied to every block when it is read, instead of a shift
 
     def read(self, block: Matrix) -> Matrix:
         """Return a raw block without the shift, or scaled as text."""
@@ -175,26 +161,15 @@ class Scaling:
 @part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """From raw rows to scores: ``(row − shift) @ weights + offset``.
-
-    Attributes
-    ----------
-    text : Text or None
-        How rows are scaled first.
-    shift : ndarray of shape (n_features,) or None
-        Subtracted first, if the features are far from zero; see `choose_shift`.
-    weights : ndarray of shape (n_features, n_directions)
-        Scaling and directions in one matrix.
-    offset : ndarray of shape (n_directions,)
-        What is added.
-    """
+    """From raw rows to scores: ``(row − shift) @ weights + offset``."""
 
     __repr__ = short_repr
 
-    text: Text | None
+    text: Text | None  # how rows are scaled first
+    # (n_features,): subtracted first, if the features are far from zero; see `choose_shift`
     shift: Array | None
-    weights: Array
-    offset: Array
+    weights: Array  # (n_features, n_directions): scaling and directions in one matrix
+    offset: Array  # (n_directions,): what is added
 
     def __call__(self, block: Matrix) -> Array:
         """Return the scores of a block of raw rows."""
@@ -207,32 +182,17 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Sums over the standardised view X and some rows Zs that belong to it.
-
-    Attributes
-    ----------
-    energy : float
-        ‖X‖².
-    gram : ndarray of shape (d, d) or None
-        XᵀX, if it was asked for.
-    cross : ndarray of shape (d, k)
-        XᵀZs.
-    shared : ndarray of shape (k, k)
-        ZsᵀZs.
-    faint : ndarray of bool, shape (d,)
-        Features that count as constant because they are too small to be squared.
-    mean : ndarray of shape (d,)
-        The mean of each feature, before it is standardised.
-    """
+    """Sums over the standardised view X and some rows Zs that belong to it."""
 
     __repr__ = short_repr
 
-    energy: float
-    gram: Array | None
-    cross: Array
-    shared: Array
+    energy: float  # ‖X‖²
+    gram: Array | None  # (d, d): XᵀX, if it was asked for
+    cross: Array  # (d, k): XᵀZs
+    shared: Array  # (k, k): ZsᵀZs
+    # (d,): features that count as constant because they are too small to be squared
     faint: NDArray[np.bool_]
-    mean: Array
+    mean: Array  # (d,): the mean of each feature, before it is standardised
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
@@ -363,7 +323,7 @@ def says_nothing(view: View) -> NothingVariesError:
     n = view.shape[0]
     return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
-        f"({worded(f'n_samples={n}', f'{n:,} of them')}): it says nothing about them. Leave it out."
+        f"({n:,} samples): it says nothing about them. Leave it out."
     )
 
 
@@ -400,3 +360,141 @@ def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Arra
 
     inner, total = engine.reduce(products, rows)
     return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
+
+
+ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
+
+# A view with more features than this, or than rows, gets its principal directions from rows.
+WIDEST_GRAM = 2048
+
+
+def chosen_scale(
+    engine: Engine, view: View, scale: ScaleRule, seed: tuple[int, ...]
+) -> Literal["zscore", "center", "l2", "tfidf"] | None:
+    """Return how to scale a view: as it is said, or by what a sample of its rows is."""
+    if scale != "auto":
+        return scale
+    drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
+    rows = view.rows if view.gaps is None else replace(view.rows, fill=None)
+    return scale_of(engine.collect(engine.select(rows, drawn)))
+
+
+def principal_directions(
+    engine: Engine,
+    view: View,
+    most: int,
+    kind: Literal["zscore", "center", "l2", "tfidf"] | None,
+    seed: tuple[int, ...],
+    weight: Array | None = None,
+) -> tuple[Scaling, Array, Array, float]:
+    """Return scaling, top right singular vectors and singular values of a view, and its energy.
+
+    One pass is made over the view. `weight` is that of a z-score, where the spread of features is
+    known better than from the rows.
+    """
+    text = None
+    if kind in ("tfidf", "l2"):
+        text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
+    standardise = kind if kind in ("zscore", "center") else None
+    look = partial(survey, engine, scale=standardise, text=text, weight=weight)
+    if view.shape[1] <= min(WIDEST_GRAM, view.shape[0]):
+        scaling, products = look(view.rows, full=True)
+        assert products.gram is not None
+        values, directions = top_eigenvectors(products.gram, most)
+        tell_faint(view, products)
+        energy = products.energy
+    else:
+        wide = _of_wide(engine, view, most, seed, partial(look, full=False))
+        scaling, values, directions, energy = wide
+    return scaling, directions, np.sqrt(values), energy
+
+
+def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
+    """Return how to scale a view, from some rows.
+
+    Sparse whole numbers are word counts, other sparse non-negative numbers are weights. Columns
+    that are uncorrelated and of falling variance are principal-component scores, which a z-score
+    would give the same weight as the noise behind them. Everything else is a table of measurements.
+    """
+    values = sample.data if is_sparse(sample) else sample[sample != 0]
+    missing = np.isnan(values)
+    values = values[(values != 0) & ~missing]
+    size = sample.shape[0] * sample.shape[1] - np.count_nonzero(missing)
+    if not values.size or values.size >= constants.SPARSE * size or values.min() < 0:
+        return "center" if are_scores(sample) else "zscore"
+    return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
+
+
+def are_scores(sample: Matrix) -> bool:
+    """Tell principal-component scores: ten columns or more, uncorrelated, of falling variance."""
+    n, d = sample.shape
+    if not constants.FEWEST <= d < n or is_sparse(sample):
+        return False
+    there = n - np.isnan(sample).sum(axis=0)
+    if not there.all():
+        return False
+    if there.min() < n:
+        sample = filled(sample, np.asarray(np.nanmean(sample, axis=0, dtype=np.float64)))
+    rows = sample.astype(np.float64) - sample.mean(axis=0, dtype=np.float64)
+    spread = np.linalg.norm(rows, axis=0) * np.sqrt(n / there)
+    if not spread.all() or np.mean(np.diff(spread) < 0) < constants.FALLING:
+        return False
+    correlation = (rows / spread).T @ (rows / spread)
+    squares = (correlation**2).sum() - d
+    return bool(squares / (d * (d - 1)) < 4 / n)  # by chance, it is 1 / n
+
+
+def _of_wide(
+    engine: Engine,
+    view: View,
+    most: int,
+    seed: tuple[int, ...],
+    look: Callable[..., tuple[Scaling, Products]],
+) -> tuple[Scaling, Array, Array, float]:
+    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X, and its energy.
+
+    First the eigenvectors of a sample, ten rows for each of them, from the products of its rows. If
+    there are many more rows, one product of XᵀX with these improves them (Nyström's method).
+    """
+    rows, (n, d) = view.rows, view.shape
+    if n <= 10 * most or d <= WIDEST_GRAM:
+        scaling, products = look(rows)
+        tell_faint(view, products)
+        found = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        return scaling, *found, products.energy
+    drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
+    some = engine.collect(engine.select(rows, drawn))
+    scaling, _ = look(Rows(some))
+    _, basis = _from_rows(scaling.read(some), scaling, most + 10)
+    # Blocks come before features are standardised, so that has to be done to the other factor.
+    raw = scaling.weight[:, None] * basis
+    scaling, products = look(rows, lambda X: X @ raw.astype(X.dtype))
+    tell_faint(view, products)
+    weight = scaling.weight[:, None]
+    basis = np.divide(raw, weight, out=np.zeros_like(raw), where=weight > 0)
+    inner, V = top_eigenvectors(basis.T @ products.cross, basis.shape[1])
+    half = products.cross @ (V / np.sqrt(inner))  # XᵀX is about half · halfᵀ
+    values, V = top_eigenvectors(half.T @ half, most)
+    return scaling, values, half @ (V / np.sqrt(values)), products.energy
+
+
+def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
+    """Return top eigenvalues and eigenvectors of XᵀX from the products of few rows."""
+    weighted = X @ sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
+    mean = scaling.mean * scaling.weight
+    products = dense(weighted @ weighted.T).astype(np.float64)
+    toward = weighted @ mean
+    products += mean @ mean - toward - toward[:, None]
+    values, vectors = top_eigenvectors(products, most)
+    vectors = vectors / np.sqrt(values)
+    return values, dense(weighted.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
+
+
+def _idf(engine: Engine, view: View, seed: tuple[int, ...]) -> Array:
+    """Return the inverse document frequency of each word, from a sample of rows."""
+    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
+    rows_with = engine.reduce(
+        lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),
+        engine.select(view.rows, drawn),
+    )
+    return idf(drawn.size, rows_with)

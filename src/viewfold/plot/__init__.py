@@ -5,11 +5,16 @@ figure by itself; ``ax.figure.savefig("map.svg")`` (or ``"map.png"``) saves it. 
 zoom and select in, where anywidget is installed.
 """
 
-from viewfold.plot._flow import label_flow
-from viewfold.plot._samples import cluster_sizes, confidence, sample_map
-from viewfold.plot._views import agreement, views_seen
+from viewfold.plot._figures import (
+    agreement,
+    cluster_sizes,
+    confidence,
+    label_flow,
+    sample_map,
+    views_seen,
+)
 from viewfold.plot._widget import map
-from viewfold.web.palette import COLOURS
+from viewfold.web.words import COLOURS
 
 __all__ = [
     "COLOURS",

@@ -7,11 +7,12 @@ What differs between a disk, Dask and Spark is `run`.
 
 from __future__ import annotations
 
+import os
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, pairwise
 from typing import Any, Self
@@ -21,48 +22,43 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._util.types import Array, Matrix
-from viewfold.rows import plain as _plain
-from viewfold.rows._alignment import BucketAlignment, openers
-from viewfold.rows._rows import Rows, as_row_blocks
-from viewfold.rows._tasks import (
-    Guarded,
-    Head,
-    Join,
-    Listed,
-    Map,
-    Match,
-    Reduce,
-    Refused,
-    Take,
-    Task,
-    Whole,
-    appended,
-    both,
-    combined,
-    count_true,
-    first_columns,
-    first_of_opened,
-    kept_rows,
-    mapped,
-    same,
-    stacked,
-)
-from viewfold.rows.base import Alignment, RowSet, Work
-from viewfold.rows.bucketed import (
+from viewfold.rows.bucket_files import (
     BucketRows,
     Made,
     Part,
-    assembled,
-    deal,
+    Stored,
+    combine_partitions,
+    is_remote,
+    n_entries,
+    remove,
+    same,
+    stacked,
+    store,
+    whole,
+    write_buckets,
 )
-from viewfold.rows.local import LocalEngine, added
-from viewfold.rows.plain import Stored
+from viewfold.rows.local import (
+    Alignment,
+    Engine,
+    LocalAlignment,
+    LocalEngine,
+    Picked,
+    RowBlocks,
+    Rows,
+    RowSet,
+    Work,
+    added,
+)
 
-PIECE = 2**28
-"""Bytes of a view in memory that are dealt to buckets at once."""
+Task = Callable[[Any], Any]
+Combine = Callable[[Any, Any], Any]
+Item = tuple[int, tuple[Part, ...]]  # the number of a bucket, and its rows
+
+# Buckets are spread over threads or workers already: in each, one block comes after the other.
+_local = LocalEngine(n_threads=1)
 
 
-class BucketEngine(ABC):
+class BucketEngine(Engine, ABC):
     """Rows are in buckets, in files of a folder that all workers can read and write.
 
     Parameters
@@ -73,7 +69,7 @@ class BucketEngine(ABC):
         How many buckets there are. A worker holds the rows of a few of them at a time.
     """
 
-    piece = PIECE
+    piece = 2**28  # bytes of a view in memory that are written to buckets at once
 
     def __init__(self, folder: str, n_buckets: int) -> None:
         self.folder, self.n_buckets = folder, n_buckets
@@ -87,7 +83,7 @@ class BucketEngine(ABC):
 
     def close(self) -> None:
         """Remove all files; nothing can be done with its rows any more."""
-        _plain.remove(self.folder)
+        remove(self.folder)
 
     @property
     @abstractmethod
@@ -95,7 +91,7 @@ class BucketEngine(ABC):
         """How many buckets are worked on at a time."""
 
     @abstractmethod
-    def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
         """Do a task for each item, and combine the results, neighbours with neighbours.
 
         Parameters
@@ -116,11 +112,11 @@ class BucketEngine(ABC):
         """
         if not items:
             return []
-        found: list[Any] = self._checked(Listed(task), items, appended)
+        found: list[Any] = self._checked(partial(_in_list, task), items, _appended)
         return found
 
-    def _checked(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
-        found = self.run(Guarded(task), items, partial(combined, combine))
+    def _checked(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
+        found = self.run(partial(_guarded, task), items, partial(_combined, combine))
         if isinstance(found, Refused):
             raise found.error
         return found
@@ -128,30 +124,35 @@ class BucketEngine(ABC):
     def room(self) -> tuple[str, Any]:
         """Return a new folder, and an object with which it is removed."""
         path = f"{self.folder}/{next(self._number)}"
-        _plain.make_folder(path)
+        if not is_remote(path):
+            os.makedirs(path, mode=0o700, exist_ok=True)
         owner = _Owner()
-        weakref.finalize(owner, _plain.remove, path)
+        weakref.finalize(owner, remove, path)
         return path, owner
 
     def session(self) -> AbstractContextManager[Any]:
-        """Return a context manager that is open while a state is changed."""
         return nullcontext()
 
-    def place(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
-        """Put samples that are in memory, or in a mapped file, into their buckets."""
+    def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
         if isinstance(ids, BucketRows):
             return (ids, *rows)
         path, owner = self.room()
         lead = max((_row_bytes(one) for one in rows), default=8.0)
         step = max(1, int(self.piece // max(lead, 1)))
-        dealt = []
+        written = []
         for i, start in enumerate(range(0, max(len(ids), 1), step)):
-            some = slice(start, min(start + step, len(ids)))
-            blocks = [_raw(one, some) for one in rows]
-            dealt.append(deal(f"{path}/{i}", self.n_buckets, ids[some], *blocks))
-        made = assembled(dealt, self, owner=owner)
+            where = slice(start, min(start + step, len(ids)))
+            # As they are, with their missing cells and in the order of the file.
+            blocks = [
+                replace(one, columns=None, fill=None).read(where)
+                if isinstance(one, Rows)
+                else one[where]
+                for one in rows
+            ]
+            written.append(write_buckets(f"{path}/{i}", self.n_buckets, ids[where], *blocks))
+        made = combine_partitions(written, self, owner=owner)
         for one, was in zip(made, (ids, *rows), strict=True):
-            check_rows([one.n], [as_row_blocks(was).shape[0]])
+            check_rows([one.n], [was.shape[0]])
         return (
             made[0],
             *(
@@ -162,19 +163,15 @@ class BucketEngine(ABC):
             ),
         )
 
-    def hold(self, rows: RowSet) -> RowSet:
-        """Return the rows of a view with their cells as they are read."""
+    def materialize(self, rows: RowSet) -> RowSet:
         if not isinstance(rows, BucketRows):
-            return LocalEngine().hold(rows)
+            return super().materialize(rows)
         return replace(self.map(same, rows), cells=True)
 
-    def reduce(
-        self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
-    ) -> Any:
-        """Combine what `work` makes of each block; see `Engine.reduce`."""
-        if not _are_bucketed(rows):
-            return LocalEngine().reduce(work, *rows, combine=combine)
-        task = Reduce(work, openers(rows), combine)
+    def reduce(self, work: Work, *rows: RowSet, combine: Combine | None = None) -> Any:
+        if not _any_in_buckets(rows):
+            return super().reduce(work, *rows, combine=combine)
+        task = partial(_reduce, work, _openers(rows), combine)
         return self._checked(task, self._items(rows), combine or added)
 
     def map(
@@ -185,46 +182,39 @@ class BucketEngine(ABC):
         width: int | None = None,
         reuse: bool = False,
     ) -> Any:
-        """Return the rows that `work` makes of each block; see `Engine.map`."""
-        if not _are_bucketed(rows):
-            return LocalEngine().map(work, *rows, sums=sums, width=width, reuse=reuse)
-        if reuse and len(rows) == 1 and not sums:
-            return self._later(work, rows[0], width)
+        if not _any_in_buckets(rows):
+            return super().map(work, *rows, sums=sums, width=width, reuse=reuse)
+        if reuse and len(rows) == 1 and not sums:  # no file is written: computed when it is read
+            make = partial(_mapped, work=work, opener=rows[0].opener, width=width)
+            parts = tuple(Made(make, (part,), part.n) for part in rows[0].parts)
+            return replace(rows[0], parts=parts, cells=False)
         path, owner = self.room()
-        task = Map(path, work, openers(rows), sums, width)
-        files, total, several = self._checked(task, self._items(rows), both)
+        task = partial(_map, path, work, _openers(rows), sums, width)
+        files, total, several = self._checked(task, self._items(rows), _put_together)
         made = self._rows(files, [part.n for part in rows[0].parts], owner)
         result: Any = tuple(made) if several else made[0]
         return (result, total) if sums else result
 
-    def _later(self, work: Work, rows: BucketRows, width: int | None) -> BucketRows:
-        """Return rows of the same kind that are computed when they are read: no file is written."""
-        make = partial(mapped, work=work, opener=rows.opener, width=width)
-        parts = tuple(Made(make, (part,), part.n) for part in rows.parts)
-        return replace(rows, parts=parts, cells=False)
-
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
-        """Return what `work` makes of rows and the others in their bucket; see `Engine.match`."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().match(work, rows, self.collect(others))
+            return super().match(work, rows, self.collect(others))
         if not isinstance(others, BucketRows):
             others = self._nothing(others)
         path, owner = self.room()
         items = [
             (i, (rows.parts[i], others.parts[i])) for i in range(self.n_buckets) if rows.parts[i].n
         ]
-        files, *_ = self._checked(Match(path, work), items, both)
+        files, *_ = self._checked(partial(_match, path, work), items, _put_together)
         (made,) = self._rows(files, [part.n for part in rows.parts], owner)
         return made
 
     def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
-        """Align known samples and those of a view, bucket by bucket; see `Engine.join`."""
-        if not _are_bucketed((ids, others)):
-            return LocalEngine().join(ids, others, ordered=ordered)
+        if not _any_in_buckets((ids, others)):
+            return super().join(ids, others, ordered=ordered)
         if not isinstance(ids, BucketRows):
-            ids = self.place(ids)[0] if len(ids) else self._nothing(ids, others.held)
+            ids = self.partition(ids)[0] if len(ids) else self._nothing(ids, others.held)
         if not isinstance(others, BucketRows):
-            others = self.place(others)[0]
+            others = self.partition(others)[0]
         if len(ids.parts) != len(others.parts):
             raise ValueError(
                 f"The samples are in {len(ids.parts)} buckets and those of the view in "
@@ -232,7 +222,7 @@ class BucketEngine(ABC):
             )
         path, owner = self.room()
         items = [(i, (ids.parts[i], others.parts[i])) for i in range(self.n_buckets)]
-        found = self.each(Join(path, ordered), items)
+        found = self.each(partial(_join, path, ordered), items)
         check_rows(
             [n_samples + n_shared for _, (n_samples, n_shared) in found],
             [known.n + came.n for _, (known, came) in items],
@@ -240,20 +230,18 @@ class BucketEngine(ABC):
         return BucketAlignment(self, ids, others, [files for files, _ in found], owner)
 
     def numbers(self, rows: RowSet) -> RowSet:
-        """Return a number for each row, by which it can be selected."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().numbers(rows)
-        starts = self._starts(rows)
+            return super().numbers(rows)
         parts = tuple(
-            Made(partial(np.arange, int(a), int(b)), (), int(b - a)) for a, b in pairwise(starts)
+            Made(partial(np.arange, int(a), int(b)), (), int(b - a))
+            for a, b in pairwise(_starts(rows))
         )
         return BucketRows(parts, np.dtype(np.intp), (), self)
 
     def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> RowSet:
-        """Return a few rows, in the given order; they are in memory."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().select(rows, numbers)
-        starts = self._starts(rows)
+            return super().select(rows, numbers)
+        starts = _starts(rows)
         bucket = np.searchsorted(starts, numbers, side="right") - 1
         order = np.argsort(bucket, kind="stable")
         involved, begins = np.unique(bucket[order], return_index=True)
@@ -264,18 +252,17 @@ class BucketEngine(ABC):
         ]
         if not items:
             return self.head(rows, 0)
-        found = self.each(Take(rows.opener), items)
+        found = self.each(partial(_take, rows.opener), items)
         back = np.argsort(order, kind="stable")
         taken: RowSet = stacked(found)[back]
         return Rows(taken) if rows.cells else taken
 
     def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
-        """Return the rows for which `kept` is true."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().keep(rows, kept)
-        many = self.each(count_true, [(i, (part,)) for i, part in enumerate(kept.parts)])
+            return super().keep(rows, kept)
+        many = self.each(_count_true, [(i, (part,)) for i, part in enumerate(kept.parts)])
         parts = tuple(
-            Made(kept_rows, (own, mask), n)
+            Made(_kept_rows, (own, mask), n)
             for own, mask, n in zip(rows.parts, kept.parts, many, strict=True)
         )
         share = sum(many) / max(rows.n, 1)
@@ -285,42 +272,30 @@ class BucketEngine(ABC):
         return picked if rows.cells else self.map(same, picked)
 
     def leading(self, rows: RowSet, columns: int) -> RowSet:
-        """Return the first columns."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().leading(rows, columns)
+            return super().leading(rows, columns)
+        first = partial(_first_columns, columns=columns)
         if rows.cells:
-            return self.map(partial(first_columns, columns=columns), rows)
-        first = partial(first_of_opened, columns=columns)
+            return self.map(first, rows)
         parts = tuple(Made(first, (part,), part.n) for part in rows.parts)
         return replace(rows, parts=parts, tail=(min(columns, rows.tail[0]),))
 
     def head(self, rows: RowSet, most: int) -> Matrix:
-        """Return at most so many rows, of the first bucket that has some."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().head(rows, most)
-        which = next((i for i, part in enumerate(rows.parts) if part.n), 0)
-        return self.each(Head(rows.opener, most), [(which, (rows.parts[which],))])[0]
+            return super().head(rows, most)
+        return self.each(partial(_head, rows.opener, most), self._items((rows,))[:1])[0]
 
     def collect(self, rows: RowSet) -> Array:
-        """Return all rows as one array; they have to fit in memory."""
         if not isinstance(rows, BucketRows):
-            return LocalEngine().collect(rows)
-        everything = [(i, (part,)) for i, part in self._filled(rows)]
-        together: Array = stacked(self.each(Whole(rows.opener), everything))
+            return super().collect(rows)
+        together: Array = stacked(self.each(partial(_collect, rows.opener), self._items((rows,))))
         return together
 
-    def _filled(self, rows: BucketRows) -> list[tuple[int, Part]]:
-        """Return the buckets that have rows, or else the first."""
-        found = [(i, part) for i, part in enumerate(rows.parts) if part.n]
-        return found or [(0, rows.parts[0])]
-
-    def _items(self, rows: tuple[RowSet, ...]) -> list[tuple[int, tuple[Part, ...]]]:
-        """Return what tasks are given: for each bucket with rows, its number and its parts."""
+    def _items(self, rows: tuple[RowSet, ...]) -> list[Item]:
+        """Return what tasks are given: the buckets that have rows, or else the first."""
         assert all(isinstance(one, BucketRows) for one in rows), "some rows are in no bucket"
-        return [(i, tuple(one.parts[i] for one in rows)) for i, _ in self._filled(rows[0])]
-
-    def _starts(self, rows: BucketRows) -> NDArray[np.intp]:
-        return np.append(0, np.cumsum([part.n for part in rows.parts]))
+        filled = [i for i, part in enumerate(rows[0].parts) if part.n] or [0]
+        return [(i, tuple(one.parts[i] for one in rows)) for i in filled]
 
     def _nothing(self, ids: Array, kind: Any = None) -> BucketRows:
         """Return no rows, in as many buckets as there are."""
@@ -343,12 +318,13 @@ class BucketEngine(ABC):
             assert len(kinds) <= 1, f"buckets have rows of different types: {kinds}"
             held = np.dtype(object if like.kind == "text" else kinds.pop() if kinds else like.dtype)
             entries = sum(of[j] for _, of in files.values())
-            made.append(
-                BucketRows(
-                    parts, held, like.tail, self, like.kind == "sparse", entries, owner=owner
-                )
-            )
+            thin = like.kind == "sparse"
+            made.append(BucketRows(parts, held, like.tail, self, thin, entries, owner=owner))
         return made
+
+
+class _Owner:
+    """Files are removed when nobody holds it any more."""
 
 
 def check_rows(found: list[int], expected: list[int]) -> None:
@@ -364,12 +340,16 @@ def check_rows(found: list[int], expected: list[int]) -> None:
             )
 
 
-class _Owner:
-    """Files are removed when nobody holds it any more."""
-
-
-def _are_bucketed(rows: tuple[RowSet, ...]) -> bool:
+def _any_in_buckets(rows: tuple[RowSet, ...]) -> bool:
     return any(isinstance(one, BucketRows) for one in rows)
+
+
+def _openers(rows: Sequence[BucketRows]) -> list[Work]:
+    return [one.opener for one in rows]
+
+
+def _starts(rows: BucketRows) -> NDArray[np.intp]:
+    return np.append(0, np.cumsum([part.n for part in rows.parts]))
 
 
 def _row_bytes(rows: RowSet) -> float:
@@ -380,8 +360,223 @@ def _row_bytes(rows: RowSet) -> float:
     return float(np.prod(held.shape[1:]) * held.dtype.itemsize)
 
 
-def _raw(rows: RowSet, some: slice) -> Matrix:
-    """Return rows as they are, with their missing cells and in the order of the file."""
-    if isinstance(rows, Rows):
-        return replace(rows, columns=None, fill=None).read(some)
-    return rows[some]
+@dataclass(frozen=True)
+class BucketAlignment:
+    """Where the samples of a view and those known before stand in their union; see `Alignment`.
+
+    For each bucket, `files` has the ids of the union, and then what a `LocalAlignment` holds: rows,
+    previous, partner and lacking.
+    """
+
+    engine: BucketEngine
+    before: BucketRows
+    view: BucketRows
+    files: list[tuple[Stored, ...]]
+    owner: Any  # files are removed when nobody holds it any more
+
+    @property
+    def ids(self) -> BucketRows:
+        kind = {ids.dtype for ids, *_ in self.files if ids.n}
+        held = np.dtype(kind.pop()) if kind else self.view.held
+        parts = tuple(ids for ids, *_ in self.files)
+        return BucketRows(parts, held, (), self.engine, owner=self.owner)
+
+    @property
+    def known(self) -> BucketRows:
+        parts = tuple(Made(_is_known, (of[3],), of[3].n) for of in self.files)
+        return BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
+
+    @property
+    def n_samples(self) -> int:
+        return sum(of[0].n for of in self.files)
+
+    @property
+    def n_before(self) -> int:
+        return self.before.n
+
+    @property
+    def n_shared(self) -> int:
+        return self.before.n - sum(of[4].n for of in self.files)
+
+    @property
+    def n_new(self) -> int:
+        return self.view.n - self.n_shared
+
+    def partners(self, rows: RowSet, fill: float = 0) -> BucketRows:
+        return self._made(partial(_partners, fill=fill), 3, rows)
+
+    def absent(self, rows: RowSet) -> BucketRows:
+        return self._made(_absent, 4, rows)
+
+    def _made(self, make: Work, which: int, rows: RowSet) -> BucketRows:
+        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
+        parts = tuple(
+            Made(make, (of[which], part), of[which].n)
+            for of, part in zip(self.files, rows.parts, strict=True)
+        )
+        owner = (self.owner, rows.owner)
+        many = sum(part.n for part in parts) * int(np.prod(rows.tail))
+        return BucketRows(parts, rows.held, rows.tail, self.engine, stored=many, owner=owner)
+
+    def carry(self, rows: RowSet, fill: float) -> BucketRows:
+        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
+        parts = tuple(
+            Made(partial(_carried, fill=fill, n=of[0].n), (of[2], part), of[0].n)
+            for of, part in zip(self.files, rows.parts, strict=True)
+        )
+        return BucketRows(parts, rows.held, rows.tail, self.engine, owner=(self.owner, rows.owner))
+
+    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> BucketRows:
+        (work, *rows), (others_work, *others) = of_view, of_absent
+        path, owner = self.engine.room()
+        items = [
+            (i, (*(one.parts[i] for one in (*rows, *others)), *of[1:]))
+            for i, of in enumerate(self.files)
+            if of[0].n
+        ]
+        task = partial(_merge, path, work, others_work, _openers(rows), _openers(others))
+        files, *_ = self.engine._checked(task, items, _put_together)
+        (made,) = self.engine._rows(files, [of[0].n for of in self.files], owner)
+        return made
+
+
+# -- what is done with one bucket, by whoever has it: tasks and recipes that are sent to workers --
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An error in what a task was given: trying again would not help."""
+
+    error: Exception
+
+
+def _guarded(task: Task, item: Any) -> Any:
+    try:
+        return task(item)
+    except (ValueError, TypeError, FileNotFoundError, PermissionError, ImportError) as error:
+        return Refused(error.with_traceback(None))
+
+
+def _combined(combine: Combine, a: Any, b: Any) -> Any:
+    for one in (a, b):
+        if isinstance(one, Refused):
+            return one
+    return combine(a, b)
+
+
+def _in_list(task: Task, item: Any) -> list[Any]:
+    return [task(item)]
+
+
+def _appended(a: list[Any], b: list[Any]) -> list[Any]:
+    return a + b
+
+
+def _put_together(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Put together what tasks say about the files they wrote, and add their sums."""
+    total = None if a[1] is None else added(a[1], b[1])
+    return {**a[0], **b[0]}, total, a[2]
+
+
+def _opened(openers: list[Work], parts: Sequence[Part]) -> list[Any]:
+    return [opener(part.open()) for opener, part in zip(openers, parts, strict=True)]
+
+
+def _written(path: str, number: int, *blocks: Matrix) -> dict[int, Any]:
+    """Write the rows of a bucket; say where they are, and how many entries they have."""
+    files = tuple(store(f"{path}/{number}-{j}", block) for j, block in enumerate(blocks))
+    return {number: (files, tuple(map(n_entries, blocks)))}
+
+
+def _reduce(work: Work, openers: list[Work], combine: Combine | None, item: Item) -> Any:
+    return _local.reduce(work, *_opened(openers, item[1]), combine=combine)
+
+
+def _map(
+    path: str, work: Work, openers: list[Work], sums: bool, width: int | None, item: Item
+) -> Any:
+    number, parts = item
+    made = _local.map(work, *_opened(openers, parts), sums=sums, width=width)
+    blocks, total = made if sums else (made, None)
+    several = isinstance(blocks, tuple)
+    return _written(path, number, *(blocks if several else (blocks,))), total, several
+
+
+def _match(path: str, work: Work, item: Item) -> Any:
+    number, parts = item
+    return _written(path, number, work(*(whole(part.open()) for part in parts))), None, False
+
+
+def _join(path: str, ordered: bool, item: Item) -> Any:
+    number, (known, came) = item
+    made: Any = _local.join(whole(known.open()), whole(came.open()), ordered=ordered)
+    arrays = (made.ids, made.rows, made.previous, made.partner, made.lacking)
+    files = tuple(store(f"{path}/{number}-{j}", array) for j, array in enumerate(arrays))
+    return files, (made.n_samples, made.n_shared)
+
+
+def _merge(
+    path: str, work: Work, others_work: Work, openers: list[Work], others: list[Work], item: Item
+) -> Any:
+    number, parts = item
+    first, last = len(openers), len(openers) + len(others)
+    of_view = (work, *_opened(openers, parts[:first]))
+    of_absent = (others_work, *_opened(others, parts[first:last]))
+    rows, previous, partner, lacking = (part.open() for part in parts[last:])
+    union = np.empty(rows.size + lacking.size, np.int8)  # only its length counts here
+    alignment = LocalAlignment(_local, union, rows, previous, partner, lacking)
+    return _written(path, number, alignment.merge(of_view, of_absent)), None, False
+
+
+def _take(opener: Work, item: tuple[int, tuple[Part], Array]) -> Matrix:
+    opened = opener(item[1][0].open())
+    return opened.take(item[2]) if isinstance(opened, Rows) else whole(opened)[item[2]]
+
+
+def _head(opener: Work, most: int, item: Item) -> Matrix:
+    return _local.head(opener(item[1][0].open()), most)
+
+
+def _collect(opener: Work, item: Item) -> Matrix:
+    return whole(opener(item[1][0].open()))
+
+
+def _count_true(item: Item) -> int:
+    return int(np.count_nonzero(whole(item[1][0].open())))
+
+
+def _mapped(rows: Any, work: Work, opener: Work, width: int | None) -> Any:
+    return _local.map(work, opener(rows), width=width)
+
+
+def _kept_rows(rows: Any, mask: Any) -> Any:
+    return whole(rows)[whole(mask)]
+
+
+def _first_columns(rows: Any, columns: int) -> Any:
+    return whole(rows)[:, :columns]
+
+
+def _is_known(partner: Array) -> Array:
+    return np.asarray(partner >= 0)
+
+
+def _partners(partner: Array, rows: Any, fill: float) -> Picked:
+    held = whole(rows)
+    if not held.shape[0]:  # nobody is known: there is no row to pick
+        return Picked(np.full((1, *held.shape[1:]), fill, held.dtype), 0 * partner)
+    return Picked(held, partner, fill)
+
+
+def _absent(lacking: Array, rows: Any) -> RowBlocks:
+    held = whole(rows)
+    if held.ndim == 2 and held.dtype.kind == "f":
+        return Rows(held, lacking)
+    return Picked(held, lacking)
+
+
+def _carried(previous: Array, rows: Any, fill: float, n: int) -> Array:
+    held = whole(rows)
+    out = np.full((n, *held.shape[1:]), fill, held.dtype)
+    out[previous] = held
+    return out

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from viewfold._util.extra import lacking
-from viewfold.rows._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
+from viewfold.rows.disk import GROUP, SendingEngine, Sent, do, fold, trouble
 
 try:
     from cloudpickle import dumps
@@ -22,8 +22,7 @@ except ImportError as error:
     raise lacking("DaskEngine", "dask", error) from error
 
 TIMEOUT = "10s"
-RETRIES = 2
-"""How often a task is repeated after an error of a disk or of the network."""
+RETRIES = 2  # how often a task is repeated after an error of a disk or of the network
 
 
 class DaskEngine(SendingEngine):
@@ -67,20 +66,18 @@ class DaskEngine(SendingEngine):
         weakref.finalize(self, self._mine.close)
         self.client = client or _connected(address, self._mine)
         super().__init__(folder, n_buckets, dumps)
-        _check_sight(self.client, self)
+        found: dict[str, Any] = self.client.run(trouble, self.probe())
+        self.check_sight([f"{worker}: {why}" for worker, why in found.items() if why is not None])
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         return sum(self.client.nthreads().values())
 
     def close(self) -> None:
-        """Remove all files; end the connection and the cluster that the engine has made."""
         super().close()
         self._mine.close()
 
     def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
-        """Submit a task for each part, and those that combine their results."""
         how: dict[str, Any] = {"pure": False, "retries": RETRIES}
         level = leaves = self.client.map(do, [sent] * len(parts), parts, key="viewfold", **how)
         held = list(leaves)
@@ -120,12 +117,3 @@ def _connected(address: str | None, mine: ExitStack) -> Client:
     with config.set({"distributed.worker.profile.enabled": False}):  # samples stacks all the time
         cluster = mine.enter_context(LocalCluster(n_workers=os.cpu_count(), **how))
     return mine.enter_context(Client(cluster, set_as_default=False))
-
-
-def _check_sight(client: Client, engine: SendingEngine) -> None:
-    """Say right away if workers cannot read the folder, rather than in the middle of a fold."""
-    found: dict[str, Any] = client.run(trouble, engine.probe())
-    for worker, why in found.items():
-        if why is not None:
-            engine.close()
-            raise out_of_sight(engine.folder, f"{worker}: {why}")

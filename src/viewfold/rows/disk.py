@@ -1,27 +1,34 @@
-"""The engine of one machine for more than its memory holds: buckets in files, a few at a time."""
+"""Engines whose buckets are in a scratch folder: worked on by threads, or by other processes."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import platform
 import re
 import sys
 import tempfile
 import uuid
 import weakref
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import reduce
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 from typing import Any
 
-from viewfold._util.watch import counted
-from viewfold.rows import plain as _plain
-from viewfold.rows._tasks import Task
-from viewfold.rows._threads import blas_on_one_thread, in_order
-from viewfold.rows.buckets import BucketEngine
+import numpy as np
+
+from viewfold._util.watch import Tally, counted
+from viewfold.rows.bucket_files import Stored, is_remote, remove, store
+from viewfold.rows.buckets import BucketEngine, Combine, Task
+from viewfold.rows.local import blas_on_one_thread, in_order
 
 PREFIX = "viewfold-"
 LOCK = "lock"
+SMALL = 2**15  # bytes of a task that are sent with every item; a larger one goes into the folder
+GROUP = 8  # how many results are combined at once, so that nobody has to hold all of them
+TURNS = 8  # how many tasks each worker gets at least, as long as there are buckets
 
 
 class DiskEngine(BucketEngine):
@@ -54,55 +61,53 @@ class DiskEngine(BucketEngine):
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         with blas_on_one_thread() as threads:
             return threads
 
-    def run(self, task: Task, items: Sequence[Any], combine: Callable[[Any, Any], Any]) -> Any:
-        """Do a task for each item on a few threads, and combine the results in order."""
+    def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
         with blas_on_one_thread() as threads:
             results = in_order(task, items, threads)
             return reduce(combine, counted(results, len(items), 1, "buckets"))
 
 
+# -- the folder ----------------------------------------------------------------------------------
+
+
 def scratch_folder(parent: str | None, user: object) -> str:
     """Make a folder that is removed with its user, and remove those whose program was killed.
 
-    Parameters
-    ----------
-    parent : str or None
-        In which folder: a path, or an address that fsspec knows; the system's for temporary files
-        if None. At an address, what a program that was killed has left is not removed.
-    user : object
-        Who needs it.
+    The parent is a path, or an address that fsspec knows; the system's folder for temporary files
+    if None. At an address, what a program that was killed has left is not removed.
     """
     parent = parent or tempfile.gettempdir()
-    if _plain.is_remote(parent):
+    if is_remote(parent):
         path = f"{parent.rstrip('/')}/{PREFIX}{uuid.uuid4().hex}"
-        weakref.finalize(user, _plain.remove, path)
+        weakref.finalize(user, remove, path)
         return path
     os.makedirs(parent, exist_ok=True)
     # On a disk that machines share, locks may hold for one machine only: each removes its own.
     prefix = PREFIX + re.sub(r"\W", "", platform.node()) + "-"
     for name in os.listdir(parent):
-        if name.startswith(prefix) and os.path.exists(os.path.join(parent, name, LOCK)):
-            _remove_if_left(os.path.join(parent, name))
+        left = os.path.join(parent, name)
+        if name.startswith(prefix) and os.path.exists(os.path.join(left, LOCK)):
+            with suppress(OSError):
+                lock = _lock(left)
+                if lock is not None:  # no living program holds it
+                    _end(left, lock)
     path = tempfile.mkdtemp(prefix=prefix, dir=parent)
     try:
-        lock = _locked(path)
-    except (
-        OSError
-    ):  # this disk has no locks: without the file, nobody takes it for one that is left
+        lock = _lock(path)
+    except OSError:  # this disk has no locks: without the file, nobody takes it for abandoned
         os.unlink(os.path.join(path, LOCK))
-        weakref.finalize(user, _plain.remove, path)
+        weakref.finalize(user, remove, path)
         return path
-    if lock is None:  # somebody took it for one that was left, before it was locked
+    if lock is None:  # somebody took it for an abandoned one, before it was locked
         return scratch_folder(parent, user)
     weakref.finalize(user, _end, path, lock)
     return path
 
 
-def _locked(path: str) -> int | None:
+def _lock(path: str) -> int | None:
     """Return a file that is locked as long as this program lives; None if another has it.
 
     Raises an OSError where there are no locks.
@@ -112,7 +117,10 @@ def _locked(path: str) -> int | None:
     except OSError:  # it is another user's, or gone by now
         return None
     try:
-        _lock(lock)
+        if sys.platform != "win32":  # a folder in use cannot be removed there
+            import fcntl
+
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.exists(os.path.join(path, LOCK)):
             return lock
     except (BlockingIOError, PermissionError):
@@ -124,22 +132,91 @@ def _locked(path: str) -> int | None:
     return None
 
 
-def _lock(file: int) -> None:
-    if sys.platform == "win32":  # a folder in use cannot be removed there
-        return
-    import fcntl
-
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _remove_if_left(path: str) -> None:
-    """Remove a folder that no living program holds."""
-    with suppress(OSError):
-        lock = _locked(path)
-        if lock is not None:
-            _end(path, lock)
-
-
 def _end(path: str, lock: int) -> None:
-    _plain.remove(path)
+    remove(path)
     os.close(lock)
+
+
+# -- other processes -----------------------------------------------------------------------------
+# Items and results travel as bytes: a scheduler may copy, keep or repeat them, and whoever combines
+# results may overwrite its own.
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A task and how its results are combined, as bytes or in a file."""
+
+    held: bytes | Stored
+
+
+@lru_cache(maxsize=2)  # a worker makes them once for all of its buckets
+def _received(sent: Sent) -> tuple[Task, Combine]:
+    held = sent.held
+    task: tuple[Task, Combine] = pickle.loads(held if isinstance(held, bytes) else held.open())
+    return task
+
+
+def do(sent: Sent, items: bytes) -> bytes:
+    """Do a task for one item after the other, and combine the results."""
+    task, combine = _received(sent)
+    with blas_on_one_thread():
+        return pickle.dumps(reduce(combine, map(task, pickle.loads(items))), protocol=5)
+
+
+def fold(sent: Sent, *results: bytes) -> bytes:
+    """Combine results, in order."""
+    _, combine = _received(sent)
+    return pickle.dumps(reduce(combine, map(pickle.loads, results)), protocol=5)
+
+
+class SendingEngine(BucketEngine):
+    """Buckets are worked on by other processes, which all see the same folder.
+
+    `dumps` pickles functions by their code, as cloudpickle does.
+    """
+
+    piece = 2**25  # the driver may be a small machine
+
+    def __init__(self, folder: str | None, n_buckets: int, dumps: Callable[[Any], bytes]) -> None:
+        super().__init__(scratch_folder(folder, self), n_buckets)
+        self._dumps = dumps
+
+    def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
+        data = self._dumps((task, combine))
+        sent, owner = Sent(data), None
+        if len(data) > SMALL:  # not by the scheduler: what it scatters is lost with its workers
+            path, owner = self.room()
+            sent = Sent(store(f"{path}/task", np.frombuffer(data, np.uint8)))
+        # A scheduler needs milliseconds for a task: where buckets are many, it gets a few of them.
+        step = min(GROUP, max(1, len(items) // (TURNS * max(1, self.n_workers))))
+        parts = [self._dumps(items[i : i + step]) for i in range(0, len(items), step)]
+        tally = Tally(len(items), "buckets")
+        found = self.spread(sent, parts, lambda done: tally.reach(min(done * step, len(items))))
+        del owner  # until here, workers read the file
+        return pickle.loads(found)
+
+    @abstractmethod
+    def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
+        """Return what `fold` makes of all that `do` makes of each part; tell how many are done."""
+
+    def probe(self) -> Stored:
+        """Return a file that every worker has to be able to read."""
+        return store(f"{self.folder}/probe", np.zeros(1, np.int8))
+
+    def check_sight(self, troubles: Sequence[str | None]) -> None:
+        """Raise an error now, rather than in the middle of a fold, if a worker has trouble."""
+        for why in filter(None, troubles):
+            self.close()
+            raise ValueError(
+                f"Workers cannot read {self.folder} ({why}). Pass folder=: a path on a disk that "
+                "all machines share, or an address such as s3://bucket/scratch."
+            )
+
+
+def trouble(probe: Stored) -> str | None:
+    """Return what keeps this process from reading a file."""
+    try:
+        probe.open()
+    except Exception as error:  # whatever it is, the user has to hear of it
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -13,8 +13,10 @@ from scipy import linalg, sparse
 
 from viewfold._util.types import Array, Matrix
 
+# Penalties from which `ridge` chooses, relative to the mean eigenvalue of AᵀA.
 PENALTIES = np.logspace(-2, 3, 16)
-"""Penalties from which `ridge` chooses, relative to the mean eigenvalue of AᵀA."""
+
+is_sparse = sparse.issparse
 
 
 def gram(block: Matrix) -> Array:
@@ -39,23 +41,9 @@ def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) 
     """Return the indicator matrix M of labels: M[l, i] = 1 if row i has label l, else 0.
 
     ``M @ A`` sums the rows of A by label.
-
-    Raises
-    ------
-    ValueError
-        If a label is not from 0 to n − 1: scipy does not look at indices, and would write to memory
-        that is not its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import membership
-    >>> membership(np.array([0, 2, 0]), 3).toarray()
-    array([[1., 0., 1.],
-           [0., 0., 0.],
-           [0., 1., 0.]])
     """
     size = labels.size
+    # scipy does not look at indices, and would write to memory that is not its own.
     if size and not 0 <= labels.min() <= labels.max() < n:
         raise ValueError(
             f"Labels go from {labels.min()} to {labels.max()}, but there are {n} clusters."
@@ -64,16 +52,7 @@ def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) 
 
 
 def polar(C: Array) -> Array:
-    """Return the polar factor U Vᵀ of a small matrix C = U S Vᵀ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import polar
-    >>> polar(np.array([[0.0, -2.0], [3.0, 0.0]]))
-    array([[ 0., -1.],
-           [ 1.,  0.]])
-    """
+    """Return the polar factor U Vᵀ of a small matrix C = U S Vᵀ."""
     if C.shape[0] >= C.shape[1] > 64:  # then half the cost of an SVD, if C is far from singular
         T, condition = inverse_sqrt(C.T @ C)
         if condition < 1e5:
@@ -85,18 +64,8 @@ def polar(C: Array) -> Array:
 def inverse_sqrt(M: Array) -> tuple[Array, float]:
     """Return M^(-1/2) of a symmetric M ≥ 0, and the condition of M.
 
-    Directions in which M vanishes stay zero.
-
     ``A @ inverse_sqrt(A.T @ A)`` is the polar factor of A. If A has not full rank, an SVD fills
     the missing part of the factor with arbitrary vectors; here it is zero, which is unique.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import inverse_sqrt
-    >>> inverse_sqrt(np.diag([4.0, 0.0]))
-    (array([[0.5, 0. ],
-           [0. , 0. ]]), inf)
     """
     values, V = linalg.eigh(M, driver="evd", check_finite=False)
     keep = values > 1e-13 * values[-1]
@@ -156,15 +125,6 @@ def shrink_eigenvalues(values: Array, n: float) -> Array:
 
     λ → (1 − ρ) λ + ρ mean(λ), where ρ is that of oracle approximating shrinkage: the fewer rows n
     the scatter was computed from, the more it is taken for a multiple of the identity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import shrink_eigenvalues
-    >>> shrink_eigenvalues(np.array([1.0, 2.0, 9.0]), 10).round(1)
-    array([2.7, 3.1, 6.2])
-    >>> shrink_eigenvalues(np.array([1.0, 2.0, 9.0]), 10_000).round(1)
-    array([1., 2., 9.])
     """
     total, squares = values.sum(), (values**2).sum()
     spread = (n + 1) * (squares - total**2 / values.size)
@@ -174,55 +134,22 @@ def shrink_eigenvalues(values: Array, n: float) -> Array:
 
 @dataclass(frozen=True)
 class Regression:
-    """A ridge regression of Y on A.
+    """A ridge regression of Y on A: Y ≈ A C."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (p, m)
-        C in Y ≈ A C.
-    basis : ndarray of shape (m, m)
-        The principal directions of Y.
-    explained : ndarray of shape (m,)
-        The share of ‖Y‖² in each of them that is explained, by cross-validation, from 0 to 1.
-    share : float
-        The same for all of ‖Y‖², with one penalty for all directions: choosing one for each would
-        explain part of pure noise.
-    """
-
-    coefficients: Array
-    basis: Array
+    coefficients: Array  # C
+    basis: Array  # the principal directions of Y
+    # The share of ‖Y‖² in each of them that is explained, by cross-validation, from 0 to 1.
     explained: Array
+    # The same for all of ‖Y‖², with one penalty for all directions: choosing one for each would
+    # explain part of pure noise.
     share: float
 
 
 def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
     """Regress Y on A by ridge regression, with a penalty for each principal direction of Y.
 
-    C = (AᵀA + λI)⁻¹ AᵀY; each λ is chosen by generalised cross-validation, in closed form.
-
-    Parameters
-    ----------
-    AA, AY, YY : ndarray of shape (p, p), (p, m) and (m, m)
-        AᵀA, AᵀY and YᵀY.
-    n : int
-        Number of rows of A and Y. With less than two, the prediction is zero.
-
-    Returns
-    -------
-    Regression
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import ridge
-    >>> rng = np.random.default_rng(0)
-    >>> A = rng.normal(size=(500, 3))
-    >>> Y = np.column_stack([A @ [1, 2, 3], rng.normal(size=500)])
-    >>> found = ridge(A.T @ A, A.T @ Y, Y.T @ Y, 500)
-    >>> found.explained.round(2)
-    array([0., 1.])
-    >>> found.coefficients[:, 0].round(1)
-    array([1., 2., 3.])
+    C = (AᵀA + λI)⁻¹ AᵀY; each λ is chosen by generalised cross-validation, in closed form. AA, AY
+    and YY are AᵀA, AᵀY and YᵀY of n rows; with less than two rows, the prediction is zero.
     """
     energy, R = linalg.eigh(YY, driver="evd", check_finite=False)
     energy = np.maximum(energy, 0)
@@ -253,14 +180,6 @@ def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix
 
     Columns for which `instead` is true have that value throughout. A block without either is
     returned as it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.linalg import filled
-    >>> filled(np.array([[1.0, np.nan], [3.0, 4.0]]), np.array([8.0, 9.0]))
-    array([[1., 9.],
-           [3., 4.]])
     """
     data = block.data if is_sparse(block) else block
     gone = np.isnan(data)
@@ -278,11 +197,6 @@ def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix
 def column_sums(X: Matrix) -> Array:
     """Sum the rows of a block."""
     return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
-
-
-def is_sparse(X: Matrix) -> bool:
-    """Tell a CSR matrix from an array."""
-    return hasattr(X, "indptr")
 
 
 def dense(M: Matrix) -> Array:

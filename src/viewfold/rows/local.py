@@ -1,70 +1,413 @@
-"""The engine of one machine: row blocks in memory or in a mapped file, spread over threads.
+"""The three verbs, for rows in memory or in a mapped file: a block at a time, on threads.
 
-Sums are taken in the order of the rows, so that the number of threads does not change a bit.
+`reduce` sums small matrices over row blocks, `map` makes row blocks of row blocks, `join` aligns
+samples by id. Everything else in viewfold is algebra on small matrices. In memory, on disk or on a
+cluster, a method is the same program.
 """
 
 from __future__ import annotations
 
+import itertools
+import mmap
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
 from functools import reduce as fold_left
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import ThreadpoolController
 
+from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
-from viewfold.rows._rows import Picked, Plain, RowBlocks, Rows, as_row_blocks, rows_per_block
-from viewfold.rows._threads import blas_on_one_thread, in_order
-from viewfold.rows.base import RowSet, Work
+
+# Rows (or single values) of samples, in the engine's order: an array, if they are in memory.
+RowSet: TypeAlias = Any
+Work: TypeAlias = Callable[..., Any]
+# -- threads -------------------------------------------------------------------------------------
 
 
-class LocalEngine:
-    """Rows are arrays, or files that are mapped into memory.
+@cache
+def _blas(per_thread: bool) -> list[Any]:
+    """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
+    found = []
+    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+        layer = library.threading_layer if library.internal_api == "openblas" else None
+        if (layer == "openmp") == per_thread:
+            found.append(library)
+    return found
+
+
+@contextmanager
+def _limited(libraries: list[Any]) -> Iterator[int]:
+    """Keep libraries on one thread and tell how many they would have used."""
+    before = [(library, library.num_threads) for library in libraries]
+    # From 3.8 on, threadpoolctl obeys the thread only that was the first to set a limit.
+    try:
+        for library, _ in before:
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(1)
+        yield max((threads for _, threads in before), default=1)
+    finally:
+        for library, threads in before:
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(threads)
+
+
+@dataclass
+class _ProcessLimit:
+    """The limit of the whole process, which its threads share.
+
+    A thread that saved and restored it alone would restore the limit of another thread. So users
+    are counted: the first one sets the limit, the last one restores what was before.
+    """
+
+    lock: Any = field(default_factory=Lock)
+    users: int = 0
+    threads: int = 1
+    limit: ExitStack = field(default_factory=ExitStack)
+
+
+_process = _ProcessLimit()
+
+
+@contextmanager
+def blas_on_one_thread() -> Iterator[int]:
+    """Keep BLAS on one thread and tell how many threads it would have used.
+
+    Blocks are spread over that many Python threads instead. Small matrices are faster so, cores
+    that are busy with something else cost nothing, and sums are taken in the order of the rows,
+    so that the number of threads does not change a single bit of the result. Uses may be nested,
+    and may overlap in several threads.
+    """
+    with _process.lock:
+        if not _process.users:
+            limited = _limited(_blas(per_thread=False))
+            _process.threads = _process.limit.enter_context(limited)
+        _process.users += 1
+    try:
+        with _limited(_blas(per_thread=True)) as own:
+            yield max(_process.threads, own)
+    finally:
+        with _process.lock:
+            _process.users -= 1
+            if not _process.users:
+                _process.limit.close()
+
+
+@contextmanager
+def all_on_one_thread() -> Iterator[None]:
+    """Keep OpenMP on one thread, too: for scikit-learn, on small data and where bits count."""
+    # Each thread has a limit of its own for OpenMP: nobody restores what another thread had set.
+    # Looked for every time, since scikit-learn may have been imported in the meantime.
+    openmp = ThreadpoolController().select(user_api="openmp").lib_controllers
+    with blas_on_one_thread(), _limited(openmp):
+        yield
+
+
+def in_order(work: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Yield what `work` makes of every item, in order; a few items are worked on at a time."""
+    left = iter(items)
+    first = list(itertools.islice(left, 2))
+    if threads == 1 or len(first) < 2:
+        yield from map(work, itertools.chain(first, left))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[Any]] = deque()
+        for item in itertools.chain(first, left):
+            pending.append(pool.submit(work, item))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+# -- row blocks ----------------------------------------------------------------------------------
+
+_block_bytes = 8 * 2**20
+
+
+@contextmanager
+def block_bytes(size: int) -> Iterator[None]:
+    """Set how many bytes of a matrix are in one block (8 MiB by default), for the whole process.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from viewfold.rows import LocalEngine
-    >>> from viewfold.rows.linalg import gram
-    >>> engine, X = LocalEngine(), np.arange(6.0).reshape(3, 2)
-    >>> engine.reduce(gram, X)
-    array([[20., 26.],
-           [26., 35.]])
-    >>> engine.map(lambda block: block @ np.array([1.0, 10.0]), X)
-    array([10., 32., 54.])
-    >>> alignment = engine.join(np.array([7, 8, 9]), np.array([9, 5]))
-    >>> alignment.ids, alignment.known
-    (array([7, 8, 9, 5]), array([ True, False]))
+    >>> from viewfold.rows import Rows, block_bytes
+    >>> with block_bytes(64):
+    ...     [block.shape for _, block in Rows(np.ones((10, 4))).blocks()]
+    [(2, 4), (2, 4), (2, 4), (2, 4), (2, 4)]
+    """
+    global _block_bytes
+    before, _block_bytes = _block_bytes, size
+    try:
+        yield
+    finally:
+        _block_bytes = before
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a matrix, without those of absent samples, read in blocks of floating-point numbers.
+
+    Parameters
+    ----------
+    X : ndarray, memmap or csr_array of shape (n_rows, n_features)
+        The matrix. It is never copied as a whole.
+    present : ndarray of int, optional
+        Numbers of the rows to read, ascending; all of them if not given.
+    columns : ndarray of int, optional
+        Numbers of the columns to read, in the order in which blocks have them; all of them, as they
+        are, if not given.
+    double : bool, default=False
+        Whether blocks are in double precision even if the matrix is in single precision.
+    fill : callable, optional
+        Returns a block with numbers in the place of NaN; None if there is no NaN, or if it is
+        wanted.
     """
 
+    __repr__ = short_repr
+
+    X: Matrix
+    present: NDArray[np.intp] | None = None
+    columns: NDArray[np.intp] | None = None
+    double: bool = False
+    fill: Callable[[Matrix], Matrix] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows that are there, features."""
+        n = self.X.shape[0] if self.present is None else self.present.size
+        return n, self.X.shape[1] if self.columns is None else self.columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What blocks come as: float32, where it holds every value exactly, else float64."""
+        single = self.X.dtype.itemsize <= 2 or self.X.dtype == np.float32
+        return np.dtype(np.float32 if single and not self.double else np.float64)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether each pass reads a file."""
+        return isinstance(self.X, np.memmap)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR arrays."""
+        return bool(sparse.issparse(self.X))
+
+    @property
+    def stored(self) -> int:
+        """Number of stored entries: all of a dense matrix, the non-zeros of a sparse one."""
+        n, d = self.shape
+        return int(self.X.nnz) if self.is_sparse else n * d
+
+    def column(self, of_matrix: int) -> int:
+        """Return which column of blocks a column of the matrix is."""
+        if self.columns is None:
+            return of_matrix
+        return int(np.flatnonzero(self.columns == of_matrix)[0])
+
+    def read(self, rows: slice) -> Matrix:
+        """Return one block."""
+        if self.present is None:
+            block = self.X[rows]
+        else:
+            keep = self.present[rows]
+            block = self.X[keep[0] : keep[-1] + 1][keep - keep[0]] if keep.size else self.X[:0]
+        if isinstance(self.X, np.memmap):
+            block = np.array(block, dtype=self.dtype)
+            self._release()
+        return self._finish(block.astype(self.dtype, copy=False))
+
+    def take(self, which: NDArray[np.intp]) -> Matrix:
+        """Read some rows, in the given order."""
+        at = which if self.present is None else self.present[which]
+        if not isinstance(self.X, np.memmap):
+            return self._finish(self.X[at].astype(self.dtype))
+        taken = np.empty((at.size, self.X.shape[1]), self.dtype)
+        for start in range(0, at.size, 32):  # for one row, the system maps a megabyte or two
+            few = slice(start, start + 32)
+            taken[few] = self.X[at[few]]
+            self._release()
+        return self._finish(taken)
+
+    def _finish(self, block: Matrix) -> Matrix:
+        """Put columns in order and numbers in the place of NaN."""
+        if self.columns is not None:
+            if isinstance(block, np.ndarray):  # row by row in memory, as a block that is in order
+                block = np.take(block, self.columns, axis=1)
+            else:
+                block = block[:, self.columns]
+        return block if self.fill is None else self.fill(block)
+
+    def _release(self) -> None:
+        """Give the pages of a file back, so that a pass needs the memory of a few blocks."""
+        # A copy-on-write map may hold changes that exist nowhere else.
+        if self.X.mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+            self.X._mmap.madvise(mmap.MADV_DONTNEED)
+
+    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
+        """Return slice and block, one after the other."""
+        n, step = self.shape[0], rows_per_block(self)
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
+            yield rows, self.read(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Rows picked from others by their number, in any order; they are read when they are needed.
+
+    The number −1 is a row of `fill`, if that is given.
+    """
+
+    __repr__ = short_repr
+
+    source: Rows | Matrix
+    at: NDArray[np.intp]
+    fill: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.at.size, *self.source.shape[1:]
+
+    def read(self, rows: slice) -> Matrix:
+        which, source = self.at[rows], self.source
+        block = source.take(which) if isinstance(source, Rows) else source[which]
+        if self.fill is not None:
+            block[which < 0] = self.fill
+        return block
+
+
+# Arrays are read as they are.
+RowBlocks: TypeAlias = Rows | Picked | Matrix
+
+
+def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
+    """Return how many rows are in one block; `width` is that of larger intermediate results."""
+    if width is not None:
+        kind = rows.dtype if isinstance(rows, Rows) else rows
+        return max(1, int(_block_bytes // max(1, width * getattr(kind, "itemsize", 8))))
+    if isinstance(rows, Picked):
+        rows = rows.source
+    if isinstance(rows, Rows) and sparse.issparse(rows.X):
+        width = rows.X.nnz / max(rows.shape[0], 1) * 1.5
+    else:
+        width = float(np.prod(rows.shape[1:]))
+    return max(1, int(_block_bytes // max(1, width * rows.dtype.itemsize)))
+
+
+def read_block(rows: RowBlocks, where: slice) -> Matrix:
+    return rows.read(where) if isinstance(rows, Rows | Picked) else rows[where]
+
+
+# -- the engine ----------------------------------------------------------------------------------
+
+
+class Alignment(Protocol):
+    """Where the samples of a view and those known before stand in their union.
+
+    Attributes
+    ----------
+    ids : RowSet
+        The union.
+    known : RowSet of bool
+        For each row of the view, whether its sample was known.
+    n_samples, n_shared, n_new, n_before : int
+        How many are in the union, in both, in the view only, and were known before.
+    """
+
+    @property
+    def ids(self) -> RowSet: ...
+    @property
+    def known(self) -> RowSet: ...
+    @property
+    def n_samples(self) -> int: ...
+    @property
+    def n_shared(self) -> int: ...
+    @property
+    def n_new(self) -> int: ...
+    @property
+    def n_before(self) -> int: ...
+
+    def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
+        """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
+
+    def absent(self, rows: RowSet) -> RowSet:
+        """Return what is known of the samples that the view lacks."""
+
+    def carry(self, rows: RowSet, fill: float) -> RowSet:
+        """Return what is known of each sample of the union, and `fill` for the new ones."""
+
+    def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> RowSet:
+        """Return a row for each sample of the union.
+
+        Each argument is a work and rows: what `map` is to do with rows of the view, and with those
+        of samples that it lacks.
+        """
+
+
+class Engine:
+    """Where rows live, and who computes with them.
+
+    This one computes with rows in memory, whose sums it takes in their order, so that the number of
+    threads does not change a bit. Engines with buckets override the verbs for rows that they hold.
+    """
+
+    n_threads: int | None = None
+
     def session(self) -> AbstractContextManager[Any]:
-        """Keep linear algebra on one thread: blocks are spread over threads instead."""
+        """Return a context manager that is open while a state is changed.
+
+        It keeps linear algebra on one thread: blocks are spread over threads instead.
+        """
         return blas_on_one_thread()
 
-    def place(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
-        """Return ids and rows as they are."""
+    def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
+        """Take over samples and their rows, so that they can be joined with those that are known.
+
+        What the engine holds already is returned as it is. Rows in memory that belong to nobody in
+        particular need no place: every verb takes arrays, too.
+        """
         return (ids, *rows)
 
-    def hold(self, rows: Rows) -> Rows:
-        """Return the rows of a view with their cells as they are read."""
+    def materialize(self, rows: RowSet) -> RowSet:
+        """Return rows of a view, those whose cells are filled when they are read computed once."""
         return Rows(self.map(lambda block: block, rows))
 
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
-        """Return what `work` makes of rows and others; see `Engine.match`."""
+        """Return the rows that `work` makes of rows and of all others that could belong to them.
+
+        ``work(few, others)`` returns a row for each of the few. Ids that are almost the same come
+        together.
+        """
         return work(rows, others)
 
     def reduce(
         self, work: Work, *rows: RowSet, combine: Callable[[Any, Any], Any] | None = None
     ) -> Any:
-        """Sum the small matrices that `work` makes of each block; see `Engine.reduce`."""
-        return _total(_pass(work, rows), combine)
+        """Sum the small matrices that `work` makes of each block, in double precision.
+
+        Parameters
+        ----------
+        work : callable
+            ``work(*blocks)`` returns an array, or a tuple of arrays, of the same shapes for every
+            block. There may be empty blocks.
+        *rows : RowSet
+            Rows of the same samples.
+        combine : callable, optional
+            ``combine(a, b)`` instead of the sum, with what `work` returns.
+        """
+        parts = self._each_block(work, rows)
+        return _add_up(parts) if combine is None else fold_left(combine, parts)
 
     def map(
         self,
@@ -74,24 +417,67 @@ class LocalEngine:
         width: int | None = None,
         reuse: bool = False,
     ) -> Any:
-        """Return the rows that `work` makes of each block; see `Engine.map`."""
-        n = as_row_blocks(rows[0]).shape[0]
-        result = _Result(n, rows[0] if reuse else None)
+        """Return the rows that `work` makes of each block.
+
+        Parameters
+        ----------
+        work : callable
+            ``work(*blocks)`` returns a block, or a tuple of blocks, with a row for each row.
+        *rows : RowSet
+            Rows of the same samples.
+        sums : bool, default=False
+            Whether `work` returns ``(blocks, matrices)``, and the sums of these are wanted, too:
+            two verbs in one pass over the data.
+        width : int, optional
+            Number of columns of intermediate results, if larger than that of `rows`: blocks are
+            cut so that these fit.
+        reuse : bool, default=False
+            Whether the result may overwrite the rows, as it has their shape and type and nobody
+            needs them any more; or be computed, again and again, when it is read.
+        """
+        result = _Result(rows[0].shape[0], rows[0] if reuse else None)
 
         def keep(where: slice, made: Any) -> Any:
             blocks, parts = made if sums else (made, None)
             result.put(where, blocks)
             return parts
 
-        parts = _pass(work, rows, width, keep)
+        parts = self._each_block(work, rows, width, keep)
         if sums:
-            total = _total(parts, None)
+            total = _add_up(parts)
             return result.rows(), total
         deque(parts, maxlen=0)
         return result.rows()
 
-    def join(self, ids: Array, others: Array, *, ordered: bool = False) -> LocalAlignment:
-        """Align known samples and those of a view by their ids; see `Engine.join`."""
+    def _each_block(
+        self,
+        work: Work,
+        rows: Any,
+        width: int | None = None,
+        keep: Callable[[slice, Any], Any] | None = None,
+    ) -> Iterator[Any]:
+        """Yield what `work` makes of every block, in order, and tell the watcher how far it is.
+
+        The first rows tell how blocks are cut, and there is one block at least. Whatever `keep`
+        makes of a result, in the same thread, is yielded instead.
+        """
+        n, step = rows[0].shape[0], rows_per_block(rows[0], width)
+
+        def one(start: int) -> Any:
+            where = slice(start, min(start + step, n))
+            made = work(*map(read_block, rows, itertools.repeat(where)))
+            return made if keep is None else keep(where, made)
+
+        with blas_on_one_thread() as threads:
+            results = in_order(one, range(0, max(n, 1), step), self.n_threads or threads)
+            yield from counted(results, n, step)
+
+    def join(self, ids: RowSet, others: RowSet, *, ordered: bool = False) -> Alignment:
+        """Align known samples and those of a view by their ids.
+
+        Known samples keep their order and new ones follow in the order of the view; with `ordered`,
+        all are sorted by id.
+        """
         n, n_before = others.size, ids.size
         if np.array_equal(ids, others):
             same = np.arange(n)
@@ -111,17 +497,16 @@ class LocalEngine:
         known[partner[~new]] = True
         return LocalAlignment(self, union, rows, previous, partner, np.flatnonzero(~known))
 
-    def numbers(self, rows: RowSet) -> NDArray[np.intp]:
-        """Return the number of each row."""
-        return np.arange(as_row_blocks(rows).shape[0])
+    def numbers(self, rows: RowSet) -> RowSet:
+        """Return a number for each row, by which it can be selected."""
+        return np.arange(rows.shape[0])
 
-    def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> Picked:
+    def select(self, rows: RowSet, numbers: NDArray[np.intp]) -> RowSet:
         """Return a few rows, in the given order."""
-        source = as_row_blocks(rows)
-        assert not isinstance(source, Picked)
-        return Picked(source, numbers)
+        assert not isinstance(rows, Picked)
+        return Picked(rows, numbers)
 
-    def keep(self, rows: RowSet, kept: NDArray[np.bool_]) -> RowSet:
+    def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
         """Return the rows for which `kept` is true."""
         if isinstance(rows, Rows):
             at = np.flatnonzero(kept)
@@ -139,87 +524,77 @@ class LocalEngine:
         return replace(rows, X=rows.X[:, :columns])
 
     def head(self, rows: RowSet, most: int) -> Matrix:
-        """Return at most so many rows, of the first block."""
-        source = as_row_blocks(rows)
-        return source.read(slice(0, min(source.shape[0], source.block_rows())))[:most]
+        """Return at most so many rows, all from one block, as an array."""
+        return read_block(rows, slice(0, min(rows.shape[0], rows_per_block(rows))))[:most]
 
     def collect(self, rows: RowSet) -> Array:
-        """Return rows as one array."""
-        if isinstance(rows, Rows | Plain | Picked):
-            read: Array = rows.read(slice(0, rows.shape[0]))
-            return read
+        """Return all rows as one array; they have to fit in memory."""
         array: Array = rows
-        return array
+        return rows.read(slice(0, rows.shape[0])) if isinstance(rows, Rows | Picked) else array
 
 
-@dataclass(frozen=True)
-class LocalAlignment:
-    """Where the samples of a view and those known before stand in their union; see `Alignment`.
+class LocalEngine(Engine):
+    """Rows are arrays, or files that are mapped into memory.
 
-    Attributes
+    Parameters
     ----------
-    ids : ndarray
-        The union.
-    rows : ndarray of int
-        Position in the union of each of the view's rows.
-    previous : ndarray of int
-        Position in the union of each sample that was known before.
-    partner : ndarray of int
-        For each of the view's rows, its number among the known samples, −1 for new ones.
-    lacking : ndarray of int
-        Numbers of the known samples that the view lacks.
+    n_threads : int, optional
+        How many blocks are worked on at a time; as many as BLAS would use threads if not given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold.rows import LocalEngine
+    >>> from viewfold.rows.linalg import gram
+    >>> engine, X = LocalEngine(), np.arange(6.0).reshape(3, 2)
+    >>> engine.reduce(gram, X)
+    array([[20., 26.],
+           [26., 35.]])
+    >>> engine.map(lambda block: block @ np.array([1.0, 10.0]), X)
+    array([10., 32., 54.])
+    >>> alignment = engine.join(np.array([7, 8, 9]), np.array([9, 5]))
+    >>> alignment.ids, alignment.known
+    (array([7, 8, 9, 5]), array([ True, False]))
     """
 
-    engine: LocalEngine
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads
+
+
+@dataclass
+class LocalAlignment:
+    """Where the samples of a view and those known before stand in their union; see `Alignment`."""
+
+    engine: Engine
     ids: Array
+    # Position in the union of each of the view's rows, and of each sample that was known before.
     rows: NDArray[np.intp]
     previous: NDArray[np.intp]
+    # For each of the view's rows, its number among the known samples, −1 for new ones.
     partner: NDArray[np.intp]
+    # Numbers of the known samples that the view lacks.
     lacking: NDArray[np.intp]
 
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """For each row of the view, whether its sample was known."""
-        return self.partner >= 0
-
-    @property
-    def n_samples(self) -> int:
-        """How many samples are in the union."""
-        return int(self.ids.size)
-
-    @property
-    def n_before(self) -> int:
-        """How many samples were known before."""
-        return self.previous.size
-
-    @property
-    def n_shared(self) -> int:
-        """How many samples are in both."""
-        return self.previous.size - self.lacking.size
-
-    @property
-    def n_new(self) -> int:
-        """How many samples are in the view only."""
-        return self.rows.size - self.n_shared
+    def __post_init__(self) -> None:
+        self.known = self.partner >= 0
+        self.n_samples, self.n_before = int(self.ids.size), self.previous.size
+        self.n_shared = self.n_before - self.lacking.size
+        self.n_new = self.rows.size - self.n_shared
 
     def partners(self, rows: Array, fill: float = 0) -> Picked:
-        """Return, for each row of the view, what is known of its sample."""
-        return Picked(Plain(rows), self.partner, fill)
+        return Picked(rows, self.partner, fill)
 
     def absent(self, rows: Array) -> RowBlocks:
-        """Return what is known of the samples that the view lacks."""
         if rows.ndim == 2 and rows.dtype.kind == "f":
             return Rows(rows, self.lacking)
-        return Picked(Plain(rows), self.lacking)
+        return Picked(rows, self.lacking)
 
     def carry(self, rows: Array, fill: float) -> Array:
-        """Return what is known of each sample of the union."""
         out = np.full((self.n_samples, *rows.shape[1:]), fill, rows.dtype)
         out[self.previous] = rows
         return out
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> Array:
-        """Return a row for each sample of the union."""
         result = _Result(self.n_samples, None)
         for (work, *rows), place in (
             (of_view, self.rows),
@@ -229,7 +604,7 @@ class LocalAlignment:
             def keep(where: slice, made: Any, place: NDArray[np.intp] = place) -> None:
                 result.put(place[where], made)
 
-            deque(_pass(work, rows, None, keep), maxlen=0)
+            deque(self.engine._each_block(work, rows, None, keep), maxlen=0)
         merged: Array = result.rows()
         return merged
 
@@ -239,36 +614,26 @@ class _Result:
 
     def __init__(self, n: int, instead: Any) -> None:
         self.n, self.lock, self.several = n, Lock(), False
-        self.out: list[Any] | None = None if instead is None else [instead]
+        self.out: list[Any] = [] if instead is None else [instead]
 
     def put(self, where: Any, made: Any) -> None:
-        """Write a block, or a tuple of them."""
         blocks = made if isinstance(made, tuple) else (made,)
         with self.lock:
-            if self.out is None:
+            if not self.out:
                 self.several = isinstance(made, tuple)
-                self.out = [self._room_for(block) for block in blocks]
+                for block in blocks:
+                    thin = sparse.issparse(block)
+                    shape = (self.n, *block.shape[1:])
+                    self.out.append({} if thin else np.empty(shape, block.dtype))
         for out, block in zip(self.out, blocks, strict=True):
-            if isinstance(out, dict):
-                out[where.start] = block
-            else:
-                out[where] = block
-
-    def _room_for(self, block: Any) -> Any:
-        if sparse.issparse(block):
-            return {}
-        return np.empty((self.n, *block.shape[1:]), block.dtype)
+            out[where.start if isinstance(out, dict) else where] = block
 
     def rows(self) -> Any:
-        """Return what was written."""
-        assert self.out is not None
-        joined = [
-            sparse.vstack([part.pop(start) for start in sorted(part)], format="csr")
-            if isinstance(part, dict)
-            else part
-            for part in self.out
-        ]
-        return tuple(joined) if self.several else joined[0]
+        for i, part in enumerate(self.out):
+            if isinstance(part, dict):
+                stack = [part.pop(start) for start in sorted(part)]
+                self.out[i] = sparse.vstack(stack, format="csr")
+        return tuple(self.out) if self.several else self.out[0]
 
 
 def added(a: Any, b: Any) -> Any:
@@ -279,51 +644,14 @@ def added(a: Any, b: Any) -> Any:
     return a
 
 
-def _total(parts: Iterator[Any], combine: Callable[[Any, Any], Any] | None) -> Any:
-    if combine is not None:
-        return fold_left(combine, parts)
+def _add_up(parts: Iterator[Any]) -> Any:
+    """Return the sum of arrays, or of tuples of them, in double precision."""
     first = next(parts)
     several = isinstance(first, tuple)
-    total = tuple(np.array(p, dtype=np.float64) for p in (first if several else (first,)))
-    for part in parts:
-        for t, p in zip(total, part if several else (part,), strict=True):
-            t += p
-    return total if several else total[0]
-
-
-def _pass(
-    work: Work,
-    rows: Any,
-    width: int | None = None,
-    keep: Callable[[slice, Any], Any] | None = None,
-) -> Iterator[Any]:
-    """Yield what `work` makes of every block, in order, and tell who watches how far it is."""
-    lead = as_row_blocks(rows[0])
-    n = lead.shape[0]
-    step = lead.block_rows() if width is None else rows_per_block(width, _itemsize(lead))
-    return counted(_results(work, rows, step, keep), n, step)
-
-
-def _results(
-    work: Work, rows: Any, step: int, keep: Callable[[slice, Any], Any] | None
-) -> Iterator[Any]:
-    """Yield what `work` makes of every block, in order, computed on several threads.
-
-    The first rows tell how blocks are cut, and there is one block at least. Whatever `keep` makes
-    of a result, in the same thread, is yielded instead.
-    """
-    parts = [as_row_blocks(one) for one in rows]
-    n = parts[0].shape[0]
-
-    def one(start: int) -> Any:
-        where = slice(start, min(start + step, n))
-        made = work(*(part.read(where) for part in parts))
-        return made if keep is None else keep(where, made)
-
-    with blas_on_one_thread() as threads:
-        yield from in_order(one, range(0, max(n, 1), step), threads)
-
-
-def _itemsize(rows: RowBlocks) -> int:
-    kind = rows.dtype if isinstance(rows, Rows) else getattr(rows, "X", None)
-    return int(getattr(kind, "itemsize", 8))
+    total = []
+    for part in first if several else (first,):
+        total.append(np.array(part, dtype=np.float64))
+    for parts_of_block in parts:
+        for sum_, part in zip(total, parts_of_block if several else (parts_of_block,), strict=True):
+            sum_ += part
+    return tuple(total) if several else total[0]

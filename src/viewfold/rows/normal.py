@@ -21,15 +21,7 @@ NUMBER = r"^\+?(-?)0*([0-9]+?)(?:\.0+)?$"
 
 
 def normal_forms(ids: Ids) -> Ids:
-    """Return ids without outer space, case, letter composition (NFC), leading zeros and ``.0``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.normal import normal_forms
-    >>> normal_forms(np.array([" P1", "p1", "007", "7.0", 7], object)).tolist()
-    ['p1', 'p1', '7', '7', '7']
-    """
+    """Return ids without outer space, case, letter composition (NFC), leading zeros and ``.0``."""
     if ids.dtype != object:
         return ids.astype(str).astype(object)
     texts = ids.tolist() if kind_of(ids) == "texts" else [str(name) for name in ids]
@@ -59,21 +51,8 @@ def _number(text: str) -> str:
 def hashed(ids: Ids, *, digits: int = 19) -> NDArray[np.uint64]:
     """Return a number of 64 bits for each id, the same for ids of the same normal form.
 
-    Parameters
-    ----------
-    ids : ndarray
-        The ids.
-    digits : int, default=19
-        Texts of at most so many digits are hashed as the whole number they are, if it is one of 64
-        bits with its sign. All of these have 19 digits at most.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.rows.normal import hashed
-    >>> a, b, c = hashed(np.array(["p7", " P7", "7"], object))
-    >>> bool(a == b), bool(c == hashed(np.array([7]))[0])
-    (True, True)
+    Texts of at most so many digits are hashed as the whole number they are, if it is one of 64
+    bits with its sign. All of these have 19 digits at most.
     """
     if ids.dtype != object:
         return mixed(ids.astype(np.int64).view(np.uint64))

@@ -19,7 +19,7 @@ from itertools import takewhile
 from typing import Any
 
 from viewfold._util.extra import lacking
-from viewfold.rows._sent import GROUP, SendingEngine, Sent, do, fold, out_of_sight, trouble
+from viewfold.rows.disk import GROUP, SendingEngine, Sent, do, fold, trouble
 
 try:
     from py4j.protocol import Py4JJavaError
@@ -30,11 +30,8 @@ try:
 except ImportError as error:
     raise lacking("SparkEngine", "spark", error) from error
 
-ATTEMPTS = 4
-"""How often a task is tried on this machine; on a cluster, spark.task.maxFailures says so."""
-
-TIMEOUT = 10
-"""Seconds in which a master has to answer."""
+ATTEMPTS = 4  # of a task on this machine; on a cluster, spark.task.maxFailures says how many
+TIMEOUT = 10  # seconds in which a master has to answer
 
 Numbered = tuple[int, bytes]
 
@@ -81,22 +78,17 @@ class SparkEngine(SendingEngine):
         super().__init__(folder, n_buckets, dumps)
         probes = self.context.parallelize(range(self.n_workers), self.n_workers)
         look, probe = trouble, self.probe()
-        for why in filter(None, self._collected(probes.map(lambda _: look(probe)), lambda: None)):
-            self.close()
-            raise out_of_sight(self.folder, why)
+        self.check_sight(self._collected(probes.map(lambda _: look(probe)), lambda: None))
 
     @property
     def n_workers(self) -> int:
-        """How many buckets are worked on at a time."""
         return int(self.context.defaultParallelism)
 
     def close(self) -> None:
-        """Remove all files; stop the session that the engine has made."""
         super().close()
         self._mine.close()
 
     def spread(self, sent: Sent, parts: list[bytes], tell: Callable[[int], None]) -> bytes:
-        """Run one job: a stage of a task for each part, and stages that combine their results."""
         rdd, n = self.context.parallelize(list(enumerate(parts)), len(parts)), len(parts)
         rdd = rdd.map(partial(_do, sent, self._done))
         while n > GROUP:

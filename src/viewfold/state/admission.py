@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from viewfold._util.option import helped_by, option, worded
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.data.ids import Similar, alike, check_kind, check_rule, match_similar
 from viewfold.data.view import View
@@ -27,26 +27,7 @@ def admit(
     similar_ids: Similar = "refuse",
     min_shared: float | None = None,
 ) -> View:
-    """Check the ids of a view before it is folded or its samples are added.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far.
-    view : View
-        The view.
-    similar_ids : {"refuse", "match", "new"}
-        What to do with new ids that are almost known; see `viewfold.data.ids.match_similar`.
-    min_shared : int or float, optional
-        How many samples of the view have to be known: a number (int), or a share (float).
-
-    Returns
-    -------
-    View
-        The view; ids that are matched have the spelling that is known.
-    """
+    """Check the ids of a view before it is folded or its samples are added."""
     check_rule(similar_ids)
     view = placed(engine, view)
     if view.length is None and state.length is None:
@@ -59,7 +40,7 @@ def admit(
 
 def placed(engine: Engine, view: View) -> View:
     """Return a view whose rows the engine holds, so that they can be joined with known samples."""
-    ids, rows = engine.place(view.ids, replace(view.rows, fill=None))
+    ids, rows = engine.partition(view.ids, replace(view.rows, fill=None))
     return replace(view, ids=ids, rows=replace(rows, fill=view.rows.fill))
 
 
@@ -103,8 +84,7 @@ def _check_shared(engine: Engine, state: State, view: View, least: float) -> Non
     part = isinstance(least, float)
     if isinstance(least, bool | np.bool_) or least < 0 or (part and least > 1):
         raise ValueError(
-            f"{worded('min_shared', '--min-shared')} must be a whole number or a part from 0 to 1, "
-            f"got {as_python(least)!r}."
+            f"min_shared={as_python(least)!r}: expected a whole number or a part from 0 to 1."
         )
     shared = engine.join(state.ids, view.ids).n_shared if state.views else 0
     if shared < (least * view.ids.size if part else least):
@@ -135,24 +115,21 @@ def check_samples(engine: Engine, state: State, view: View) -> None:
         said += how_to_give_ids()
         if column is None:
             raise ValueError(said)
-        said += f" Column {column!r} holds ids that are known: {option('ids', column)}."
-        raise helped_by(ValueError(said), ids=column)
+        said += f" Column {column!r} holds ids that are known: ids={column!r}."
+        raise with_suggestion(ValueError(said), ids=column)
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
             f"{state.length} rows. Which rows belong together is not known: give ids "
-            f"({option('ids')}), or mark samples that a view lacks with rows of "
-            f"{worded('NaN', 'empty cells')}."
+            f"(ids=…), or mark samples that a view lacks with rows "
+            "without any value."
         )
     check_kind_of_ids(engine, state, view)
 
 
 def how_to_give_ids() -> str:
     """Say where ids may be."""
-    return worded(
-        "Pass ids= with one id per row, or a DataFrame whose index holds them.",
-        "Name the column that holds them: --id ….",
-    )
+    return "Pass ids= with one id per row, or a DataFrame whose index holds them."
 
 
 def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
@@ -183,23 +160,13 @@ def _known_column(engine: Engine, state: State, view: View) -> str | None:
         whole = held.astype(np.int64)
         if held.size < len(top) or not np.array_equal(whole, held):
             continue
-        if engine.join(state.ids, engine.place(whole)[0]).n_shared == held.size:
+        if engine.join(state.ids, engine.partition(whole)[0]).n_shared == held.size:
             return name
     return None
 
 
 def meant(state: State, unknown: Sequence[int | str]) -> str:
-    """Return a question that names the known samples whose ids are almost these; empty if none.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> from viewfold.state.admission import meant
-    >>> model = ViewFold(2).fit(np.eye(3), ids=["p1", "p2", "p3"])
-    >>> meant(model._fitted, ["P1 ", "who"])
-    " Is 'p1' meant?"
-    """
+    """Return a question that names the known samples whose ids are almost these; empty if none."""
     forms = normal_forms(np.array(unknown, dtype=object))
     engine = engine_of(state.ids)
     found = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)

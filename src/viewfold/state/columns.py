@@ -1,61 +1,48 @@
-"""How views were read, as plain arrays: this is how state files hold it.
+"""What became of the columns of a table: as arrays for files, and how many samples have each level.
 
-What became of the columns of tables, the empty markers that were named, the layer of an AnnData.
+No row is kept, so that nobody knows which level a forgotten sample had. What is kept is how many
+samples at least have each level. Every forgotten sample of the view may have been one of them; when
+none is certain to be left, the name of the level goes.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from viewfold._util.types import Array, Kind
-from viewfold.data.column import Column, Source
+from viewfold._util.file import ReadOptions
+from viewfold._util.types import Array, Kind, Matrix
+from viewfold.data.view import Column, features_of
 from viewfold.errors import UnreadableError
+from viewfold.rows.linalg import dense
 from viewfold.state.parts import part
 
+if TYPE_CHECKING:
+    from viewfold.rows import Engine, RowSet
+    from viewfold.state.state import ViewRecord
+
+
+# Kinds of columns by their number in files: the order stays, and new ones come last.
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""Kinds of columns by their number in files: the order stays, and new ones come last."""
 
 
 @part("columns")
 @dataclass(frozen=True)
 class StoredColumns:
-    """Columns of a table as arrays.
+    """Columns of a table as arrays."""
 
-    Attributes
-    ----------
-    kinds : ndarray of int, shape (n_columns,)
-        What each column is, as its place in `KINDS`.
-    widths : ndarray of int, shape (n_columns,)
-        How many levels it has.
-    first : ndarray of shape (n_columns,)
-        Of dates: the view's first, in days since 1970.
-    lengths : ndarray of int
-        The lengths of all texts: the names of the columns, then the levels of each.
-    letters : ndarray of int
-        The letters (Unicode code points) of all texts.
-    counts : ndarray of int or None
-        At least how many samples have each level (0 for parts of dates); None in files of earlier
-        versions.
-
-    Examples
-    --------
-    >>> from viewfold.state.columns import StoredColumns
-    >>> from viewfold.data.column import Column
-    >>> columns = (Column("iron", "number"), Column("ward", "category", ("ER", "ICU")))
-    >>> StoredColumns.of(columns).columns() == columns
-    True
-    """
-
-    kinds: Array
-    widths: Array
-    first: Array
-    lengths: Array
-    letters: Array
+    kinds: Array  # (n_columns,): what each column is, as its place in `KINDS`
+    widths: Array  # (n_columns,): how many levels it has
+    first: Array  # (n_columns,): of dates: the view's first, in days since 1970
+    lengths: Array  # the lengths of all texts: the names of the columns, then the levels of each
+    letters: Array  # the letters (Unicode code points) of all texts
+    # at least how many samples have each level (0 for parts of dates); None in files of earlier
+    # versions
     counts: Array | None = None
 
     @classmethod
@@ -73,13 +60,7 @@ class StoredColumns:
         )
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns.
-
-        Raises
-        ------
-        UnreadableError
-            If the arrays do not fit each other.
-        """
+        """Return the columns."""
         n = len(_numbers(self.kinds, most=len(KINDS) - 1))
         if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
             raise UnreadableError("the columns of a view do not fit each other")
@@ -110,53 +91,33 @@ class StoredColumns:
 @part("source")
 @dataclass(frozen=True)
 class StoredSource:
-    """A `Source` as arrays.
+    """What is remembered of how a view was read, as arrays."""
 
-    Attributes
-    ----------
-    counts : ndarray of int, shape (4,)
-        Whether empty markers were named, how many; how many layers, and representations (0 or 1).
-    lengths, letters : ndarray of int
-        The texts, as `StoredColumns` has them: markers, layer, representation.
-
-    Examples
-    --------
-    >>> from viewfold.state.columns import StoredSource
-    >>> from viewfold.data.column import Source
-    >>> said = Source(empty_markers=("", "x"), layer="counts")
-    >>> StoredSource.of(said).source() == said
-    True
-    """
-
+    # (4,): whether empty markers were named, how many; how many layers, and representations (0 or
+    # 1)
     counts: Array
+    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation
     lengths: Array
     letters: Array
 
     @classmethod
-    def of(cls, source: Source) -> StoredSource:
-        """Return a source as arrays."""
+    def of(cls, source: ReadOptions) -> StoredSource:
+        """Return options as arrays."""
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others)]
         texts = [*(markers or ()), *others[0], *others[1]]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
-    def source(self) -> Source:
-        """Return the source.
-
-        Raises
-        ------
-        UnreadableError
-            If the arrays do not fit each other.
-        """
+    def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], *counts[2:]) > 1:
+        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], sum(counts[2:])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
         named, n_markers, has_layer, has_rep = counts
-        return Source(
-            tuple(texts[:n_markers]) if named else None,
-            texts[n_markers] if has_layer else None,
-            texts[-1] if has_rep else None,
+        return ReadOptions(
+            empty_markers=tuple(texts[:n_markers]) if named else None,
+            layer=texts[n_markers] if has_layer else None,
+            use_rep=texts[-1] if has_rep else None,
         )
 
 
@@ -180,3 +141,101 @@ def _numbers(array: Array, most: int = 2**31 - 1) -> Array:
     if not fine or (array.size and not 0 <= array.min() <= array.max() <= most):
         raise UnreadableError("what became of the columns of a view is not in whole numbers")
     return array
+
+
+Columns = tuple[Column, ...] | None
+
+
+def counted(
+    engine: Engine, columns: Columns, rows: RowSet, *, n_corrected: int = 0, n_known: int = 0
+) -> Columns:
+    """Return columns that know at least how many samples have each level, with more rows."""
+    places = dict(_places(columns or ()))
+    if not places:
+        return columns
+    at = np.array([j for cells in places.values() for j in cells], np.intp)
+
+    def having(block: Matrix) -> Array:
+        return np.asarray(np.count_nonzero(dense(block[:, at]) == 1, axis=0))
+
+    found = dict(zip(at.tolist(), engine.reduce(having, rows).tolist(), strict=True))
+    made = list(columns or ())
+    for i, cells in places.items():
+        before = made[i].counts or (0,) * len(cells)
+        counts = [
+            max(had - n_corrected, 0) + max(int(found[j]) - n_known, 0)
+            for had, j in zip(before, cells, strict=True)
+        ]
+        made[i] = replace(made[i], counts=tuple(counts))
+    return tuple(made)
+
+
+def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
+    """Return a record without names of levels that no sample may have, now that some are gone.
+
+    The feature stays, as encoders have a place for it, but under a number; nothing is told about it
+    any more, and a cell of later rows never has it.
+    """
+    if record.columns is None or not n_gone:
+        return record
+    places, columns = dict(_places(record.columns)), list(record.columns)
+    gone: list[int] = []
+    for i, cells in places.items():
+        counts = [max(had - n_gone, 0) for had in columns[i].counts or (0,) * len(cells)]
+        nobody = [j for j, n in enumerate(counts) if not n]
+        columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
+        gone += [cells[j] for j in nobody]
+    return _untold(_with_columns(record, tuple(columns)), gone)
+
+
+def without_levels(record: ViewRecord) -> ViewRecord:
+    """Return a record that names no level of any category."""
+    if record.columns is None:
+        return record
+    columns = (_renamed(one, "level", range(len(one.levels))) for one in record.columns)
+    return _with_columns(record, tuple(columns))
+
+
+def removed(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
+    """Return how many levels of which columns lost their names."""
+    pairs = zip(before.columns or (), after.columns or (), strict=True)
+    found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
+    return {name: n for name, n in found.items() if n}
+
+
+def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:
+    """Yield which columns are categories, and which features their levels are."""
+    start = 0
+    for i, column in enumerate(columns):
+        stop = start + len(column.features)
+        if column.kind == "category":
+            yield i, range(start, stop)
+        start = stop
+
+
+def _renamed(column: Column, word: str, which: Sequence[int]) -> Column:
+    """Return a column with numbers for names of some of its levels.
+
+    The space at the end keeps a cell that happens to read the same from being taken for it.
+    """
+    if column.kind != "category":
+        return column
+    levels = [f"({word} {j + 1}) " if j in which else name for j, name in enumerate(column.levels)]
+    return replace(column, levels=tuple(levels))
+
+
+def _with_columns(record: ViewRecord, columns: tuple[Column, ...]) -> ViewRecord:
+    return replace(record, columns=columns, features=features_of(columns))
+
+
+def _untold(record: ViewRecord, gone: list[int]) -> ViewRecord:
+    """Return a record whose moments say nothing of some features."""
+    if record.moments is None or not gone:
+        return record
+    mean, spread, directions = (
+        array.copy()
+        for array in (record.moments.mean, record.moments.spread, record.moments.directions)
+    )
+    mean[gone], spread[gone], directions[:, gone] = 0, 0, 0
+    moments = replace(record.moments, mean=mean, spread=spread, directions=directions)
+    return replace(record, moments=moments)

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 from viewfold._util.version import __version__
 
-FINAL = "forget"
-"""The change that is never taken back."""
+FINAL = "forget"  # The change that is never taken back
 
 
 @dataclass(frozen=True)
@@ -84,15 +83,7 @@ Log = tuple[Event, ...]
 
 
 def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log:
-    """Return a log with one more entry, which has the present time.
-
-    Examples
-    --------
-    >>> from viewfold.state.log import noted
-    >>> log = noted(noted((), "fold", 60, view="labs", n_new=60), "forget", 58, n_forgotten=2)
-    >>> [(event.entry, event.what) for event in log]
-    [(1, 'fold'), (2, 'forget')]
-    """
+    """Return a log with one more entry, which has the present time."""
     entry = log[-1].entry + 1 if log else 1
     time = datetime.now(UTC)
     return (*log, Event(entry, what, time, __version__, n_samples=n_samples, **facts))  # type: ignore[arg-type]
@@ -102,13 +93,6 @@ def standing(log: Log) -> Log:
     """Return the entries whose changes are in force: those that were not taken back.
 
     An undo is no change of its own. A restore is, and can be taken back; forgets always are.
-
-    Examples
-    --------
-    >>> from viewfold.state.log import noted, standing
-    >>> log = noted(noted((), "fold", 60), "fold", 60)
-    >>> [event.entry for event in standing(noted(log, "undo", 60, undoes=2))]
-    [1]
     """
     found: list[Event] = []
     left = len(log)

@@ -9,7 +9,8 @@ from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.rows import Alignment, Engine, RowSet
-from viewfold.state.state import Clusters, Encoder, State
+from viewfold.state.clusters import Clusters
+from viewfold.state.state import Encoder, State
 
 
 @dataclass(frozen=True, eq=False)

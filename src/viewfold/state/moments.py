@@ -15,76 +15,54 @@ from scipy import linalg
 from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.gaps import missing_in
-from viewfold.data.view import View
+from viewfold.data.view import View, missing_in
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, membership
 from viewfold.state.parts import part
 from viewfold.state.state import State, ViewRecord
 
+# Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
+# as well.
 PENALTY = 1e-3
-"""Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
-as well."""
 
-ROOM = 2**20
-"""Rows are described a few at a time, with so many numbers at once."""
+ROOM = 2**20  # Rows are described a few at a time, with so many numbers at once
 
 
 @part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What is kept of a view to explain clusters: aggregates of ten samples or more.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-        The mean of each feature, of cells that are there.
-    spread : ndarray of shape (n_features,)
-        Its standard deviation; 0 if it does not vary, or if fewer than ten samples have it.
-    directions : ndarray of shape (n_directions, n_features)
-        Orthonormal rows D: first those that hold the means of clusters, then those in which the
-        consensus explains most. At most a tenth of the samples.
-    coefficients : ndarray of shape (n_components + n_clusters, n_directions)
-        A in ``(X − mean) / spread ≈ (P − mean of P) A D``.
-    """
+    """What is kept of a view to explain clusters: aggregates of ten samples or more."""
 
     __repr__ = short_repr
 
-    mean: Array
+    mean: Array  # (n_features,): the mean of each feature, of cells that are there
+    # (n_features,): its standard deviation; 0 if it does not vary, or if fewer than ten samples
+    # have it
     spread: Array
+    # (n_directions, n_features): orthonormal rows D: first those that hold the means of clusters,
+    # then those in which the consensus explains most. At most a tenth of the samples
     directions: Array
+    # (n_components + n_clusters, n_directions): A in ``(X − mean) / spread ≈ (P − mean of P) A D``
     coefficients: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over rows of a view and of P; X is shifted, and missing cells are zero.
-
-    Attributes
-    ----------
-    count, total, squares : ndarray of shape (n_features,)
-        Cells that are there, their sum, and that of their squares.
-    cross, there : ndarray of shape (n_columns, n_features)
-        PᵀX, and Pᵀ(cells that are there).
-    PP, total_P : ndarray
-        PᵀP, and the sum of the rows of P.
-    n : float
-        How many rows.
-    shift : ndarray of shape (n_features,)
-        What was subtracted from X.
-    """
+    """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
 
     __repr__ = short_repr
 
+    # (n_features,): count, total, squares: cells that are there, their sum, and that of their
+    # squares
     count: Array
     total: Array
     squares: Array
-    cross: Array
+    cross: Array  # (n_columns, n_features): cross, there: PᵀX, and Pᵀ(cells that are there)
     there: Array
-    PP: Array
+    PP: Array  # PP, total_P: PᵀP, and the sum of the rows of P
     total_P: Array
-    n: float
-    shift: Array
+    n: float  # how many rows
+    shift: Array  # (n_features,): what was subtracted from X
 
     @classmethod
     def of(
@@ -153,15 +131,7 @@ def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
 
 
 def measured(sums: Sums, r: int) -> Moments:
-    """Return the moments of a view from sums over its samples.
-
-    Parameters
-    ----------
-    sums : Sums
-        Of ten samples or more.
-    r : int
-        The number of columns of the consensus.
-    """
+    """Return the moments of a view from sums over its samples."""
     mean, spread = _scale(sums)
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -200,21 +170,7 @@ def _scale(sums: Sums) -> tuple[Array, Array]:
 def _factored(
     mean: Array, spread: Array, G: Array, cross: Array, size: Array, most: int
 ) -> Moments:
-    """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go.
-
-    Parameters
-    ----------
-    mean, spread : ndarray of shape (n_features,)
-        Of the features.
-    G : ndarray of shape (p, p)
-        PᵀP.
-    cross : ndarray of shape (p, n_features)
-        PᵀX of standardised features.
-    size : ndarray of shape (n_clusters,)
-        Samples in each cluster.
-    most : int
-        The most directions.
-    """
+    """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go."""
     use = np.append(np.ones(len(G) - size.size, bool), size >= FEWEST)
     C = np.zeros_like(cross)
     C[use] = regression(G[np.ix_(use, use)], cross[use])
@@ -248,21 +204,7 @@ def regression(G: Array, cross: Array) -> Array:
 
 
 def carried(engine: Engine, before: State, after: State) -> State:
-    """Return a state with moments of its own consensus and clusters, in one pass over the samples.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    before : State
-        The state that the moments belong to.
-    after : State
-        The next one; its samples are the same, or more, or fewer. Moments are those of before.
-
-    Returns
-    -------
-    State
-    """
+    """Return a state whose moments belong to its own consensus and clusters; `before` had them."""
     if not any(record.moments for record in after.views):
         return after
     assert before.clusters is not None
@@ -307,19 +249,7 @@ def _followed(record: ViewRecord, step: Array) -> ViewRecord:
 
 
 def learned(engine: Engine, state: State, view: View, rows: RowSet) -> State:
-    """Return a state whose moments of a view know (more) rows of it.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state after the rows were taken in, with the labels of now.
-    view : View
-        The rows that came, under the name of the view. Of fewer than ten, nothing is learned.
-    rows : RowSet
-        The same with missing cells as NaN.
-    """
+    """Return a state whose moments of a view know (more) rows of it."""
     n, r = rows.shape[0], state.embedding.shape[1]
     if n < FEWEST:
         return state

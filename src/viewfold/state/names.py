@@ -1,39 +1,66 @@
 """Names of clusters: given by people, and kept as long as the cluster that was named goes on.
 
 A number can be given to another cluster when clusters are found anew. A name goes with the samples,
-not with the number.
+not with the number: `Transfers` counts how many samples went from which cluster to which.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.log import noted
 from viewfold.state.state import State
-from viewfold.state.transfers import Transfers
 
-LONGEST = 60
-"""Letters of a name at most: it has to fit next to an axis and into a table."""
 
-MOST = 500
-"""Clusters that can have a name: all names have to fit the table ``meta`` of a file."""
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """How many samples of each cluster are in which cluster after a step; pairs that have some."""
+
+    __repr__ = short_repr
+
+    # (n_pairs,): before, after: the clusters; −1 before a sample was known
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    count: NDArray[np.int64]  # (n_pairs,): the samples
+
+    @classmethod
+    def of(cls, before: Array, after: Array) -> Transfers:
+        """Count samples by their clusters; those that are not known afterwards are left out."""
+        there = after >= 0
+        old, new = (labels[there].astype(np.int64) for labels in (before, after))
+        return cls._added(old, new, np.ones(old.size, np.int64))
+
+    @classmethod
+    def _added(cls, before: Array, after: Array, count: Array) -> Transfers:
+        """Add up counts of the same pair."""
+        codes, which = np.unique((before + 1) << 32 | after, return_inverse=True)
+        total = np.bincount(which, count, minlength=len(codes)).astype(np.int64)
+        return cls((codes >> 32) - 1, codes & (2**32 - 1), total)
+
+    def __add__(self, other: Transfers) -> Transfers:
+        """Return the counts of both."""
+        mine = self.before, self.after, self.count
+        theirs = other.before, other.after, other.count
+        return self._added(*map(np.concatenate, zip(mine, theirs, strict=True)))
+
+
+LONGEST = 60  # Letters of a name at most: it has to fit next to an axis and into a table
+
+MOST = 500  # Clusters that can have a name: all names have to fit the table ``meta`` of a file
 
 
 def rename(state: State, cluster: int, name: str | None) -> State:
-    """Return a state in which a cluster has a name, or none; with an entry in the log.
-
-    Raises
-    ------
-    ValueError
-        If there is no such cluster, or the name cannot be one.
-    """
+    """Return a state in which a cluster has a name, or none; with an entry in the log."""
     n = 0 if state.clusters is None else state.clusters.n_clusters
     if not is_whole_number(cluster):
         raise TypeError(f"A cluster is a whole number, not {cluster!r}.")
@@ -53,16 +80,7 @@ def rename(state: State, cluster: int, name: str | None) -> State:
 
 
 def problems(names: Mapping[int, str], n_clusters: int) -> list[str]:
-    """Return what is wrong with names of clusters.
-
-    Examples
-    --------
-    >>> from viewfold.state.names import problems
-    >>> problems({0: "early", 3: "late"}, 4)
-    []
-    >>> problems({0: "late", 3: "Late"}, 4)
-    ["'Late' is the name of cluster 0"]
-    """
+    """Return what is wrong with names of clusters."""
     found, owner = [], {name.casefold(): c for c, name in sorted(names.items(), reverse=True)}
     for c, name in names.items():
         if not 0 <= c < n_clusters:
@@ -85,16 +103,6 @@ def following(
 
     A name goes to the cluster that has most samples of the one that was called so, among those of
     which it is more than half, new samples aside. If there is none, the name goes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.names import following
-    >>> from viewfold.rows import LocalEngine
-    >>> before = np.repeat([0, 1, 2], [20, 10, 10])
-    >>> now = np.repeat([0, 0, 1], [20, 10, 10])  # 1 went into 0, and 2 has its number
-    >>> following(LocalEngine(), {1: "early", 2: "late"}, before, now)
-    {1: 'late'}
     """
     if not names:
         return {}

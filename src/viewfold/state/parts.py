@@ -90,21 +90,7 @@ def axes_of(thing: Any) -> Mapping[str, str]:
 
 
 def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
-    """Yield the arrays of an encoder with their names, and the tag of every part that has parts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.state.parts import put_together, take_apart
-    >>> from viewfold.method.scaling import Affine
-    >>> parts = dict(take_apart(Affine(np.eye(2), np.zeros(2)), "encoder"))
-    >>> list(parts)
-    ['encoder', 'encoder/weights', 'encoder/offset']
-    >>> parts["encoder"]
-    Tag(type='affine', version=1)
-    >>> put_together(parts, "encoder")
-    Affine(weights=<float64 (2, 2)>, offset=<float64 (2,)>)
-    """
+    """Yield the arrays of an encoder with their names, and the tag of every part that has parts."""
     if thing is None:
         return
     if is_dataclass(thing):
@@ -116,15 +102,7 @@ def take_apart(thing: Any, name: str) -> Iterator[tuple[str, Part]]:
 
 
 def put_together(parts: Mapping[str, Part], name: str) -> Any:
-    """Return what `take_apart` stored under a name; None if there is nothing.
-
-    Raises
-    ------
-    UnreadableError
-        If nobody knows the class.
-    TypeError
-        If the parts are not those of the class.
-    """
+    """Return what `take_apart` stored under a name; None if there is nothing."""
     found = parts.get(name)
     if not isinstance(found, Tag):
         return found if found is None or found.ndim else found.item()

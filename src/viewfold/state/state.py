@@ -10,19 +10,21 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
+from viewfold._util.file import ReadOptions
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.column import Column, Source
+from viewfold.data.view import Column
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import gram
-from viewfold.state.levels import without_levels
+from viewfold.state.clusters import Clusters
+from viewfold.state.columns import without_levels
 from viewfold.state.log import Log
 
 if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
+# What a state has a row (or one entry) for each sample of.
 ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
-"""What a state has a row (or one entry) for each sample of."""
 
 
 class Encoder(Protocol):
@@ -65,7 +67,7 @@ class ViewRecord:
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each, so that
         rows that come later get the same features.
-    source : Source or None
+    source : ReadOptions or None
         What was said about how to read it (empty markers, the layer of an AnnData), if anything:
         rows that come later are read likewise.
     encoder : Encoder or None
@@ -91,44 +93,9 @@ class ViewRecord:
     n_empty: int = 0
     n_missing: int = 0
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
-    source: Source | None = field(default=None, repr=False)
+    source: ReadOptions | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """The centres of the clusters, and the projection in which rows are compared with them.
-
-    Attributes
-    ----------
-    projection : ndarray of shape (n_columns, n_directions)
-        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
-        this matrix.
-    centers : ndarray of shape (n_groups, n_clusters, n_directions)
-        The centres of the clusters among the projected rows, for each group of samples that no view
-        connects with the others; usually there is one group.
-    scatter : ndarray of shape (n_groups, 3) or None
-        Of each group, mean and variance of the squared distances of rows to their centres, and the
-        share of samples that are found again in half of the rows (see `clustering.confidence`);
-        None in files of earlier versions.
-    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
-        Squared distances between the means of clusters in the features of each view, in standard
-        deviations within clusters; inf where it is not known. None until confidence is asked for,
-        if no view has moments, and in files of earlier versions.
-    """
-
-    __repr__ = short_repr
-
-    projection: Array
-    centers: Array
-    scatter: Array | None = None
-    apart: Array | None = None
-
-    @property
-    def n_clusters(self) -> int:
-        """How many there are."""
-        return int(self.centers.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +118,7 @@ class State:
         The log entry by which each sample came.
     fingerprints : RowSet of int, shape (n_samples, n_views)
         Of the row of each sample in each view, 0 if there is none or it is not known; see
-        `viewfold.state.fingerprints`.
+        `viewfold.state.hashes`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -233,7 +200,7 @@ class State:
         """Return the same state with its rows where the engine can join them with others."""
         if not self.views:
             return self
-        rows = engine.place(*(getattr(self, name) for name in ROWS))
+        rows = engine.partition(*(getattr(self, name) for name in ROWS))
         if rows[0] is self.ids:
             return self
         return replace(self, **dict(zip(ROWS, rows, strict=True)))

@@ -16,47 +16,21 @@ from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_fits, placed
-from viewfold.state.fingerprints import UNKNOWN, fingerprints, new_key, shortened
-from viewfold.state.levels import counted, removed, without_forgotten
+from viewfold.state.columns import counted, removed, without_forgotten
+from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
 from viewfold.state.log import FINAL, Log, noted
 from viewfold.state.method import Combined, Method
 from viewfold.state.moments import carried, learned
 from viewfold.state.names import following, lost, with_names
-from viewfold.state.state import (
-    State,
-    ViewRecord,
-    followed,
-    unconnected_groups,
-)
+from viewfold.state.state import State, ViewRecord, followed, unconnected_groups
 
-MOST_STEPS = 100
-"""Columns that the history has at most, unless more views than that were folded."""
+MOST_STEPS = 100  # Columns that the history has at most, unless more views than that were folded
 
 
 def fold(
     engine: Engine, state: State, view: View, method: Method, *, seed: int, keep_encoders: bool
 ) -> State:
-    """Fold a view into the consensus and find the clusters.
-
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state so far. It is left as it is.
-    view : View
-        The view. Only small matrices are remembered of it.
-    method : Method
-        How views are combined and clusters found.
-    seed : int
-        Seed of all draws.
-    keep_encoders : bool
-        Whether to keep what `predict` needs; if not, the encoders of earlier views go, too.
-
-    Returns
-    -------
-    State
-    """
+    """Fold a view into the consensus and find the clusters."""
     view = placed(engine, view)
     check_fits(engine, state, view)
     raw = with_gaps(view) if keep_encoders else None
@@ -164,22 +138,7 @@ def moved(engine: Engine, before: RowSet, now: RowSet) -> int:
 
 
 def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
-    """Find clusters anew in the present embedding, with an entry in the log.
-
-    Parameters
-    ----------
-    engine, state
-        As for `fold`.
-    method : Method
-        How clusters are found, and how many.
-    seed : int
-        Seed of all draws.
-
-    Returns
-    -------
-    State
-        With the same embedding. Clusters that go on have the numbers that they had.
-    """
+    """Find clusters anew in the present embedding, with an entry in the log."""
     with engine.session():
         previous = state.labels(engine)
         labels, clusters = method.cluster(
@@ -238,22 +197,7 @@ def _tell_removed(before: State, after: State) -> None:
 
 
 def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
-    """Return a state of some samples only; of the others, nothing is left but in encoders.
-
-    Parameters
-    ----------
-    engine, state
-        As for `fold`.
-    kept : RowSet of bool
-        Which samples stay.
-    method : Method
-        Gives the basis of the rows that stay, and the centres of the clusters.
-
-    Returns
-    -------
-    State
-        Labels are as before.
-    """
+    """Return a state of some samples only; of the others, nothing is left but in encoders."""
     with engine.session():
         rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
         basis = method.basis(engine, rows)

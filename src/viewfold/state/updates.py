@@ -11,24 +11,23 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.option import option, worded
 from viewfold._util.records import short_repr
-from viewfold._util.types import Array
-from viewfold.data.gaps import missing_in
-from viewfold.data.view import View
+from viewfold._util.types import Array, Matrix
+from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
-from viewfold.state.committee import joined
-from viewfold.state.fingerprints import UNKNOWN, fingerprints, shortened
-from viewfold.state.levels import counted
+from viewfold.state.columns import counted
+from viewfold.state.hashes import UNKNOWN, fingerprints, shortened
 from viewfold.state.log import noted
 from viewfold.state.method import Method, NothingVariesError
 from viewfold.state.moments import carried, learned
-from viewfold.state.state import State, unconnected_groups
+from viewfold.state.parts import part
+from viewfold.state.state import Encoder, State, unconnected_groups
 from viewfold.state.transitions import (
     moved,
     stepped,
@@ -36,8 +35,60 @@ from viewfold.state.transitions import (
     with_gaps,
 )
 
-MANY = 0.1
-"""More is learned from a delivery with so many rows for each that the view had."""
+MOST = 8  # So many encoders of a view are kept; of more, the one learned from the fewest rows goes
+
+
+@part("committee")
+@dataclass(frozen=True, eq=False)
+class Committee:
+    """The mean of encoders, each weighted by the number of rows that it was learned from."""
+
+    __repr__ = short_repr
+
+    encoder: Encoder  # one of them
+    n_rows: float  # how many rows it was learned from
+    others: Committee | None  # the others
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of rows."""
+        members = self.members()
+        total = sum(one.n_rows for one in members)
+        embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
+        return np.asarray(sum(embedded), block.dtype)
+
+    def then(self, linear_map: Array) -> Committee:
+        """Return this encoder followed by a linear map of the embedding."""
+        others = None if self.others is None else self.others.then(linear_map)
+        return replace(self, encoder=self.encoder.then(linear_map), others=others)
+
+    def members(self) -> list[Committee]:
+        """Return the encoders, each as a committee of its own or with others behind it."""
+        return [self, *([] if self.others is None else self.others.members())]
+
+
+def takes_gaps(encoder: Encoder | None) -> bool:
+    """Tell whether rows with missing cells can be embedded.
+
+    Encoders of older files, and of other packages, may not know what stands for a missing cell.
+    """
+    if isinstance(encoder, Committee):
+        return all(takes_gaps(one.encoder) for one in encoder.members())
+    return encoder is None or hasattr(encoder, "fill")
+
+
+def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Committee:
+    """Return an encoder of a view with one more that was learned from other rows of it."""
+    before = encoder if isinstance(encoder, Committee) else Committee(encoder, float(n_rows), None)
+    members = [Committee(another, float(n_more), None), *before.members()]
+    while len(members) > MOST:
+        del members[int(np.argmin([one.n_rows for one in members]))]
+    made: Committee | None = None
+    for one in reversed(members):
+        made = replace(one, others=made)
+    return cast(Committee, made)
+
+
+MANY = 0.1  # More is learned from a delivery with so many rows for each that the view had
 
 
 @dataclass(frozen=True)
@@ -143,22 +194,7 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
 def update(
     engine: Engine, state: State, view: View, method: Method, *, seed: int
 ) -> tuple[State, Delivery]:
-    """Take in more rows of a known view, and find the clusters if they are many.
-
-    Parameters
-    ----------
-    engine, state, method, seed
-        As for `viewfold.state.transitions.fold`.
-    view : View
-        The rows, under the name of a known view whose encoder was kept.
-
-    Returns
-    -------
-    State
-        The same state if all rows were known: a delivery can be repeated.
-    Delivery
-        What the rows were.
-    """
+    """Take in more rows of a known view, and find the clusters if they are many."""
     view = placed(engine, view)
     check_samples(engine, state, view)
     _check_kept(engine, state, view)
@@ -197,19 +233,7 @@ def update(
 
 
 def extend(engine: Engine, state: State, view: View, method: Method) -> State:
-    """Add samples that are in one known view and in no other. Nobody else moves.
-
-    Parameters
-    ----------
-    engine, state, method
-        As for `update`.
-    view : View
-        The samples, all of them new, under the name of a known view whose encoder was kept.
-
-    Returns
-    -------
-    State
-    """
+    """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
     view = placed(engine, view)
@@ -220,8 +244,8 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
         others = alignment.n_shared - 1
         known = f"Samples {first!r} and {others:,} more are" if others else f"Sample {first!r} is"
         raise ValueError(
-            f"{known} known already, and {worded('extend', '--only-new')} adds new samples only. "
-            f"To update known samples as well, {worded('use partial_fit', 'leave it out')}."
+            f"{known} known already, and extend adds new samples only. "
+            f"To update known samples as well, use partial_fit."
         )
     _check_has_ids(engine, state, view)
     prints = fingerprints(engine, raw, state.key)
@@ -249,8 +273,8 @@ def no_encoder(name: str) -> ValueError:
     """Return the error for more rows of a view of which nothing is kept."""
     return ValueError(
         f"View {name!r} was folded already, and its encoder is not kept "
-        f"({option('keep_encoders', False)}): more rows of it cannot be taken in. Fold them as a "
-        f"view of another name ({option('view', 'NAME')})."
+        f"(keep_encoders=False): more rows of it cannot be taken in. Fold them as a "
+        f"view of another name (view='NAME')."
     )
 
 

@@ -25,9 +25,18 @@ from viewfold._util.table import Table
 from viewfold._util.types import Array
 from viewfold.errors import DamagedFileError, StateFileError, UnreadableError
 from viewfold.rows import BucketEngine, BucketRows, DiskEngine, Engine, RowSet, current_engine
-from viewfold.rows.bucketed import Dealt, Part, assembled, bucket_of, deal, whole
+from viewfold.rows.bucket_files import (
+    Part,
+    PartitionFiles,
+    Stored,
+    bucket_of,
+    combine_partitions,
+    filesystem,
+    store,
+    whole,
+    write_buckets,
+)
 from viewfold.rows.buckets import check_rows
-from viewfold.rows.plain import Stored, filesystem, store
 from viewfold.state.state import ROWS
 from viewfold.store import Change, Contents, Store, StrPath, check, lock
 from viewfold.store.folder import (
@@ -494,7 +503,7 @@ def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
     path, owner = engine.room()
     items = before._items(tuple(getattr(state, name) for name in ROWS))
     dealt = before.each(DealBucket(path, engine.n_buckets), items)
-    rows = [replace(one, cells=False) for one in assembled(dealt, engine, owner=owner)]
+    rows = [replace(one, cells=False) for one in combine_partitions(dealt, engine, owner=owner)]
     check_rows([one.n for one in rows], [state.n_samples] * len(rows))
     named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
     return replace(state, **named)
@@ -560,10 +569,10 @@ class DealBucket:
     path: str
     n_buckets: int
 
-    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Dealt:
+    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:
         number, parts = item
         ids, *rows = (whole(part.open()) for part in parts)
-        return deal(f"{self.path}/{number}", self.n_buckets, ids, *rows)
+        return write_buckets(f"{self.path}/{number}", self.n_buckets, ids, *rows)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from viewfold.state.state import Clusters, State
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.state import State
 
 # Bytes of the numbers that arrays may hold.
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
@@ -208,7 +209,7 @@ def _moment_problems(state: State, clusters: Clusters) -> Iterator[str]:
 
 
 def _encoder_problems(state: State) -> Iterator[str]:
-    from viewfold.data.column import features_of
+    from viewfold.data.view import features_of
 
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
@@ -325,7 +326,7 @@ def _is_scatter(scatter: Any, n_groups: int) -> bool:
 
 def _committee_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
-    from viewfold.state.committee import MOST, Committee
+    from viewfold.state.updates import MOST, Committee
 
     members: list[Committee] = []
     while part is not None and len(members) <= MOST:

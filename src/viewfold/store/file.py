@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from viewfold._util.option import worded
 from viewfold._util.replace import replacing
 from viewfold._util.table import Table
 from viewfold.errors import (
@@ -461,7 +460,7 @@ def check_is_ours(path: Path) -> None:
         if file.read(12)[8:] != b"DUCK":
             raise StateFileError(
                 f"{path.name} was not written by viewfold. Choose another name, or make a file "
-                f"with {worded('model.save(…)', 'viewfold add')}."
+                "with model.save(…)."
             )
     for suffix in BESIDE:
         if os.path.lexists(f"{path}{suffix}"):

@@ -36,7 +36,7 @@ from viewfold.errors import (
     UnreadableError,
     ViewfoldError,
 )
-from viewfold.rows.plain import filesystem, is_remote
+from viewfold.rows.bucket_files import filesystem, is_remote
 from viewfold.store.check import check_json, check_keep
 from viewfold.store.tables import CHANGED, FORMAT, SMALL, check_format
 

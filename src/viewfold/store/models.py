@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
-from viewfold._util.option import option, worded
 from viewfold.errors import BusyError, DamagedFileError, StateFileError
 from viewfold.rows import (
     BucketEngine,
@@ -399,7 +398,7 @@ def plan_undo(contents: Contents, entry: int | None = None) -> tuple[tuple[Kept,
         why = f"The last change, {last}, cannot be taken back" if after_forget else ""
         raise StateFileError(
             f"There is nothing to undo in {name}. "
-            + (f"{why}." if why else f"It keeps no state to return to; {option('keep', 3)} would.")
+            + (f"{why}." if why else "It keeps no state to return to; keep=3 would.")
         )
     earlier = states[0].log
     if earlier is None:
@@ -410,7 +409,7 @@ def plan_undo(contents: Contents, entry: int | None = None) -> tuple[tuple[Kept,
     taken = undoable(now, earlier)
     said = " and ".join(map(str, taken))
     n = taken[0].entry if taken else 0
-    how = worded(f"viewfold.undo(path, entry={n})", f"viewfold undo {name} --entry {n}")
+    how = f"viewfold.undo({name!r}, entry={n})"
     if entry is None and after_forget:
         before = f" To take back the change before it, {said}: {how}." if taken else ""
         raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")
@@ -453,7 +452,7 @@ def _returned(contents: Contents, kept: Kept, what: str, undoes: int | None) -> 
 def _check_keep(keep: int | None) -> None:
     if keep is not None and not (is_whole_number(keep) and 0 <= keep <= MOST_KEPT):
         raise ValueError(
-            f"{option('keep')} is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
+            f"keep=… is {keep!r}, but should be a whole number from 0 to {MOST_KEPT}: "
             "how many earlier states a file keeps, each as large as the state of now."
         )
 
@@ -647,9 +646,9 @@ def _check_buckets(target: StrPath, n_buckets: int | None) -> None:
     if n_buckets is None:
         return
     if not is_folder(target):
-        raise ValueError(f"{target} has no buckets: {option('n_buckets')} is for a .vfd folder.")
+        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
     if n_buckets < 1:
-        raise ValueError(f"{option('n_buckets', n_buckets)}: a folder has one bucket at least.")
+        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
 
 
 def _engine(state: State, n_buckets: int | None) -> BucketEngine:

@@ -323,7 +323,8 @@ def to_state(
 
     Of tables that are damaged in ways that digests do not tell, any exception may come.
     """
-    from viewfold.state.state import Clusters, State
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.state import State
 
     found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
     if {"samples": digest, **found} != meta["digests"]:

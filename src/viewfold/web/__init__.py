@@ -1,6 +1,6 @@
 """The page: a report in one file, `viewfold ui` in the browser, a widget in a notebook.
 
-`serve` and `desk` are a small server for one person's browser; docs/ui.md describes its JSON
+`server` and `desk` are a small server for one person's browser; docs/ui.md describes its JSON
 interface and who can reach it. Figures share the colours, the words and the map.
 """
 
@@ -10,7 +10,7 @@ import importlib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from viewfold.web.palette import COLOURS, colour_of
+from viewfold.web.words import COLOURS, colour_of
 
 if TYPE_CHECKING:
     from viewfold.web.data import PageData, page_data

@@ -14,22 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
-from viewfold.method.clusters import confidence
-from viewfold.web.palette import colour_of
-from viewfold.web.words import counted, printable, shorten
+from viewfold.state.clusters import confidence
+from viewfold.web.words import colour_of, counted, printable, shorten
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
-MOST_COUNTED = 10**6
-"""So many samples are all counted; of more, `SOME` are, and the card says so."""
-
-SOME = 20_000
-"""The confidence of clusters is a mean over so many samples at most."""
-
-SHOWN = 24
-"""How many views and clusters are listed."""
-
+MOST_COUNTED = 10**6  # so many samples are all counted; of more, `SOME` are, and the card says so
+SOME = 20_000  # the confidence of clusters is a mean over so many samples at most
+SHOWN = 24  # how many views and clusters are listed
 _LINE = "rgba(128,128,128,.35)"
 _BAR = "rgba(128,128,128,.25)"
 _PLAIN = "border:0;background:none;color:inherit"
@@ -49,29 +42,7 @@ class _Seen:
 
 
 def card(model: FoldingEstimator, diagram: str) -> str:
-    """Return a card about a fitted model as HTML.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    diagram : str
-        scikit-learn's own HTML, which shows the parameters.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> from viewfold.web.card import card
-    >>> model = ViewFold(2, random_state=0).fit({"<labs>": np.eye(20)})
-    >>> shown = card(model, "")
-    >>> "&lt;labs&gt;" in shown, "<labs>" in shown
-    (True, False)
-    """
+    """Return a card about a fitted model as HTML."""
     n, seen = model.n_samples_, _look(model)
     about = "" if seen.exact else f", shares of {counted(SOME, 'sample')} among them"
     sizes = (

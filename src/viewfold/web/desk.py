@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.version import __version__
-from viewfold.app import numbers
-from viewfold.app import output as _output
+from viewfold.app import numbers, output
 from viewfold.app.folding import add, fold_line
 from viewfold.app.states import (
     check_folded,
@@ -24,53 +23,33 @@ from viewfold.app.states import (
     returned,
 )
 from viewfold.app.telling import command, described, explained, inspected
+from viewfold.app.words import for_cli
 from viewfold.errors import InputError
-from viewfold.web import _fields
-from viewfold.web._changes import changes, renamed
-from viewfold.web._errors import ChangedError
-from viewfold.web._jobs import Job, Worker
-from viewfold.web._uploads import Uploads
+from viewfold.web import inputs
+from viewfold.web.data import changes, renamed
+from viewfold.web.inputs import Uploads
+from viewfold.web.jobs import ChangedError, Job, Worker
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
     from viewfold.state.log import Event, Log
     from viewfold.web import PageData
 
-SOON = 5.0
-"""Seconds that a change which is soon done waits for another writer."""
+SOON = 5.0  # seconds that a change which is soon done waits for another writer
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says about a page.
+    """What the command line says about a page."""
 
-    Attributes
-    ----------
-    keep : int or None
-        How many states to return to the file keeps from now on; as many as before if None.
-    wait : float
-        Seconds to wait for another writer before a fold.
-    limit : int
-        The most bytes of a file that is dropped.
-    """
-
+    # How many states to return to the file keeps from now on; as many as before if None.
     keep: int | None = None
-    wait: float = 60
-    limit: int = 2 * 2**30
+    wait: float = 60  # seconds to wait for another writer before a fold
+    limit: int = 2 * 2**30  # the most bytes of a file that is dropped
 
 
 class Desk:
-    """A state that is looked at and worked on.
-
-    Parameters
-    ----------
-    state : Path
-        A ``.vf`` file or ``.vfd`` folder, which need not be there yet.
-    folder : Path
-        Where files are put for a while.
-    settings : Settings
-        What the command line says.
-    """
+    """A state that is looked at and worked on."""
 
     def __init__(self, state: Path, folder: Path, settings: Settings) -> None:
         from viewfold.store import store_of
@@ -176,9 +155,9 @@ class Desk:
         from viewfold.store import queries
 
         path = self.folder / f"{secrets.token_hex(16)}{ending}"
-        _output.check(path, _output.TABLES)
+        output.check(path, output.TABLES)
         try:
-            _output.write_table(folded_table(self.state, queries.labels(self.state)), path)
+            output.write_table(folded_table(self.state, queries.labels(self.state)), path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -192,22 +171,22 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self.named(upload.told(text))
-                file = upload.file(**_fields.of(said, _fields.FILE))
+                job.words = lambda text: self.named(upload.rename_file(text))
+                file = upload.file(**inputs.pick(said, inputs.FILE))
                 model = load_model(self.state) if is_there(self.state) else None
                 found = inspect_views(
                     file,
-                    ids=_fields.ids_said(said),
+                    ids=inputs.ids_option(said),
                     view=upload.view(said.get("view"), file),
                     model=model,
                     similar_ids=said.get("similar_ids", "refuse"),
-                    **_fields.of(said, _fields.READING),
+                    **inputs.pick(said, inputs.READING),
                 )
                 new, views = model is None, []
                 for one in found:
                     line = command(one, upload.file(), self.state, new=new)
-                    facts = {**inspected(one, line), "options": _fields.proposed(one.said())}
-                    views.append(_worded(facts, upload.told))
+                    facts = {**inspected(one, line), "options": inputs.proposed_options(one.said())}
+                    views.append(_replace_texts(facts, upload.rename_file))
                 return {"file": upload.name, "upload": upload.key, "views": views}
 
         return self._begin("inspect", "reading the file", work)
@@ -217,16 +196,16 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self.named(upload.told(text))
-                file = upload.file(**_fields.of(said, _fields.FILE))
+                job.words = lambda text: self.named(upload.rename_file(text))
+                file = upload.file(**inputs.pick(said, inputs.FILE))
                 view = upload.view(said.get("view"), file)
-                asked = _fields.wanted(said, view, self.settings.keep, self.settings.wait)
+                asked = inputs.fold_options(said, view, self.settings.keep, self.settings.wait)
                 before: list[int] = []
                 added = add(
                     self.state, file, asked, job.step, lambda model: before.append(_entry(model))
                 )
                 job.written = not asked.dry_run
-                job.notes += added.notes(self.state)
+                job.notes += map(for_cli, added.notes(self.state))
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
                 self.uploads.drop(said["upload"])
@@ -379,10 +358,10 @@ def _entry(model: FoldingEstimator) -> int:
     return state.log[-1].entry if state is not None and state.log else 0
 
 
-def _worded(facts: Any, words: Callable[[str], str]) -> Any:
+def _replace_texts(facts: Any, words: Callable[[str], str]) -> Any:
     """Return facts in which texts name a file as its owner does."""
     if isinstance(facts, str):
         return words(facts)
     if isinstance(facts, dict):
-        return {words(name): _worded(value, words) for name, value in facts.items()}
-    return [_worded(one, words) for one in facts] if isinstance(facts, list) else facts
+        return {words(name): _replace_texts(value, words) for name, value in facts.items()}
+    return [_replace_texts(one, words) for one in facts] if isinstance(facts, list) else facts

@@ -1,4 +1,4 @@
-"""A place in the plane for every sample: samples with similar rows of the consensus are neighbours.
+"""The map: a place in the plane for every sample, with similar rows of the consensus as neighbours.
 
 Some samples are laid out by t-SNE, which knows nothing of clusters; all others go where the drawn
 samples are that they resemble most. The cost of a sample does not depend on how many there are.
@@ -6,83 +6,57 @@ samples are that they resemble most. The cost of a sample does not depend on how
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from viewfold._util.types import Array
+from viewfold._util.types import Array, Ids
 from viewfold.rows import Engine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import unit_rows
-from viewfold.state.sampling import draw
+from viewfold.state.clusters import confidence
+from viewfold.state.hashes import draw
 from viewfold.state.state import State
+from viewfold.web.metadata import ColourColumn, colour_columns
+from viewfold.web.words import as_line
 
-LAID_OUT = 2000
-"""How many samples t-SNE lays out at most; it takes three seconds or so."""
+if TYPE_CHECKING:
+    import pandas as pd
 
-PIECE = 2**16
-"""How many rows of the consensus are in memory at a time."""
-
-NEAREST = 12
-"""A sample is placed by so many of those that are laid out."""
+    from viewfold.estimators import FoldingEstimator
 
 
-def drawn_samples(engine: Engine, state: State, most: int) -> NDArray[np.intp]:
-    """Return the row numbers of the samples that a map shows, ascending: at most so many."""
-    if state.n_samples <= most:
-        return np.arange(state.n_samples)
-    return np.sort(draw(engine, state.ids, most, seed=0, purpose="plot"))
-
-
-def pieces(engine: Engine, rows: RowSet, numbers: NDArray[np.intp]) -> Iterator[Array]:
-    """Yield some rows, a piece at a time."""
-    for start in range(0, numbers.size, PIECE):
-        yield engine.collect(engine.select(rows, numbers[start : start + PIECE]))
+LAID_OUT = 2000  # how many samples t-SNE lays out at most; it takes three seconds or so
+PIECE = 2**16  # how many rows of the consensus are in memory at a time
+NEAREST = 12  # a sample is placed by so many of those that are laid out
 
 
 def places(engine: Engine, state: State, numbers: NDArray[np.intp]) -> Array:
     """Return a place for each of some samples, in the square from −1 to 1.
 
-    Parameters
-    ----------
-    engine : Engine
-        Computes with the rows.
-    state : State
-        The state.
-    numbers : ndarray of int
-        Row numbers of the samples, ascending.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-        In single precision. The order of samples changes nothing.
+    Row numbers are ascending; the order of samples changes nothing.
     """
-    some = draw(engine, state.ids, LAID_OUT, seed=0, purpose="plot")
-    rows = unit_rows(engine.collect(engine.select(state.embedding, some)).astype(np.float64))
+    few = draw(engine, state.ids, LAID_OUT, seed=0, purpose="plot")
+    rows = unit_rows(engine.collect(engine.select(state.embedding, few)).astype(np.float64))
     plane = in_square(tsne(rows))
     found = np.empty((numbers.size, 2), np.float32)
-    if some.size < numbers.size:
-        at = 0
+    if few.size < numbers.size:
         near = Neighbours(rows, plane)
-        for piece in pieces(engine, state.embedding, numbers):
-            found[at : at + len(piece)] = near.place(piece)
-            at += len(piece)
-    own = np.minimum(np.searchsorted(numbers, some), numbers.size - 1)
-    here = numbers[own] == some
+        for start in range(0, numbers.size, PIECE):
+            piece = slice(start, start + PIECE)
+            found[piece] = near.place(
+                engine.collect(engine.select(state.embedding, numbers[piece]))
+            )
+    own = np.minimum(np.searchsorted(numbers, few), numbers.size - 1)
+    here = numbers[own] == few
     found[own[here]] = plane[here]
     return found
 
 
 class Neighbours:
-    """Samples that are laid out, next to which others are placed.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_components)
-        Their rows of the consensus, of unit length.
-    plane : ndarray of shape (n, 2)
-        Their places.
-    """
+    """Samples that are laid out, next to which others are placed."""
 
     def __init__(self, rows: Array, plane: Array) -> None:
         from sklearn.neighbors import NearestNeighbors
@@ -115,17 +89,7 @@ def in_square(plane: Array) -> Array:
 
 
 def tsne(rows: Array) -> Array:
-    """Return a place in the plane for each row: t-SNE from the two principal directions.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, n_components)
-        Rows of unit length, in double precision.
-
-    Returns
-    -------
-    ndarray of shape (n, 2)
-    """
+    """Return a place in the plane for each row: t-SNE from the two principal directions."""
     from sklearn.manifold import TSNE
 
     # t-SNE magnifies round-off: with the number of threads, the map would change.
@@ -145,3 +109,123 @@ def tsne(rows: Array) -> Array:
             n_jobs=1,
         )
         return np.asarray(method.fit_transform(rows), np.float64)
+
+
+MOST_POINTS = 10**6  # how many samples a map shows; of more, so many are drawn at random
+SCALE = 65535
+
+
+class ModelRows:
+    """The rows of a model, and what is computed from them once."""
+
+    def __init__(self, model: FoldingEstimator) -> None:
+        self.engine: Engine = model._engine
+        self.state: State = model._judged
+
+    @cached_property
+    def labels(self) -> RowSet:
+        return self.state.labels(self.engine)
+
+    @cached_property
+    def sure(self) -> RowSet:  # the confidence of each sample
+        state = self.state
+        assert state.clusters is not None
+        return confidence(self.engine, state.clusters, state.embedding, state.seen)
+
+    def take(self, rows: RowSet, numbers: NDArray[np.intp]) -> Array:
+        return self.engine.collect(self.engine.select(rows, numbers))
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of the map, in an order that depends on where they are, not on who they are."""
+
+    numbers: NDArray[np.intp]  # the row number of each
+    place: NDArray[np.uint16]  # where it is
+    # Its cluster, confidence and number of views.
+    cluster: NDArray[np.intp]
+    sure: Array
+    coverage: NDArray[np.intp]
+    ids: Ids | None  # who it is, if ids are needed
+    coloured: list[ColourColumn]  # columns to colour by
+    notes: list[str]  # what was left out
+
+    @classmethod
+    def of(cls, found: ModelRows, metadata: pd.DataFrame | None, ids: bool) -> Points:
+        """Draw samples and place them."""
+        engine, state = found.engine, found.state
+        if state.n_samples <= MOST_POINTS:
+            numbers = np.arange(state.n_samples)
+        else:
+            numbers = np.sort(draw(engine, state.ids, MOST_POINTS, seed=0, purpose="plot"))
+        place = places(engine, state, numbers)
+        whole = np.round((place.astype(np.float64) + 1) / 2 * SCALE).astype(np.uint16)
+        cluster, sure = found.take(found.labels, numbers), found.take(found.sure, numbers)
+        views = engine.map(lambda seen: seen.sum(axis=1), state.seen)
+        coverage = found.take(views, numbers)
+        # Points that are drawn later hide others: the order is mixed, and none of ids or rows.
+        mixed = (whole[:, 0].astype(np.uint64) << np.uint64(16)) | whole[:, 1]
+        mixed = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)
+        order = np.lexsort((coverage, sure, cluster, mixed))
+        names = found.take(state.ids, numbers)[order] if ids or metadata is not None else None
+        colours: list[ColourColumn] = []
+        notes: list[str] = []
+        if metadata is not None and names is not None:
+            colours, notes = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
+        return cls(
+            numbers=numbers[order],
+            place=whole[order],
+            cluster=cluster[order],
+            sure=sure[order],
+            coverage=coverage[order],
+            ids=names,
+            coloured=colours,
+            notes=notes,
+        )
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self.numbers)
+
+    def at(self, number: int) -> int | None:
+        """Return which point a sample is; None if it is not drawn."""
+        order = self._order
+        at = int(np.searchsorted(self.numbers, number, sorter=order))
+        if at == order.size or self.numbers[order[at]] != number:
+            return None
+        return int(order[at])
+
+    def tags(self, k: int) -> dict[int, tuple[float, float]]:
+        """Return where the number of each cluster stands: on the point next to its median."""
+        order = np.argsort(self.cluster, kind="stable")
+        bounds = np.searchsorted(self.cluster[order], np.arange(k + 1))
+        found = {}
+        for c in range(k):
+            own = self.place[order[bounds[c] : bounds[c + 1]]].astype(np.float64)
+            if len(own):
+                middle = own[np.argmin(((own - np.median(own, axis=0)) ** 2).sum(axis=1))]
+                x, y = (round(float(one) / SCALE * 2 - 1, 4) for one in middle)
+                found[c] = x, y
+        return found
+
+    def columns(self, k: int, ids: bool) -> dict[str, Any]:
+        """Return the columns of the page."""
+        sure = np.where(np.isfinite(self.sure), np.round(254 * np.clip(self.sure, 0, 1)), 255)
+        found: dict[str, Any] = {
+            "x": self.place[:, 0].astype("<u2"),
+            "y": self.place[:, 1].astype("<u2"),
+            "cluster": _small(self.cluster, k),
+            "confidence": sure.astype(np.uint8),
+            "coverage": _small(self.coverage, int(self.coverage.max(initial=0)) + 1),
+            **{one.facts["column"]: one.values for one in self.coloured},
+        }
+        if ids and self.ids is not None:
+            found["ids"] = "\n".join(map(as_line, self.ids.tolist())).encode()
+        return found
+
+
+def _small(numbers: NDArray[np.intp], many: int) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """Return whole numbers in as few bytes as hold them and one number more, for none."""
+    if many <= 255:
+        return numbers.astype(np.uint8)
+    return np.minimum(numbers, SCALE).astype("<u2")

@@ -22,8 +22,8 @@ from viewfold import as_view
 from viewfold import missing as patterns
 from viewfold.estimators import FCMVC, Recipe
 from viewfold.rows import Engine
+from viewfold.state.clusters import Clusters
 from viewfold.state.registry import METHODS
-from viewfold.state.state import Clusters
 from viewfold_research import baselines
 from viewfold_research._linalg import Array, Matrix
 from viewfold_research.baselines._base import Aligned, Baseline

@@ -1,0 +1,367 @@
+"""What clusters are by features, from moments: no row of a view is needed.
+
+The mean of feature j in cluster c is mean_j + spread_j · effect_cj, with the effect
+(mean of P over the cluster − mean of P over the view) A D; `viewfold.state.moments` has P, A, D.
+Why a sample is in its cluster: its row of the consensus says where it lies between the means of the
+two clusters. With x̂ what the row says of a feature, m its mean in the cluster and m' in the next,
+all in standard deviations, the evidence is ((x̂ − m')² − (x̂ − m)²) / Σ (m − m')².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.rows import Engine, RowSet, engine_of
+from viewfold.rows.linalg import membership
+from viewfold.state.admission import meant
+from viewfold.state.clusters import confidence, scattered, squared_distances
+from viewfold.state.moments import Moments, described, regression
+from viewfold.state.state import State, ViewRecord
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What can be told about the clusters by the features of one view.
+
+    Attributes
+    ----------
+    view : ViewRecord
+        The view; it has moments.
+    count : ndarray of int, shape (n_clusters,)
+        How many samples of each cluster are in the view.
+    middle : ndarray of shape (n_clusters, n_components)
+        Their mean in the consensus; of a cluster that has none, NaN.
+    effects : ndarray of shape (n_clusters, n_features)
+        Mean of each feature in each cluster minus its overall mean, in standard deviations. NaN for
+        clusters with fewer than ten samples, and for features that tell nothing.
+    """
+
+    __repr__ = short_repr
+
+    view: ViewRecord
+    count: NDArray[np.intp]
+    middle: Array
+    effects: Array
+
+    @property
+    def moments(self) -> Moments:
+        """The moments of the view."""
+        assert self.view.moments is not None
+        return self.view.moments
+
+    @property
+    def names(self) -> Sequence[str | int]:
+        """Names of the features, or their numbers."""
+        return self.view.features or range(self.view.n_features)
+
+    @property
+    def overall(self) -> Array:
+        """The mean of the view's samples in the consensus."""
+        return np.asarray(self.count @ np.nan_to_num(self.middle) / max(self.count.sum(), 1))
+
+    def means(self, effects: Array) -> Array:
+        """Return effects in the units of the features: cluster means."""
+        return np.asarray(self.moments.mean + effects * self.moments.spread)
+
+    def too_few(self) -> list[int]:
+        """Return the clusters about which nothing is told, as they have fewer than ten samples."""
+        return [int(c) for c in np.flatnonzero(self.count < FEWEST)]
+
+
+def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told]:
+    """Return what views that have moments tell about the clusters, in one pass over the samples."""
+    assert state.clusters is not None
+    k = state.clusters.n_clusters
+    which = [state.names.index(view.name) for view in views]
+
+    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array]:
+        of = [membership(cluster[seen[:, v]], k) for v in which]
+        rows = [B[seen[:, v]].astype(np.float64) for v in which]
+        total = [M @ some for M, some in zip(of, rows, strict=True)]
+        return np.array([M.sum(axis=1) for M in of]), np.array(total)
+
+    counts, totals = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
+    found = []
+    for view, count, total in zip(views, counts, totals, strict=True):
+        many = np.where(count > 0, count, np.nan)[:, None]
+        one = Told(view, count.astype(np.intp), total / many, np.empty((0, 0)))
+        found.append(Told(view, one.count, one.middle, _effects(one)))
+    return found
+
+
+def _effects(one: Told) -> Array:
+    """Return the effects of all clusters."""
+    moments, count, r = one.moments, one.count, one.middle.shape[1]
+    A = moments.coefficients
+    # The part of P that says which cluster: 1 for one's own, minus the share of each.
+    own = A[r:] - (count / max(count.sum(), 1)) @ A[r:]
+    effects = ((one.middle - one.overall) @ A[:r] + own) @ moments.directions
+    effects[count < FEWEST] = np.nan
+    effects[:, moments.spread == 0] = np.nan
+    return np.asarray(effects)
+
+
+# Of the variance of a feature, so much at least is within clusters: means are not exact.
+LEAST_WITHIN = 0.05
+
+
+def distinguished(state: State) -> State:
+    """Return a state that knows how far each view tells its clusters apart (`Clusters.apart`).
+
+    Distances are as if features were independent: rather too large than too small.
+    """
+    clusters, views = state.clusters, [view for view in state.views if view.moments is not None]
+    if clusters is None or clusters.apart is not None or not views:
+        return state
+    shape = (len(state.views), clusters.n_clusters, clusters.n_clusters)
+    apart = np.full(shape, np.inf, np.float32)
+    for one in told(engine_of(state.embedding), state, views):
+        apart[state.names.index(one.view.name)] = _apart(one)
+    return replace(state, clusters=replace(clusters, apart=apart))
+
+
+def with_confidence(state: State) -> tuple[State, RowSet]:
+    """Return a state that knows how far views tell clusters apart, and each sample's confidence."""
+    state = distinguished(state)
+    if state.clusters is None:
+        return state, np.empty(0)
+    engine = engine_of(state.embedding)
+    return state, confidence(engine, state.clusters, state.embedding, state.seen)
+
+
+def _apart(one: Told) -> Array:
+    """Return squared distances between clusters in the features of a view; inf if not known."""
+    effects = one.effects[:, one.moments.spread > 0]
+    share = one.count / max(one.count.sum(), 1)
+    within = np.maximum(1 - share @ np.nan_to_num(effects) ** 2, LEAST_WITHIN)
+    at = effects / np.sqrt(within)
+    squares = np.square(at).sum(axis=1)
+    squares = squares[:, None] + squares - 2 * at @ at.T
+    known = (one.count >= FEWEST) & (effects.shape[1] > 0)
+    return np.where(np.outer(known, known), np.maximum(squares, 0), np.inf)
+
+
+def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
+    """Return the views that have moments, and for each of the others why it has none."""
+    have = [view for view in views if view.moments is not None]
+    reasons = [_why_not(view) for view in views if view.moments is None]
+    if not have:
+        raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")
+    return have, reasons
+
+
+def _why_not(view: ViewRecord) -> str:
+    if view.n_samples < FEWEST:
+        return f"View {view.name!r} has fewer than ten samples: nothing is kept of it."
+    if view.encoder is None:
+        return f"View {view.name!r} was folded, or made, private: it has no moments."
+    return (
+        f"View {view.name!r} was folded by a viewfold that kept no moments of its features: fold "
+        "it into a new state to have them."
+    )
+
+
+def feature_table(
+    tellers: Sequence[Told], clusters: Sequence[int], top: int | None
+) -> pd.DataFrame:
+    """Return the features that tell clusters from all other samples, strongest first."""
+    parts = [_of_cluster(tellers, cluster, top) for cluster in clusters]
+    columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
+    found = [part for part in parts if len(part)]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
+
+
+def _of_cluster(tellers: Sequence[Told], cluster: int, top: int | None) -> pd.DataFrame:
+    """Return the strongest features of one cluster, of all views together."""
+    effects = np.concatenate([one.effects[cluster] for one in tellers])
+    at = np.flatnonzero(~np.isnan(effects))
+    at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
+    starts = np.cumsum([0, *(one.effects.shape[1] for one in tellers)])
+    views = np.searchsorted(starts, at, side="right") - 1
+    columns = at - starts[views]
+    pairs = list(zip((tellers[v] for v in views), columns.tolist(), strict=True))
+    overall = np.array([one.moments.mean[j] for one, j in pairs])
+    spread = np.array([one.moments.spread[j] for one, j in pairs])
+    return pd.DataFrame(
+        {
+            "cluster": np.full(at.size, cluster),
+            "view": [one.view.name for one, _ in pairs],
+            "feature": pd.Series([one.names[j] for one, j in pairs], dtype=object),
+            "mean": overall + effects[at] * spread,
+            "overall_mean": overall,
+            "effect": effects[at],
+            "rank": np.arange(1, at.size + 1),
+        }
+    )
+
+
+def products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
+    """Return PᵀP over the samples of a view, with P centred, and how many they are."""
+    assert state.clusters is not None
+    k, which = state.clusters.n_clusters, state.names.index(name)
+
+    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array, Array]:
+        here = seen[:, which]
+        P = described(B[here], cluster[here], k)
+        return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
+
+    PP, total, n = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
+    return PP - np.outer(total, total) / max(float(n), 1), int(n)
+
+
+def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
+    """Return what a column of the consensus adds to each feature, and the spread of the columns."""
+    G, n = products(engine, state, one.view.name)
+    r = one.middle.shape[1]
+    along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
+    return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(n, 1))
+
+
+def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
+    """Return the weights of the components of the consensus for the features of a view."""
+    along, spread = weights(engine, state, one)
+    names = [f"component{i}" for i in range(len(along))]
+    table = (along * spread[:, None]).T
+    table[one.moments.spread == 0] = np.nan
+    return pd.DataFrame(table, pd.Index(one.names, name="feature"), names)
+
+
+def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.DataFrame:
+    """Return the share of each view's variance that is explained, features weighing the same."""
+    rows = {}
+    for one in tellers:
+        G, n = products(engine, state, one.view.name)
+        A, d = one.moments.coefficients, max(int((one.moments.spread > 0).sum()), 1)
+        whole = float(np.einsum("ij,ij->", A, G @ A)) / (max(n, 1) * d)
+        squares = np.nansum(one.effects**2, axis=1) / d
+        each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares * one.count / max(n, 1))
+        rows[one.view.name] = [min(whole, 1.0), float(np.nansum(each)), *each]
+    k = len(tellers[0].count)
+    table = pd.DataFrame.from_dict(rows, "index", columns=["consensus", "clusters", *range(k)])
+    return table.rename_axis("view")
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why a sample is in its cluster.
+
+    Attributes
+    ----------
+    id : int or str
+        The sample.
+    cluster : int
+        Its cluster.
+    next_cluster : int or None
+        The cluster that is nearest otherwise; None if there is one cluster only.
+    confidence : float
+        0: between the two, 1: at the centre of its own.
+    views : DataFrame
+        A row for each view, by name: ``in_view``, whether the sample is in it (if not, what the
+        consensus expects is told); ``evidence``, 1 if the sample lies at the mean of its cluster,
+        −1 at that of the next one, 0 halfway.
+    features : DataFrame
+        The strongest features: view, feature, what the consensus says of the sample (``value``),
+        the means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``,
+        which adds up to that of the view; negative if it speaks for the next cluster.
+    """
+
+    id: int | str
+    cluster: int
+    next_cluster: int | None
+    confidence: float
+    views: pd.DataFrame = field(repr=False)
+    features: pd.DataFrame = field(repr=False)
+
+    def __str__(self) -> str:
+        """Say it in a few lines."""
+        other = "all samples" if self.next_cluster is None else f"cluster {self.next_cluster}"
+        lines = [
+            f"{self.id} is in cluster {self.cluster} (confidence {self.confidence:.2f}); "
+            f"next is {other}."
+        ]
+        for _, row in self.features.iterrows():
+            toward = f"cluster {self.cluster}" if row["evidence"] > 0 else other
+            lines.append(
+                f"  {row['view']}: {row['feature']} {row['value']:.4g} speaks for {toward} "
+                f"({row['cluster']:.4g}, {row['next']:.4g})"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def explain_sample(
+    engine: Engine,
+    state: State,
+    sample: int | str,
+    tellers: Sequence[Told],
+    top: int | None,
+) -> Explanation:
+    """Return why a sample is in its cluster."""
+    row, seen, cluster = _found(engine, state, sample)
+    assert state.clusters is not None
+    clusters = scattered(engine, state.clusters, state.embedding)
+    leading = row[None, : len(clusters.projection)]
+    other = None
+    if clusters.n_clusters > 1:
+        squares = squared_distances(clusters, leading)[0][:, 0]
+        other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
+    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None]))[0])
+    views, parts = {}, []
+    for one in tellers:
+        part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
+        here = bool(seen[state.names.index(one.view.name)])
+        views[one.view.name] = {"in_view": here, "evidence": part["evidence"].sum(min_count=1)}
+        parts.append(part.dropna(subset="evidence"))
+    features = pd.concat(parts, ignore_index=True)
+    strongest = np.argsort(-features["evidence"].abs().to_numpy(), kind="stable")[:top]
+    return Explanation(
+        sample,
+        cluster,
+        other,
+        sure,
+        pd.DataFrame.from_dict(views, "index").rename_axis("view"),
+        features.iloc[strongest].reset_index(drop=True),
+    )
+
+
+def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, int]:
+    """Return the row, the views seen and the cluster of a sample."""
+    named = pd.Index([sample], tupleize_cols=False)
+    mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
+    rows = (state.embedding, state.seen, state.labels(engine))
+    row, seen, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
+    if not len(row):
+        raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
+    return row[0].astype(np.float64), seen[0], int(cluster[0])
+
+
+def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:
+    """Return what each feature of a view says; evidence is NaN where nothing is told."""
+    expected = (row - one.overall) @ along
+    own = one.effects[cluster]
+    second = np.where(np.isnan(own), np.nan, 0) if other is None else one.effects[other]
+    apart = np.nansum((own - second) ** 2)
+    evidence = ((expected - second) ** 2 - (expected - own) ** 2) / (apart if apart > 0 else np.nan)
+    return pd.DataFrame(
+        {
+            "view": one.view.name,
+            "feature": pd.Series(one.names, dtype=object),
+            "value": one.means(expected),
+            "cluster": one.means(own),
+            "next": one.means(second),
+            "evidence": evidence,
+        }
+    )

@@ -1,0 +1,272 @@
+"""Features of a view, and an encoder that computes them for new rows.
+
+`learn` projects a view on its principal directions and describes every sample twice: by scores on
+those directions (linear) and by its place in a graph of landmarks (nonlinear). Both parts have the
+same total energy, so that no view and no part outweighs another. The `FeatureEncoder` gives nearly
+the same features for new rows; it holds aggregates of ten samples or more, and no single one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, Protocol
+
+import numpy as np
+from scipy import linalg
+
+from viewfold._util import constants
+from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.data.view import View
+from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
+from viewfold.method.landmarks import Landmarks, connect, place
+from viewfold.method.scaling import (
+    Projection,
+    ScaleRule,
+    Scaling,
+    chosen_scale,
+    principal_directions,
+    says_nothing,
+)
+from viewfold.rows import Engine, RowSet
+from viewfold.rows.linalg import damped
+from viewfold.state.hashes import draw
+from viewfold.state.parts import part
+from viewfold.state.state import Encoder
+
+EncoderKind = Literal["linear", "landmarks", "mix"]
+
+# Penalty of the regression that corrects a kept encoder; a tenth or ten times of it do as well.
+RIDGE = 1e-3
+
+
+class Learner(Protocol):
+    """A function that learns features of a view, and an encoder for other rows of it."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        view: View,
+        n_components: int,
+        *,
+        scale: ScaleRule,
+        seed: tuple[int, ...],
+    ) -> tuple[Encoder, RowSet]:
+        """Return the encoder, and a row of features for each of the view's; see `learn`."""
+
+
+@part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
+@dataclass(frozen=True, eq=False)
+class FeatureEncoder:
+    """From raw rows to features, and from features to the consensus."""
+
+    __repr__ = short_repr
+
+    project: Projection  # from raw rows to scores on the principal directions
+    linear: Array  # factors of the leading scores; empty if they are not used
+    landmarks: Landmarks | None  # the nonlinear description, if it is used
+    factor: Array  # (n_linear + n_coordinates,): gives the two descriptions the same energy
+    output: Array  # (n_linear + n_coordinates, n_components): from features to the consensus
+
+    def __call__(self, block: Matrix) -> Array:
+        """Embed a block of raw rows."""
+        return np.asarray(self.features(self.project(block)) @ self.output.astype(block.dtype))
+
+    def then(self, linear_map: Array) -> FeatureEncoder:
+        """Return this encoder followed by a linear map of the consensus."""
+        return replace(self, output=self.output @ linear_map)
+
+    def features(self, scores: Array) -> Array:
+        """Describe samples by their scores."""
+        graph = None if self.landmarks is None else self.landmarks.graph(scores)
+        raw = described(scores, graph, self.linear, self.landmarks)
+        return (raw * self.factor).astype(scores.dtype, copy=False)
+
+
+def described(
+    scores: Array, graph: Matrix | None, linear: Array, landmarks: Landmarks | None
+) -> Array:
+    """Describe samples by their scores and by their landmarks, before either is balanced."""
+    parts = [damped(scores[:, : linear.size] * linear)]
+    if landmarks is not None:
+        parts.append(damped(graph @ landmarks.coordinates))
+    return np.hstack(parts)
+
+
+def learn(
+    engine: Engine,
+    view: View,
+    n_components: int,
+    *,
+    kind: EncoderKind,
+    scale: ScaleRule,
+    seed: tuple[int, ...],
+) -> tuple[Filled, RowSet]:
+    """Learn the encoder of a view."""
+    n = view.shape[0]
+    width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
+    rule = chosen_scale(engine, view, scale, seed)
+    view, fill, weight = _completed(engine, view, rule, seed)
+    scaling, directions, spectrum, energy = principal_directions(
+        engine, view, width, rule, seed, weight
+    )
+    if not spectrum.size:
+        raise says_nothing(view)
+    if fill is None:
+        fill = of_directions(scaling, directions, spectrum, energy, n)
+    encoder, features = _described(
+        engine, view, n_components, scaling, directions, spectrum, kind=kind, seed=seed
+    )
+    return Filled(fill, encoder), features
+
+
+def _completed(
+    engine: Engine, view: View, rule: ScaleRule, seed: tuple[int, ...]
+) -> tuple[View, Filling | None, Array | None]:
+    """Return a view without missing cells, what may be kept of that, and weights of a z-score.
+
+    Of text, what is missing is not there; cells of a sparse view are too many to predict them.
+    """
+    weight = None
+    if view.gaps is None:
+        return view, None, weight
+    if rule in ("l2", "tfidf"):
+        fill = kept = Filling.by_mean(np.zeros(view.shape[1]), view.gaps.rare)
+    elif view.rows.is_sparse:
+        fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
+    else:
+        fill, kept, weight = learn_filling(engine, view, seed)
+    rows = replace(view.rows, fill=fill)
+    if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
+        rows = engine.materialize(rows)
+    return replace(view, rows=rows), kept, weight
+
+
+def _described(
+    engine: Engine,
+    view: View,
+    n_components: int,
+    scaling: Scaling,
+    directions: Array,
+    spectrum: Array,
+    *,
+    kind: EncoderKind,
+    seed: tuple[int, ...],
+) -> tuple[FeatureEncoder, RowSet]:
+    """Return the encoder of complete rows, and the features of the view's samples."""
+    n = view.shape[0]
+    leading = spectrum[: 0 if kind == "landmarks" else n_components]
+    linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
+    if kind == "linear":
+        return _by_directions(engine, view, scaling, directions, linear)
+    most = _n_landmarks(n, n_components)
+    drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
+    project = scaling.projection(directions)
+    scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
+    cosine = scaling.text is not None
+    landmarks, coarse, leading_scores, graph = connect(
+        engine,
+        view.rows,
+        project,
+        place(scores, most, cosine),
+        cosine,
+        n_scores=linear.size,
+        n_coordinates=n_components,
+    )
+    features, factor = _balanced(engine, leading_scores, graph, linear, landmarks)
+    learned = Learned(scaling, directions, linear, coarse, factor)
+    return learned.kept(n, scores, engine.collect(engine.select(features, drawn))), features
+
+
+def _n_landmarks(n: int, n_components: int) -> int:
+    """Return how many landmarks a view of n samples has."""
+    many = min(n // 20, constants.MOST_LANDMARKS)
+    return max(constants.LANDMARKS, 2 * n_components, many)
+
+
+def _by_directions(
+    engine: Engine, view: View, scaling: Scaling, directions: Array, linear: Array
+) -> tuple[FeatureEncoder, RowSet]:
+    """Return what `learn` does if samples are described by principal directions alone."""
+    n = view.shape[0]
+    scores = engine.map(scaling.projection(directions), view.rows)
+    features, factor = _balanced(engine, scores, None, linear, None)
+    learned = Learned(scaling, directions, linear, None, factor)
+    if n // FEWEST >= linear.size:  # nothing is blurred
+        return learned.kept(n, None, None), features
+    return learned.kept(n, engine.collect(scores), engine.collect(features)), features
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned from a view; `kept` returns the part of it that may be stored."""
+
+    __repr__ = short_repr
+
+    scaling: Scaling  # scaling, directions: how rows become scores
+    directions: Array
+    # linear, landmarks, factor: see `FeatureEncoder`; landmarks are means of ten samples or more
+    linear: Array
+    landmarks: Landmarks | None
+    factor: Array
+
+    def kept(self, n: int, scores: Array | None, features: Array | None) -> FeatureEncoder:
+        """Return what may be kept of an encoder that was learned from n samples.
+
+        There are at most n / 10 directions. A ridge regression on samples with known scores and
+        features corrects the error that this and coarser landmarks make.
+        """
+        most, split = max(n // FEWEST, 1), self.linear.size
+        landmarks = self.landmarks
+        if landmarks is not None:
+            points = np.ascontiguousarray(landmarks.points[:, :most])
+            landmarks = replace(landmarks, points=points)
+        encoder = FeatureEncoder(
+            project=self.scaling.kept(n).projection(self.directions[:, :most], single=True),
+            linear=self.linear[:most],
+            landmarks=landmarks,
+            factor=np.append(self.factor[:split][:most], self.factor[split:]),
+            output=np.eye(self.factor.size),
+        )
+        if scores is None or features is None:
+            return encoder
+        K = encoder.features(scores[:, :most]).astype(np.float64)
+        inner = K.T @ K
+        inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
+        return replace(encoder, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
+
+
+def _balanced(
+    engine: Engine,
+    scores: RowSet,
+    graph: RowSet | None,
+    linear: Array,
+    landmarks: Landmarks | None,
+) -> tuple[RowSet, Array]:
+    """Return features in which both descriptions have the same energy, and the factors.
+
+    If there are landmarks, scores are overwritten.
+    """
+    n, split = scores.shape[0], linear.size
+    width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
+
+    def describe(block: Array, edges: Matrix | None = None) -> tuple[Array, Array]:
+        raw = described(block, edges, linear, landmarks)
+        return raw.astype(block.dtype, copy=False), (raw * raw).sum(axis=0)
+
+    beside = () if graph is None else (graph,)
+    fits = landmarks is not None and scores.shape[1] == width
+    raw, squares = engine.map(describe, scores, *beside, sums=True, width=width, reuse=fits)
+    energies = float(squares[:split].sum()), float(squares[split:].sum())
+    share = n / max(sum(energy > 0 for energy in energies), 1)
+    first, second = (np.sqrt(share / energy) if energy > 0 else 0.0 for energy in energies)
+    factor = np.repeat([first, second], [split, width - split])
+    scaled = engine.map(lambda block: (block * factor).astype(block.dtype), raw, reuse=True)
+    return scaled, factor
+
+
+learn_mix = partial(learn, kind="mix")
+learn_linear = partial(learn, kind="linear")
+learn_landmarks = partial(learn, kind="landmarks")

@@ -1,0 +1,207 @@
+"""Landmarks of a view, the graph that connects samples with them, and groups of ten samples.
+
+A fold may use single samples, but what is kept of a view may not depend on fewer than ten: the
+landmarks that are kept are means of groups of ten samples or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from viewfold._util import constants
+from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Matrix
+from viewfold.method.kmeans import nearest, step
+from viewfold.method.scaling import Projection
+from viewfold.rows import Engine, RowSet
+from viewfold.rows.linalg import membership, top_eigenvectors, unit_rows
+from viewfold.state.parts import part
+
+
+def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Merge small neighbouring cells until each group has ten samples or more.
+
+    Microaggregation (MDAV): the cell that is farthest from the mean takes the nearest others until
+    they have ten samples, and so on. Cells that are large enough stay alone.
+    """
+    if size.sum() < 2 * FEWEST:
+        return np.zeros(size.size, np.intp)
+    points = total / np.maximum(size, 1)[:, None]
+    far = _squared_distances(points, total.sum(axis=0) / size.sum())
+    group = np.arange(size.size)
+    small = size < FEWEST
+    while size[small].sum() >= FEWEST:
+        left = np.flatnonzero(small)
+        outermost = left[far[left].argmax()]
+        near = left[np.argsort(_squared_distances(points[left], points[outermost]), kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(size[near]), FEWEST)) + 1
+        group[near[:enough]] = outermost
+        small[near[:enough]] = False
+    large = np.flatnonzero(~small)
+    for one in np.flatnonzero(small):  # fewer than ten are left
+        group[one] = group[large[_squared_distances(points[large], points[one]).argmin()]]
+    return np.unique(group, return_inverse=True)[1]
+
+
+def _squared_distances(points: Array, point: Array) -> Array:
+    return np.asarray(((points - point) ** 2).sum(axis=1))
+
+
+def nearest_of(graph: Matrix) -> NDArray[np.intp]:
+    """Return the column of the largest entry of each row of a sparse matrix; the first of ties."""
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    peak = np.maximum.reduceat(graph.data, graph.indptr[:-1])
+    at = np.flatnonzero(graph.data == peak[row])
+    first = np.diff(row[at], prepend=-1) > 0
+    return np.asarray(graph.indices[at[first]], np.intp)
+
+
+def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending.
+
+    They sum to 1 in each row; distances of a row may lack a constant.
+    """
+    n, m = distance.shape
+    q = min(constants.NEIGHBOURS, m - 1)
+    at = np.flatnonzero(distance <= _bound(distance, q)[:, None])
+    row, near = at // m, distance.ravel()[at]
+    first = np.searchsorted(row, np.arange(n + 1))
+    table = np.full((n, np.diff(first).max(initial=q + 1)), np.inf, distance.dtype)
+    table[row, np.arange(at.size) - first[row]] = near
+    farthest = np.partition(table, q, axis=1)[:, q]
+    weight = np.maximum(farthest[row] - near, 0)
+    total = np.bincount(row, weight, minlength=n)
+    if not total.all():  # landmarks that are all equally near share the row
+        alike = (total[row] == 0) & (near == farthest[row])
+        weight[alike] = 1
+        total += np.bincount(row, alike, minlength=n)
+    keep = np.flatnonzero(weight > 0)
+    row, column = row[keep], at[keep] % m
+    starts = np.searchsorted(row, np.arange(n + 1))
+    return sparse.csr_array(((weight[keep] / total[row]).astype(dtype), column, starts), (n, m))
+
+
+def _bound(distance: Array, q: int) -> Array:
+    """Return a number for each row that q + 1 entries at least, and few others, do not exceed.
+
+    It is the (q + 1)-th of the least entries of some sets of columns, which are few to partition.
+    """
+    m = distance.shape[1]
+    width = max(q + 1, m // 8)
+    least = distance[:, :width].copy()
+    for start in range(width, m, width):
+        some = distance[:, start : start + width]
+        part = least[:, : some.shape[1]]
+        np.minimum(part, some, out=part)
+    return np.partition(least, q, axis=1)[:, q]
+
+
+@part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """A sample's place among landmarks, in the coordinates of a spectral embedding."""
+
+    __repr__ = short_repr
+
+    points: Array  # (n_landmarks, n_directions): the landmarks
+    cosine: bool  # whether angles count (text) or distances
+    # (n_landmarks, n_coordinates): A sample has the weighted mean of those of its landmarks
+    coordinates: Array
+
+    def graph(self, scores: Array) -> Matrix:
+        """Return the weights of the nearest landmarks of each row, which sum to 1."""
+        return graph_of(scores, self.points, self.cosine)
+
+
+def comparable(scores: Array, cosine: bool) -> Array:
+    """Return scores as they are compared with landmarks."""
+    return unit_rows(scores) if cosine else scores
+
+
+def graph_of(scores: Array, points: Array, cosine: bool) -> Matrix:
+    """Return the weights of landmarks, a few rows at a time: their distances should fit a cache."""
+    rows = comparable(scores, cosine)
+    parts = [_weights(rows[i : i + 500], points) for i in range(0, max(len(rows), 1), 500)]
+    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+
+
+def place(scores: Array, most: int, cosine: bool) -> Array:
+    """Place landmarks by one step of k-means on a sample of rows: more steps bring nothing."""
+    rows = comparable(scores, cosine)
+    if len(rows) <= most:
+        return rows
+    some = rows[:most]
+    points = step(rows, some, nearest(rows, some))
+    return comparable(points, cosine)
+
+
+def _weights(rows: Array, points: Array) -> Matrix:
+    """Return the weights of the nearest landmarks of some rows."""
+    distance = rows @ (-2 * points.T)
+    distance += (points * points).sum(axis=1)
+    return weights_of(distance, rows.dtype)
+
+
+def connect(
+    engine: Engine,
+    rows: RowSet,
+    project: Projection,
+    points: Array,
+    cosine: bool,
+    *,
+    n_scores: int,
+    n_coordinates: int,
+) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
+    """Connect samples with landmarks, and embed landmarks by that graph, in one pass.
+
+    Returns the landmarks of the fold, those that may be kept (means of ten samples or more), the
+    leading scores of the samples with room for their coordinates, and their edges.
+    """
+
+    def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
+        scores = project(block)
+        graph = graph_of(scores, points, cosine)
+        member = membership(nearest_of(graph), len(points))
+        total, size = member @ comparable(scores, cosine), member.sum(axis=1)
+        joint = (member @ graph).toarray()
+        room = np.pad(scores[:, :n_scores], ((0, 0), (0, n_coordinates)))
+        return (room, graph), ((graph.T @ graph).toarray(), graph.sum(axis=0), joint, total, size)
+
+    (room, graph), (affinity, degree, *of_nearest) = engine.map(edges, rows, sums=True)
+    landmarks = Landmarks(points, cosine, _coordinates(affinity, degree, n_coordinates))
+    return landmarks, _coarse(landmarks, *of_nearest), room, graph
+
+
+def _coarse(landmarks: Landmarks, joint: Array, total: Array, size: Array) -> Landmarks:
+    """Return landmarks that are means of ten samples or more, with coordinates that are such means.
+
+    For each landmark, those to which it is the nearest count: `joint` is the sum of their weights
+    of all landmarks, `total` the sum of their scores, and `size` their number.
+    """
+    group = groups_of_ten(total, size.astype(np.intp))
+    of_group = membership(group, int(group.max()) + 1)
+    count = (of_group @ size)[:, None]
+    points = comparable(of_group @ total / count, landmarks.cosine).astype(landmarks.points.dtype)
+    given = of_group @ joint @ landmarks.coordinates
+    return Landmarks(points, landmarks.cosine, given / count)
+
+
+def _coordinates(affinity: Array, degree: Array, most: int) -> Array:
+    """Return C such that (graph) C is U S² up to a factor; `affinity` is overwritten."""
+    factor = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    affinity *= factor[:, None]
+    affinity *= factor
+    # √degree is an eigenvector for the value 1, and the same for everybody. It may not be the only
+    # one for that value, so it is taken out by name.
+    same = np.sqrt(degree / degree.sum())
+    affinity -= np.outer(same, same)
+    values, vectors = top_eigenvectors(affinity, most)
+    keep = values > 1e-9
+    spectrum, vectors = np.sqrt(values[keep]), vectors[:, keep]
+    smooth = (spectrum / spectrum[:1]) ** constants.SMOOTH / spectrum
+    return np.asarray(factor[:, None] * vectors * smooth)

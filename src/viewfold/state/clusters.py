@@ -1,0 +1,199 @@
+"""Where clusters are, the nearest cluster of each row, and how certain it is.
+
+Certainty is a probability, from what is known without classes. Where clusters are far apart, it is
+1. It is less for clusters that are not found again in half of the rows, for samples of few views,
+and for samples whose views cannot tell clusters apart that others can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from viewfold._util import constants
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array
+from viewfold.rows import Engine, RowSet
+from viewfold.rows.linalg import unit_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The centres of the clusters, and the projection in which rows are compared with them.
+
+    Attributes
+    ----------
+    projection : ndarray of shape (n_columns, n_directions)
+        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
+        this matrix.
+    centers : ndarray of shape (n_groups, n_clusters, n_directions)
+        The centres of the clusters among the projected rows, for each group of samples that no view
+        connects with the others; usually there is one group.
+    scatter : ndarray of shape (n_groups, 3) or None
+        Of each group, mean and variance of the squared distances of rows to their centres, and the
+        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        None in files of earlier versions.
+    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
+        Squared distances between the means of clusters in the features of each view, in standard
+        deviations within clusters; inf where it is not known. None until confidence is asked for,
+        if no view has moments, and in files of earlier versions.
+    """
+
+    __repr__ = short_repr
+
+    projection: Array
+    centers: Array
+    scatter: Array | None = None
+    apart: Array | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """How many there are."""
+        return int(self.centers.shape[1])
+
+
+def group_of(clusters: Clusters, block: Array) -> NDArray[np.intp]:
+    """Return the group of each row: the one whose directions hold most of its energy."""
+    directions = clusters.centers.any(axis=1)
+    return np.asarray(((block @ clusters.projection) ** 2 @ directions.T).argmax(axis=1))
+
+
+def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
+    """Return the nearest centre c of each row x: the largest cᵀPᵀx − ‖x‖ ‖c‖² / 2."""
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    toward = (clusters.projection @ centers.T).astype(embedding.dtype)
+    half = (centers**2).sum(axis=1) / 2
+
+    def nearest(block: Array) -> Array:
+        score = block @ toward
+        score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
+        if n_groups > 1:
+            score = score.reshape(-1, n_groups, n_clusters)
+            score = score[np.arange(len(block)), group_of(clusters, block)]
+        return np.asarray(score.argmax(axis=1))
+
+    return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
+
+
+def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: RowSet) -> RowSet:
+    """Return the nearest cluster of each row but its own; −1 if there is no other."""
+
+    def second(block: Array, own: Array) -> Array:
+        if clusters.n_clusters == 1:
+            return np.full(len(block), -1)
+        squares, _ = squared_distances(clusters, block)
+        squares[own, np.arange(len(block))] = np.inf
+        return np.asarray(squares.argmin(axis=0))
+
+    return engine.map(second, engine.leading(embedding, len(clusters.projection)), labels)
+
+
+def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return squared distances of rows to the centres of their group, and which group that is.
+
+    A row per centre: the minimum over few long rows is quick, over many short ones not.
+    """
+    n_groups, n_clusters, _ = clusters.centers.shape
+    centers = np.concatenate(clusters.centers)
+    rows = unit_rows(block) @ clusters.projection
+    squares = (centers**2).sum(axis=1)[:, None] - 2 * centers @ rows.T + (rows**2).sum(axis=1)
+    if n_groups == 1:
+        return squares, np.zeros(len(block), np.intp)
+    group = group_of(clusters, block)
+    by_group = squares.reshape(n_groups, n_clusters, -1)
+    return np.ascontiguousarray(by_group[group, :, np.arange(len(block))].T), group
+
+
+def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
+    """Return the probability that each row belongs to its cluster, as far as distances tell.
+
+    Squared distances d² to the centres are taken in the directions in which these differ. If they
+    have the mean s² and ν = 2 s⁴ / Var(d²) degrees of freedom within clusters, a share R of the
+    samples is found again in half of the rows, and a sample is in v views, its confidence is the
+    largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal clusters would have ν d² / (2 s²); real ones
+    have long tails. More views make more certain, but they share their errors.
+
+    Only views can tell clusters apart, and a row looks certain also where those of the sample
+    cannot. If it is known how far clusters are apart in each view (`Clusters.apart`), let d² be the
+    squared distance of two clusters in the views of the sample, and D² in all. The logarithm of
+    how much more likely the nearer one is has the mean d² / 2 then, and at most
+    (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
+    two apart, or if means do not (D² is small).
+    """
+    scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
+    assert scatter is not None
+    mean, variance, again = scatter.T
+    most = clusters.centers.any(axis=1).sum(axis=1)  # as normal clusters have
+    freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
+    sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
+
+    def judge(block: Array, views: Array) -> Array:
+        margins, group = squared_distances(clusters, block)
+        margins -= margins.min(axis=0)
+        margins *= sharpness[group] * views.sum(axis=1) ** 0.25
+        if clusters.apart is not None:
+            _limit(margins, views, clusters.apart)
+        return np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
+
+    return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
+
+
+def _limit(margins: Array, views: Array, apart: Array) -> None:
+    """Lower margins (clusters × rows) to what the views of each row can tell, in place."""
+    known = np.isfinite(apart)
+    by_all = np.where(known, apart, 0).sum(axis=0)
+    apart = np.where(known, apart, 1e12)  # a view may tell what is not known
+    own = margins.argmin(axis=0)
+    for cluster in np.unique(own):
+        rows = np.flatnonzero(own == cluster)
+        squares = views[rows].astype(np.float64) @ apart[:, cluster]
+        lacking = (by_all[cluster] - squares) / (by_all[cluster] + constants.TOLD**2)
+        most = np.full_like(squares, np.inf)
+        np.divide(squares / 2, lacking, out=most, where=lacking > 1e-9)
+        margins[:, rows] = np.minimum(margins[:, rows], most.T)
+
+
+def scattered(
+    engine: Engine, clusters: Clusters, embedding: RowSet, again: float = 1.0
+) -> Clusters:
+    """Return clusters with their scatter, computed from rows if it is not known."""
+    if clusters.scatter is not None:
+        return clusters
+    n_groups, between = len(clusters.centers), _between(clusters)
+
+    def sums(block: Array) -> Array:
+        squares, group = squared_distances(between, block)
+        least = np.maximum(squares.min(axis=0), 0)
+        of = [np.bincount(group, least**power, minlength=n_groups) for power in (0, 1, 2)]
+        return np.asarray(of)
+
+    size, total, squared = engine.reduce(sums, engine.leading(embedding, len(clusters.projection)))
+    mean, power = total / np.maximum(size, 1), squared / np.maximum(size, 1)
+    variance = np.maximum(power - mean**2, 0)
+    return replace(clusters, scatter=np.column_stack([mean, variance, np.full(n_groups, again)]))
+
+
+def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArray[np.intp]:
+    """Return labels, −1 for those whose confidence is below the least that is asked for."""
+    if least is None:
+        return np.asarray(labels)
+    if not 0 <= least <= 1:
+        raise ValueError(f"min_confidence={least!r}: expected a number from 0 to 1.")
+    return np.where(confidence < least, -1, labels)
+
+
+def _between(clusters: Clusters) -> Clusters:
+    """Return clusters in the directions in which their centres differ.
+
+    What rows are in others says nothing about their cluster. Discriminants, the directions of
+    groups among them, are such directions already.
+    """
+    n_groups, n_clusters, n_directions = clusters.centers.shape
+    if n_groups > 1 or n_directions < n_clusters:
+        return clusters
+    apart = clusters.centers[0] - clusters.centers[0].mean(axis=0)
+    V = np.linalg.svd(apart, full_matrices=False)[2][: max(n_clusters - 1, 1)].T
+    return replace(clusters, projection=clusters.projection @ V, centers=clusters.centers @ V)
