@@ -85,20 +85,6 @@ class FeatureEncoder:
         return (raw * self.factor).astype(scores.dtype, copy=False)
 
 
-def encoder_1(
-    scaling: Scaling,
-    directions: Array,
-    linear: Array,
-    landmarks: Landmarks | None,
-    factor: Array,
-    output: Array,
-) -> FeatureEncoder:
-    """Return an encoder from its parts of version 1: scaling and directions, now one projection."""
-    if scaling.weight.shape != directions.shape[:1]:  # their product could be of any size
-        raise ValueError("the scaling does not fit the directions")
-    return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
-
-
 def described(
     scores: Array, graph: Matrix | None, linear: Array, landmarks: Landmarks | None
 ) -> Array:

@@ -104,7 +104,6 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
-@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""
