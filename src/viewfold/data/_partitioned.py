@@ -14,7 +14,7 @@ import numpy as np
 
 from viewfold._util.file import ReadOptions, is_address
 from viewfold.data._dealing import PIECE, Reader, Unread
-from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
+from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     check_known,
     check_no_text_ids,
@@ -25,6 +25,7 @@ from viewfold.data.features import (
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id
+from viewfold.data.source import Table
 from viewfold.data.view import Column, View, called, features_of
 from viewfold.rows import BucketEngine
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class Survey(Reader):
     """Look at the columns of a file."""
 
-    def __call__(self, file: str) -> Facts:
+    def __call__(self, file: str) -> Table:
         return facts_of(file, self.ids, self.options)
 
 
@@ -135,9 +136,9 @@ def _in_partitions(
 
 def _surveyed(
     engine: BucketEngine, reader: Reader, files: Sequence[str]
-) -> tuple[list[Facts], Facts]:
+) -> tuple[list[Table], Table]:
     """Return what is known of all files, and of the first with rows: others have to be alike."""
-    facts: list[Facts] = engine.each(Survey(**vars(reader)), files)
+    facts: list[Table] = engine.each(Survey(**vars(reader)), files)
     at = next((i for i, one in enumerate(facts) if not one.is_empty), 0)
     for file, of_file in zip(files, facts, strict=True):
         same_columns(of_file, facts[at], file, files[at])
@@ -174,7 +175,7 @@ def _learned(
     return columns
 
 
-def _check_ids(facts: Facts, file: str) -> None:
+def _check_ids(facts: Table, file: str) -> None:
     if not facts.is_empty and facts.id_kind not in ("", "texts", "whole numbers"):
         raise FileError(
             f"{file}: the ids are {facts.id_kind}. Ids are ints or strings; convert them, and drop "
