@@ -13,8 +13,7 @@ from web_server import Web
 
 from commands import runner
 from viewfold.datasets import Source, _fetch, fetch, listed, load, sources
-from viewfold.datasets._download import check_redirect
-from viewfold.datasets._fetch import digest
+from viewfold.datasets._fetch import check_redirect, digest
 
 X = np.array([[1.5, np.nan], [2.0, 3.0], [0.0, 4.0]], np.float32)
 S = sparse.csr_array(np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3]]))

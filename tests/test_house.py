@@ -41,12 +41,10 @@ def test_all_modules_together_are_not_too_long() -> None:
     assert lines <= MOST_LINES_IN_ALL
 
 
-@pytest.mark.xfail(strict=True, reason="not yet few enough")
 def test_modules_are_few() -> None:
     assert len(MODULES) <= MOST_FILES
 
 
-@pytest.mark.xfail(strict=True, reason="not yet few enough")
 def test_context_variables_are_few() -> None:
     found = {path.name: context_variables(path.read_text(encoding="utf-8")) for path in MODULES}
     assert sum(found.values()) <= MOST_CONTEXT_VARIABLES, {k: n for k, n in found.items() if n}

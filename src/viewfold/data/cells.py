@@ -14,7 +14,7 @@ from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
 from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
-from viewfold.data._look import Found, look_at, unusable
+from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.partitions import LazyRows, read_partitions
 from viewfold.data.view import Gaps, View, called, missing_in

@@ -227,7 +227,7 @@ def _exists(file: str) -> bool:
 
 def _check_rows(view: FileView, n: int, label: str, folder: str) -> None:
     """Refuse files that hold fewer rows than were written."""
-    from viewfold.data._parquet_parts import n_rows
+    from viewfold.data.columnar import n_rows
 
     found = sum(map(n_rows, view.files))
     if found != n:

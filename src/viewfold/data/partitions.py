@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.types import Array, Ids
-from viewfold.data._look import Found, look_at
-from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
+from viewfold.data.arrays import Found, look_at
+from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     check_known,
     check_no_text_ids,
@@ -38,8 +38,8 @@ from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
-    from viewfold.data._tables import Table
     from viewfold.data.codes import Codes
+    from viewfold.data.source import Table
 
 PIECE = 2**26  # bytes of rows that are written at once; a worker holds a few copies of each
 

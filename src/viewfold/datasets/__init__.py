@@ -5,13 +5,9 @@ published, and any other is read from its file; the catalogue says where to find
 FCMVC-IV paper.
 """
 
-from viewfold.datasets._catalogue import DataSet, catalogue, listed
-from viewfold.datasets._digits import load_digits_views
-from viewfold.datasets._fetch import fetch, sources
-from viewfold.datasets._files import load
-from viewfold.datasets._patients import make_patients
-from viewfold.datasets._sources import Source
-from viewfold.datasets._synthetic import make_multiview
+from viewfold.datasets._fetch import fetch, load, sources
+from viewfold.datasets._made import load_digits_views, make_multiview, make_patients
+from viewfold.datasets._sources import DataSet, Source, catalogue, listed
 from viewfold.datasets._uci import fetch_uci_digits
 
 __all__ = [

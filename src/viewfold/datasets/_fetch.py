@@ -7,25 +7,30 @@ a file that has changed, leaves the folder as it was.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
+import re
 import shutil
 import tempfile
+import urllib.error
+import urllib.request
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from viewfold._util.replace import replacing
-from viewfold.datasets._download import check_address, download
-from viewfold.datasets._files import load
+from viewfold._util.watch import Tally
 from viewfold.datasets._sources import SOURCES, Parsed, Source, genes
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
+
 
 FOLDER, MIRROR = "VIEWFOLD_DATA", "VIEWFOLD_MIRROR"
 
@@ -87,9 +92,9 @@ def fetch(
     source, home = SOURCES[name], data_folder(data_home)
     for kind in ("npz", "mat"):
         if (path := home / f"{name}.{kind}").is_file():
-            return _from_file(source, path, verify)
-    path = _downloaded(source, home, mirror or os.environ.get(MIRROR), verify)
-    return _from_file(source, path, verify)
+            return _read_file(source, path, verify)
+    path = _make_file(source, home, mirror or os.environ.get(MIRROR), verify)
+    return _read_file(source, path, verify)
 
 
 def sources() -> list[Source]:
@@ -118,19 +123,7 @@ def data_folder(data_home: str | PathLike[str] | None = None) -> Path:
 
 
 def digest(views: list[Any], target: NDArray[np.int64]) -> str:
-    """Return the SHA-256 digest of what views and classes hold, whatever their types.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from viewfold.datasets._fetch import digest
-    >>> X, y = np.eye(2), np.array([0, 1])
-    >>> digest([X], y) == digest([X.astype("f4")], y.astype("i2"))
-    True
-    >>> digest([X], y) == digest([X[::-1]], y)
-    False
-    """
+    """Return the SHA-256 digest of what views and classes hold, whatever their types."""
     whole = hashlib.sha256()
     for X in views:
         whole.update(repr(tuple(map(int, X.shape))).encode())
@@ -147,12 +140,12 @@ def digest(views: list[Any], target: NDArray[np.int64]) -> str:
     return whole.hexdigest()
 
 
-def _downloaded(source: Source, home: Path, mirror: str | None, verify: bool) -> Path:
+def _make_file(source: Source, home: Path, mirror: str | None, verify: bool) -> Path:
     """Make the file of a set, from those that are published."""
     if mirror:
         check_address(mirror)
     home.mkdir(parents=True, exist_ok=True)
-    views, target, names = _parsed(source, home, mirror)
+    views, target, names = _get_files(source, home, mirror)
     if verify:
         _verify(source, views, target, f"{len(source.files)} files of {source.address}")
     path = home / f"{source.name}.npz"
@@ -161,7 +154,7 @@ def _downloaded(source: Source, home: Path, mirror: str | None, verify: bool) ->
     return path
 
 
-def _parsed(source: Source, home: Path, mirror: str | None) -> Parsed:
+def _get_files(source: Source, home: Path, mirror: str | None) -> Parsed:
     """Return what the files hold; they are only there while they are read."""
     if source.parse is None:
         raise FileNotFoundError(
@@ -177,7 +170,16 @@ def _parsed(source: Source, home: Path, mirror: str | None) -> Parsed:
                 continue
             if mirror:
                 address = f"{mirror.rstrip('/')}/{source.name}/{name}"
-            _get(source, address, folder / name, home)
+            try:
+                download(address, folder / name, source.most)
+            except ValueError as error:
+                raise ValueError(f"{error} {_by_hand(source, home)}") from error
+            except OSError as error:
+                why = error if isinstance(error, HTTPError) else getattr(error, "reason", error)
+                raise OSError(
+                    f"{name} of {source.name!r} did not come from {address} ({why}). "
+                    f"{_by_hand(source, home)}"
+                ) from error
         try:
             return source.parse(folder)
         except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -185,19 +187,6 @@ def _parsed(source: Source, home: Path, mirror: str | None) -> Parsed:
                 f"The files of {source.name!r} are not as they were published: {error}. "
                 f"{_by_hand(source, home)}"
             ) from error
-
-
-def _get(source: Source, address: str, path: Path, home: Path) -> None:
-    try:
-        download(address, path, source.most)
-    except ValueError as error:
-        raise ValueError(f"{error} {_by_hand(source, home)}") from error
-    except OSError as error:
-        why = error if isinstance(error, HTTPError) else getattr(error, "reason", error)
-        raise OSError(
-            f"{path.name} of {source.name!r} did not come from {address} ({why}). "
-            f"{_by_hand(source, home)}"
-        ) from error
 
 
 def _by_hand(source: Source, home: Path) -> str:
@@ -212,7 +201,7 @@ def _by_hand(source: Source, home: Path) -> str:
     )
 
 
-def _from_file(source: Source, path: Path, verify: bool) -> Bunch:
+def _read_file(source: Source, path: Path, verify: bool) -> Bunch:
     from sklearn.utils import Bunch
 
     held = load(path)
@@ -221,23 +210,19 @@ def _from_file(source: Source, path: Path, verify: bool) -> Bunch:
     views = dict(zip(source.views, held.views.values(), strict=True))
     if verify:
         _verify(source, list(views.values()), held.target, str(path))
-    return Bunch(
-        views=views,
-        target=held.target,
-        target_names=list(source.classes),
-        feature_names=_names(source, path),
-        filename=str(path),
-    )
-
-
-def _names(source: Source, path: Path) -> dict[str, list[str]]:
     names = {"rna": genes()} if source.name == "mouse-cortex" else {}
     if path.suffix == ".npz":
         with np.load(path, allow_pickle=False) as file:
             for v, view in enumerate(source.views):
                 if f"names_{v}" in file:
                     names[view] = file[f"names_{v}"].tolist()
-    return names
+    return Bunch(
+        views=views,
+        target=held.target,
+        target_names=list(source.classes),
+        feature_names=names,
+        filename=str(path),
+    )
 
 
 def _verify(source: Source, views: list[Any], target: NDArray[np.int64], where: str) -> None:
@@ -270,3 +255,113 @@ def _write(
             parts[f"names_{v}"] = np.array(names[view])
     with open(path, "wb") as file:
         np.savez_compressed(file, **parts)
+
+
+_PIECE = 2**18
+_SECONDS = 30  # without a byte
+_RANK = {"http": 0, "https": 1}
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follow redirections, but not to a protocol that is weaker or no web protocol."""
+
+    max_redirections = 5
+
+    def redirect_request(
+        self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Any:
+        check_redirect(req.full_url, newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def check_redirect(old: str, new: str) -> None:
+    """Refuse to go from https to http, or to anything that is neither.
+
+    Another host is allowed: addresses move, and what comes is compared with a digest.
+    """
+    if _RANK.get(urlsplit(new).scheme, -1) < _RANK[urlsplit(old).scheme]:
+        raise ValueError(f"{old} sends on to {new}, which is less safe.")
+
+
+def check_address(address: str) -> None:
+    parts = urlsplit(address)
+    if parts.scheme not in _RANK or not parts.hostname:
+        raise ValueError(f"{address!r} is no address that begins with https:// or http://.")
+
+
+def download(address: str, path: Path, most: int) -> None:
+    """Copy what is at an address to a file."""
+    check_address(address)
+    opener = urllib.request.build_opener(_Redirects)
+    request = urllib.request.Request(address, headers={"User-Agent": "viewfold"})
+    try:
+        with opener.open(request, timeout=_SECONDS) as answer, open(path, "wb") as file:
+            _copy(answer, file, address, most)
+    except http.client.HTTPException as error:
+        path.unlink(missing_ok=True)
+        raise OSError(f"{address}: {type(error).__name__}") from error
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _copy(answer: Any, file: Any, address: str, most: int) -> None:
+    promised = answer.headers.get("Content-Length")
+    size = int(promised) if promised and promised.isdecimal() else None
+    if size is not None and size > most:
+        raise ValueError(f"{address} has {size:,} bytes, where {most:,} are the most to expect.")
+    count, tally = 0, Tally(size)
+    while piece := answer.read(_PIECE):
+        count += len(piece)
+        if count > most:
+            raise ValueError(f"{address} has more than the {most:,} bytes to expect.")
+        file.write(piece)
+        tally.reach(count)
+    if size is not None and count != size:
+        raise OSError(f"{address} broke off after {count:,} of {size:,} bytes")
+
+
+def load(path: str | PathLike[str]) -> Bunch:
+    """Read a multi-view data set from its file.
+
+    Parameters
+    ----------
+    path : str or path
+        A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features; for a sparse view the
+        parts of a CSR matrix, ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``,
+        or a ``.mat`` file in one of the layouts in which the field publishes its sets. Where views
+        have such names, other matrices of the file (masks, graphs) are no views.
+
+    Returns
+    -------
+    Bunch
+        ``views``, a dict of arrays or sparse matrices; ``target``, the classes as whole numbers
+        from 0 without gaps, in the order of the file's own classes, or None if it has none.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from viewfold.datasets import load
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pets.npz"
+    >>> np.savez(path, view_0=np.eye(3), view_1=np.ones((3, 2)), y=[1, 3, 1])
+    >>> pets = load(path)
+    >>> [X.shape for X in pets.views.values()], pets.target
+    ([(3, 3), (3, 2)], array([0, 1, 0]))
+    """
+    from sklearn.utils import Bunch
+
+    from viewfold.data.files import read_set
+
+    views, classes = read_set(path)
+    named = {name: X for name, X in views.items() if re.fullmatch(r"view_\d+", name)}
+    views = named or views
+    if classes is None:
+        return Bunch(views=views, target=None)
+    target = np.unique(np.asarray(classes).ravel(), return_inverse=True)[1]
+    for name, X in views.items():
+        if X.shape[0] != target.size:
+            raise ValueError(
+                f"{path}: view {name!r} has {X.shape[0]} samples, but there are classes for "
+                f"{target.size}."
+            )
+    return Bunch(views=views, target=target)

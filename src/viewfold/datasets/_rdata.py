@@ -38,7 +38,6 @@ class RValue:
     attributes: dict[str, RValue] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> RValue:
-        """Return the part of a list that has this name."""
         names = self.texts("names")
         if name not in names:
             raise ValueError(f"there is no {name!r} among {names}")
@@ -52,24 +51,7 @@ class RValue:
 
 
 def read(path: str | Path, most: int) -> dict[str, RValue]:
-    """Read what ``save`` wrote, by the names of its objects.
-
-    Parameters
-    ----------
-    path : path
-        A file in R's binary format (XDR), compressed by gzip, bzip2 or xz, or not at all.
-    most : int
-        How many bytes it may unpack to.
-
-    Returns
-    -------
-    dict of RValue
-
-    Raises
-    ------
-    ValueError
-        If it is not such a file, is damaged, unpacks to more, or holds code.
-    """
+    """Read what ``save`` wrote, by the names of its objects."""
     with open(path, "rb") as start:
         unpack = _PACKED.get(start.read(2))
     try:
@@ -192,7 +174,6 @@ def matrix(table: RValue) -> tuple[np.ndarray, list[str], list[str]]:
 
 
 def factor(values: RValue) -> tuple[np.ndarray, list[str]]:
-    """Return the levels of a factor as numbers from 0, and their names."""
     levels = values.texts("levels")
     codes = np.asarray(values.values) - 1
     if not set(codes.tolist()) <= set(range(len(levels))):

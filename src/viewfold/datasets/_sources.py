@@ -1,4 +1,4 @@
-"""The public sets of the tutorials: where their files are, and how these become views.
+"""Public sets: where their files are, and how these become views; what is known of the paper's.
 
 Addresses name a commit, so that what they lead to cannot change. The digests are of what was read
 from the files, not of the files: see `viewfold.datasets.fetch` for what that checks.
@@ -7,7 +7,7 @@ from the files, not of the files: see `viewfold.datasets.fetch` for what that ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+# Views, classes, and names of features by view.
 Parsed = tuple[list[Any], NDArray[np.int64], dict[str, list[str]]]
-"""Views, classes, and names of features by view."""
 
 
 @dataclass(frozen=True)
@@ -210,3 +210,146 @@ SOURCES = {
         ),
     )
 }
+
+
+# ---- the sets of the paper -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of the paper.
+
+    Attributes
+    ----------
+    name : str
+        The paper's name for it.
+    samples, views, classes : int
+        Its size, by the paper's table.
+    features : tuple of int or None
+        Features of each view, in the order of the file that is commonly passed around; None if not
+        known.
+    order : tuple of int or None
+        In which order the paper's numbers need these views, as positions in ``features``; None if
+        not known.
+    address : str
+        Where a user gets it.
+    note : str
+        What else one has to know.
+    """
+
+    name: str
+    samples: int
+    views: int
+    classes: int
+    features: tuple[int, ...] | None
+    order: tuple[int, ...] | None
+    address: str
+    note: str = ""
+
+
+_MAT = "Published as a .mat file by several authors; viewfold.datasets.load reads it."
+_IMAGES = f"Features were computed from the images; order of views not known. {_MAT}"
+
+# Sizes are those of the paper's own table; the order of views, which decides the paper's numbers
+# but is not in the paper, was found by trying.
+_TABLE: list[tuple[tuple[Any, ...], str, str]] = [
+    (
+        ("ORL", 400, 3, 40, (4096, 3304, 6750), None),
+        "https://cam-orl.co.uk/facedatabase.html",
+        f"Faces: grey values, LBP, Gabor. Not the set of four views of the same name. {_MAT}",
+    ),
+    (
+        ("proteinFold", 694, 12, 27, (27,) * 12, tuple(range(12))),
+        "http://mkl.ucsd.edu/dataset/protein-fold-prediction",
+        f"Twelve descriptions of protein folds. {_MAT}",
+    ),
+    (
+        ("uci-digit", 2000, 3, 10, (216, 76, 64), (2, 1, 0)),
+        "https://archive.ics.uci.edu/dataset/72/multiple+features",
+        "Handwritten numerals; viewfold.datasets.fetch_uci_digits gets them from OpenML. "
+        "Complete views fit the paper with 76, 64, 216 just as well; incomplete ones only in "
+        "this order.",
+    ),
+    (
+        ("Wiki", 2866, 2, 10, (128, 10), (0, 1)),
+        "http://www.svcl.ucsd.edu/projects/crossmodal/",
+        f"Images (SIFT histograms) and texts (topics) of Wikipedia articles. {_MAT}",
+    ),
+    (
+        ("Reuters", 18758, 5, 5, None, None),
+        "https://archive.ics.uci.edu/dataset/259",
+        "News in five languages, sparse word weights. The paper's address is that of another "
+        f"collection, and its table says 5 classes where this one has 6. {_MAT}",
+    ),
+    (
+        ("Caltech256", 30607, 4, 257, None, None),
+        "https://www.kaggle.com/datasets/jessicali9530/caltech256/",
+        _IMAGES,
+    ),
+    (
+        ("VGGFace2", 36287, 4, 100, None, None),
+        "http://www.robots.ox.ac.uk/~vgg/data/vgg_face2/",
+        f"A hundred people of the full set. {_IMAGES}",
+    ),
+    (
+        ("YouTubeFace10", 38654, 4, 10, None, None),
+        "https://www.cs.tau.ac.il/~wolf/ytfaces/",
+        "Ten people of the full set. The paper's address is that of a collection of video "
+        f"games. {_IMAGES}",
+    ),
+]
+_SETS = [DataSet(*(*size, address, note)) for size, address, note in _TABLE]
+
+
+def catalogue() -> list[DataSet]:
+    """List the data sets of the FCMVC-IV paper and what is known of each.
+
+    None of them comes with this package.
+
+    Returns
+    -------
+    list of DataSet
+        One record for each set, in the paper's order.
+
+    Examples
+    --------
+    >>> from viewfold.datasets import catalogue
+    >>> [(entry.name, entry.samples, entry.views) for entry in catalogue()][:3]
+    [('ORL', 400, 3), ('proteinFold', 694, 12), ('uci-digit', 2000, 3)]
+    >>> digits = catalogue()[2]
+    >>> [digits.features[i] for i in digits.order]  # as the paper must have folded them
+    [64, 76, 216]
+    """
+    return list(_SETS)
+
+
+def listed() -> list[dict[str, Any]]:
+    """List all public sets that are known, those of the paper first.
+
+    Returns
+    -------
+    list of dict
+        What `DataSet` has, and ``fetch``: whether `fetch` downloads the set by that name.
+
+    Examples
+    --------
+    >>> from viewfold.datasets import listed
+    >>> [row["name"] for row in listed() if row["fetch"]]
+    ['tcga-breast', '3sources', 'mouse-cortex']
+    """
+    paper = [{**asdict(entry), "fetch": False} for entry in _SETS]
+    others = [
+        {
+            "name": source.name,
+            "samples": source.samples,
+            "views": len(source.views),
+            "classes": len(source.classes),
+            "features": tuple(source.views.values()),
+            "order": None,
+            "address": source.address,
+            "note": source.note,
+            "fetch": bool(source.files),
+        }
+        for source in SOURCES.values()
+    ]
+    return paper + others

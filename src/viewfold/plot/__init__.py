@@ -5,9 +5,14 @@ figure by itself; ``ax.figure.savefig("map.svg")`` (or ``"map.png"``) saves it. 
 zoom and select in, where anywidget is installed.
 """
 
-from viewfold.plot._flow import label_flow
-from viewfold.plot._samples import cluster_sizes, confidence, sample_map
-from viewfold.plot._views import agreement, views_seen
+from viewfold.plot._figures import (
+    agreement,
+    cluster_sizes,
+    confidence,
+    label_flow,
+    sample_map,
+    views_seen,
+)
 from viewfold.plot._widget import map
 from viewfold.web.words import COLOURS
 

@@ -1,10 +1,12 @@
-"""Colours, marks and small texts that all figures share."""
+"""Colours, marks, small texts and documentation that all figures share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from viewfold._util.arguments import suggests_arguments
 from viewfold._util.extra import needed
 from viewfold._util.types import Array
 from viewfold.web.words import GREY, called, colour_of
@@ -12,10 +14,10 @@ from viewfold.web.words import GREY, called, colour_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
 # Colours and shapes of clusters next to each other both differ.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-MANY = 30
-"""Above how many clusters marks are smaller and bars have no edges."""
+MANY = 30  # above how many clusters marks are smaller and bars have no edges
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -41,7 +43,6 @@ def darker(colour: str) -> tuple[float, float, float]:
 
 
 def mark(c: int, size: float) -> dict[str, Any]:
-    """Return how a cluster is marked."""
     marker = MARKERS[c % len(MARKERS)]
     return {
         "marker": marker,
@@ -59,41 +60,29 @@ def text_colour() -> str:
     return str(rcParams["text.color"])
 
 
-def background(ax: Axes) -> Any:
-    """Return the colour that figures are drawn on."""
-    return ax.get_facecolor()
-
-
 def annotate(
     ax: Axes,
     at: tuple[float, float],
     text: str,
     *,
     offset: tuple[float, float],
-    ha: str,
-    va: str,
-    rotation: float = 0,
     size: float = 8,
+    **how: Any,
 ) -> None:
     """Write something small at some points' distance from a place."""
-    ax.annotate(
-        text,
-        at,
-        xytext=offset,
-        textcoords="offset points",
-        ha=ha,
-        va=va,
-        rotation=rotation,
-        fontsize=size,
-        parse_math=False,
-    )
+    how |= {"textcoords": "offset points", "fontsize": size, "parse_math": False}
+    ax.annotate(text, at, xytext=offset, **how)
 
 
 def tag_cluster(ax: Axes, at: Array, c: int, many: bool, names: Mapping[int, str]) -> None:
     """Write what a cluster is on a little tag: above its middle if it could hide a small one."""
-    tag = {"boxstyle": "round,pad=0.2", "facecolor": background(ax), "edgecolor": cluster_colour(c)}
+    tag: dict[str, Any] = {
+        "boxstyle": "round,pad=0.2",
+        "facecolor": ax.get_facecolor(),
+        "edgecolor": cluster_colour(c),
+        "linewidth": 0.6 if many else 1,
+    }
     up, size = (9, 6) if many else (0, 8)
-    tag["linewidth"] = 0.6 if many else 1
     said = called(c, names)
     text = ax.annotate(said, (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
     text.set(ha="center", va="center", size=size, weight="bold", gid=f"cluster{c}.tag")
@@ -110,3 +99,34 @@ def cluster_axis(ax: Axes, n_clusters: int, names: Mapping[int, str]) -> None:
     ax.set(xlim=(-0.6, n_clusters - 0.4), xlabel="cluster")
     ax.tick_params(bottom=False)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+SHARED = {
+    "model_and_ax": """\
+Parameters
+----------
+model : fitted estimator
+    `ViewFold` or `FCMVC`.
+ax : matplotlib Axes, optional
+    Where to draw; a new figure if not given.""",
+    "axes": """\
+Returns
+-------
+matplotlib Axes""",
+    "model": """\
+>>> from viewfold import ViewFold, datasets, plot
+>>> data = datasets.make_multiview(60, (5, 4), 3, random_state=0)
+>>> model = ViewFold(3, random_state=0).fit(data.views)""",
+}
+
+
+def figure(draw: Callable[P, R]) -> Callable[P, R]:
+    """Fill in ``{model_and_ax}``, ``{axes}`` and ``{model}`` in the docstring of a figure."""
+    text = inspect.cleandoc(draw.__doc__ or "")
+    for name, shared in SHARED.items():
+        text = text.replace(f"{{{name}}}", shared)
+    draw.__doc__ = text
+    return suggests_arguments(draw)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.arguments import suggests_arguments
-from viewfold.plot._samples import sample_map
+from viewfold.plot._figures import sample_map
 from viewfold.web import static_text
 from viewfold.web.words import from_line, named
 
