@@ -17,8 +17,8 @@ from narwhals.exceptions import DuplicateError
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
-from viewfold.data import files as io
 from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
+from viewfold.data.files import FileView
 from viewfold.data.source import without
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def check_part(X: Any, options: ReadOptions) -> None:
     """Refuse a layer or representation of what is no AnnData; readers of files check their own."""
     name = "layer" if options.layer is not None else "use_rep"
     given = getattr(options, name)
-    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, io.FileView)):
+    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, FileView)):
         raise ValueError(
             f"{name}={given!r} names a part of an AnnData, but X is a {type(X).__name__}."
         )
@@ -88,7 +88,7 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
     return representation(parts[name], str(name))
 
 
-def split_file(source: io.FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
+def split_file(source: FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
     """Take apart what a reader returns; temporary files are removed."""
     try:
         if isinstance(source.rows, Iterator):
