@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.choice import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.app.states import empty, is_there, new_model
+from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
 
 if TYPE_CHECKING:
     from viewfold.data import View

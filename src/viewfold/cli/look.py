@@ -11,8 +11,8 @@ import click
 from viewfold import errors
 from viewfold._util.choice import which_view
 from viewfold._util.file import File
-from viewfold.app import numbers
 from viewfold.app import output as tables
+from viewfold.app import telling
 from viewfold.app.states import folded_model, folded_table
 from viewfold.app.telling import DIGITS, described, explained, without_doubtful
 from viewfold.cli import options as opt
@@ -252,8 +252,8 @@ def suggest(
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = folded_model(state)
-        found = numbers.suggestion(model, wanted)
-    facts = numbers.suggested(model, found)
+        found = telling.suggestion(model, wanted)
+    facts = telling.suggested(model, found)
     if output is not None:
         _deliver(tables.from_rows(facts["scores"]), output, as_json, state, raw=raw)
     elif as_json:
@@ -261,7 +261,7 @@ def suggest(
     else:
         print_rows(facts["scores"])
     if not as_json:
-        say(f"{numbers.evidence(found)} {state} has {model.n_clusters}.")
+        say(f"{telling.evidence(found)} {state} has {model.n_clusters}.")
 
 
 def _range(text: str) -> range:

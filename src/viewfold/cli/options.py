@@ -14,7 +14,7 @@ import click
 
 from viewfold import errors
 from viewfold._util.file import File
-from viewfold.app.numbers import AUTO
+from viewfold.app.telling import AUTO
 from viewfold.cli.command import PATH, Decorator, argument, section
 from viewfold.cli.console import note
 
