@@ -96,8 +96,8 @@ def test_large_row_groups_are_spooled_once(count, tmp_path: Path, monkeypatch) -
     frame = pd.DataFrame(rng.normal(size=(1000, 7)), columns=list("abcdefg")).assign(id=range(1000))
     # The last group is small: it is read at once, after three that are not.
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=330, index=False)
-    monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", 5000)
-    monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 64)
+    monkeypatch.setattr("viewfold.data.columnar._SECTION_BYTES", 5000)
+    monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 64)
     spooled = count(tempfile, "TemporaryFile")
     view = as_view(tmp_path / "a.parquet", ids="id")
     assert len(spooled) == 1

@@ -208,7 +208,6 @@ class ModelFacts(ModelRows):
         return found
 
     def coverage(self) -> dict[str, Any]:
-        """Return which combinations of views there are."""
         shown, rest = self.counts.patterns[:PATTERNS], self.counts.patterns[PATTERNS:]
         others = {"patterns": len(rest), "count": sum(many for _, many in rest)} if rest else None
         return {
