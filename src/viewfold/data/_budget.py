@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from viewfold._util.arguments import size_in_bytes
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold._util.watch import Tally
 from viewfold.data.source import FileError
 

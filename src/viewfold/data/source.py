@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from viewfold._util.extra import needed
-from viewfold._util.messages import format_names
+from viewfold._util.messages import format_names, needed
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import NoSpaceError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data import View
 from viewfold.method.clusters import ClusteringOptions, cluster, sample_size, settle

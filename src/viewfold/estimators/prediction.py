@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.file import EmptyRows, MissingCells
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import without_absent

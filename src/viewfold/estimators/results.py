@@ -12,8 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._util.arguments import is_whole_number
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import is_whole_number, which_view
 from viewfold._util.types import Array
 from viewfold.estimators.turns import Shared, asks
 from viewfold.explain import distinguished

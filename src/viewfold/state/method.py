@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.rows import Alignment, Engine, RowSet

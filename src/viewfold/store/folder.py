@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from viewfold._util.extra import lacking, needed
 from viewfold._util.file import plain
+from viewfold._util.messages import lacking, needed
 from viewfold._util.replace import flush, sync
 from viewfold.errors import (
     DamagedFileError,

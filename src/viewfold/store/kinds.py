@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold.errors import StateFileError
 
 if TYPE_CHECKING:
