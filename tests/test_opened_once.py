@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ import pytest
 from opened import opened
 from ui_pages import Page, csv
 
+from commands import typed
 from viewfold import cli
 
 pytest.importorskip("starlette")
@@ -122,28 +122,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         frame[:60].to_parquet(folder / f"{name}.parquet")
         frame[:60].to_excel(folder / f"{name}.xlsx")
     with contextlib.chdir(folder):
-        typed("add o.vf labs.csv --id patient --clusters 3 --keep 5")
+        typed("viewfold add o.vf labs.csv --id patient --clusters 3 --keep 5")
         shutil.copy("o.vf", "s.vf")
-        typed("rename s.vf 0 low")
-        typed("rename s.vf 0 lower")
-        typed("convert s.vf b.vfd --buckets 2")
+        typed("viewfold rename s.vf 0 low")
+        typed("viewfold rename s.vf 0 lower")
+        typed("viewfold convert s.vf b.vfd --buckets 2")
     return folder
-
-
-def typed(line: str) -> None:
-    """Type a command, which works."""
-    before, sys.argv = sys.argv, ["viewfold", *line.split()]
-    said = io.StringIO()
-    try:
-        with (
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
-            pytest.raises(SystemExit) as ended,
-        ):
-            cli.main()
-        assert not ended.value.code, said.getvalue()
-    finally:
-        sys.argv = before
 
 
 @pytest.mark.parametrize("line", cases(COMMANDS))
@@ -154,7 +138,7 @@ def test_a_command_opens_every_file_once(
         (shutil.copytree if (files / name).is_dir() else shutil.copy)(files / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     with opened(tmp_path) as found:
-        typed(line)
+        typed(f"viewfold {line}")
     assert found, "it reads something"
     assert opened_too_often(found) == {}
 

@@ -96,7 +96,7 @@ def forget(
 def _ids_in(listed: Path) -> list[str]:
     """Return the ids in a text file, one per line, in whatever encoding views may have."""
     from viewfold.data import FileError
-    from viewfold.data.encoding import encoding_of
+    from viewfold.data.text import encoding_of
 
     try:
         lines = listed.read_text(encoding_of(str(listed))).split("\n")
