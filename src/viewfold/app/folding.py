@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.states import empty, is_there, new_model
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._util.visible import visible
+from viewfold._util.messages import visible
 from viewfold.app import telling
 from viewfold.app.states import check_folded, returned
 from viewfold.cli import options as opt

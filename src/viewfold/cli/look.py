@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold import errors
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File
 from viewfold.app import output as tables
 from viewfold.app import telling

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet, engine_of
 from viewfold.rows.linalg import membership

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders

@@ -17,7 +17,7 @@ from scipy import linalg
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet

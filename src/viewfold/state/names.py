@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.log import noted

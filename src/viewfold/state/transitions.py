@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
