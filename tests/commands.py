@@ -1,5 +1,7 @@
 """Run commands in this process, as a user types them."""
 
+import contextlib
+import io
 import shlex
 import sys
 from collections.abc import Callable
@@ -23,3 +25,20 @@ def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return int(ended.value.code or 0), said.out, said.err
 
     return command
+
+
+def typed(line: str) -> str:
+    """Run a command that works; return all it says. For fixtures that are made once."""
+    before, sys.argv = sys.argv, shlex.split(line)
+    said = io.StringIO()
+    try:
+        with (
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            pytest.raises(SystemExit) as ended,
+        ):
+            cli.main()
+    finally:
+        sys.argv = before
+    assert not ended.value.code, said.getvalue()
+    return said.getvalue()

@@ -12,7 +12,7 @@ import pytest
 
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, as_views, inspect_views, plot
-from viewfold.data.reading import Reading
+from viewfold._util.file import ReadKeywords
 from viewfold.web import report
 
 A = np.random.default_rng(0).normal(size=(20, 3))
@@ -78,14 +78,14 @@ def test_a_near_miss_is_named_and_nothing_changes(call: Callable[[Any], Any], sa
     with pytest.raises(TypeError) as error:
         call(model)
     assert said in str(error.value)
-    assert "Asked" not in str(error.value)
+    assert "ReadOptions" not in str(error.value)
 
 
 @pytest.mark.parametrize("function", READERS, ids=lambda function: function.__qualname__)
 def test_options_of_reading_are_in_every_signature(function: Callable[..., Any]) -> None:
     parameters = inspect.signature(function).parameters
     assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    defaults = {name: parameters[name].default for name in get_type_hints(Reading)}
+    defaults = {name: parameters[name].default for name in get_type_hints(ReadKeywords)}
     assert defaults == {
         "empty_rows": "absent",
         "missing_cells": "accept",

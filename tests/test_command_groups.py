@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,9 @@ import pandas as pd
 import pytest
 
 import viewfold
-from commands import Run, runner
+from commands import Run, runner, typed
 from viewfold import cli
-from viewfold.cli import _plugins
+from viewfold.cli import command as _command
 
 OLD = {
     "init": "viewfold init is now: viewfold add STATE FILE --clusters K",
@@ -22,23 +24,36 @@ OLD = {
 }
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run a command in a folder with a state of two views, new rows and known ones."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a state of two views, new rows and known ones."""
+    made = tmp_path_factory.mktemp("groups")
     rng = np.random.default_rng(0)
     y = np.arange(66) % 3
     ids = pd.Index([f"p{i}" for i in range(66)], name="patient")
     for name in ("labs", "scan"):
         X = 6 * y[:, None] + rng.normal(size=(66, 5))
         frame = pd.DataFrame(X, index=ids).add_prefix(name)
-        frame[:60].to_csv(f"{name}.csv")
-        frame[60:].to_csv(f"{name}-new.csv")
-        frame[59:].to_csv(f"{name}-mixed.csv")
-    command = runner(monkeypatch, capsys)
-    assert command("add s.vf labs.csv --id patient --clusters 3 --keep 5")[0] == 0
-    assert command("add s.vf scan.csv --id patient")[0] == 0
-    return command
+        frame[:60].to_csv(made / f"{name}.csv")
+        frame[60:].to_csv(made / f"{name}-new.csv")
+        frame[59:].to_csv(made / f"{name}-mixed.csv")
+    with contextlib.chdir(made):
+        typed("viewfold add s.vf labs.csv --id patient --clusters 3 --keep 5")
+        typed("viewfold add s.vf scan.csv --id patient")
+    return made
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+) -> Run:
+    """Run a command in a copy of the folder."""
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return runner(monkeypatch, capsys)
 
 
 def files() -> dict[str, bytes]:
@@ -62,7 +77,7 @@ def sections(text: str) -> dict[str, list[str]]:
 def test_help_lists_every_command_once_under_a_heading(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [])
     code, told, _ = run("--help")
     found = sections(told)
     assert code == 0
@@ -86,7 +101,7 @@ def test_commands_of_other_packages_have_a_heading_of_their_own(
         def load(self) -> click.Command:
             return click.Command("bench", help="Repeat experiments.")
 
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [Point()])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [Point()])
     found = sections(run("--help")[1])
     assert list(found)[-1] == "Research"
     assert found["Research"][0] == "bench"

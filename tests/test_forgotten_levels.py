@@ -1,7 +1,10 @@
 """No state in a file names a level of a category that only forgotten samples may have had."""
 
 import gzip
+import shutil
 import warnings
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 
 import viewfold
 from viewfold import FCMVC, ViewFold
+from viewfold.rows import DiskEngine
 
 RARE = "Zanzibarward"
 
@@ -56,25 +60,41 @@ def _bytes(rows: list[tuple[Any, ...]]) -> bytes:
     return b"\0".join(c if isinstance(c, bytes) else str(c).encode() for c in cells)
 
 
-def three_states(path: Path, table: pd.DataFrame, kind: Any = ViewFold, **params: Any) -> None:
-    """Write a file with states to return to."""
-    new = kind(3, random_state=0, **params)
-    scan = pd.DataFrame(np.random.default_rng(1).normal(size=(len(table), 3)), table.index)
-    with viewfold.edit(path, new=new, keep=3) as model:
-        model.partial_fit(table, view="stay")
-    for name in ("scan", "more"):
-        with viewfold.edit(path) as model:
-            model.partial_fit(scan, view=name)
+@pytest.fixture(scope="module")
+def three_states(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
+    """Write a file with states to return to; one of the same samples is computed once."""
+
+    @cache
+    def made(ending: str, n: int, rare: int, kind: Any, private: bool) -> Path:
+        path, table = tmp_path_factory.mktemp("states") / f"s{ending}", wards(n, rare)
+        new = kind(3, random_state=0, keep_encoders=not private)
+        scan = pd.DataFrame(np.random.default_rng(1).normal(size=(len(table), 3)), table.index)
+        engine = DiskEngine(n_buckets=3) if ending == ".vfd" else None
+        with viewfold.edit(path, new=new, keep=3, engine=engine) as model:
+            model.partial_fit(table, view="stay")
+        for name in ("scan", "more"):
+            with viewfold.edit(path) as model:
+                model.partial_fit(scan, view=name)
+        return path
+
+    def write(
+        path: Path, n: int = 120, rare: int = 1, kind: Any = ViewFold, private: bool = False
+    ) -> None:
+        source = made(path.suffix, n, rare, kind, private)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, path)
+
+    return write
 
 
-@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
-@pytest.mark.parametrize("ending", [".vf", ".vfd"])
-@pytest.mark.parametrize("rare", [1, 12])
+@pytest.mark.parametrize(
+    ("ending", "rare", "kind"),
+    [(".vf", 1, ViewFold), (".vfd", 12, ViewFold), (".vf", 12, FCMVC), (".vfd", 1, FCMVC)],
+)
 def test_a_level_goes_with_the_last_sample_that_has_it(
-    tmp_path: Path, ending: str, rare: int, kind: Any
+    tmp_path: Path, three_states: Callable[..., None], ending: str, rare: int, kind: Any
 ) -> None:
     path, table = tmp_path / f"s{ending}", wards(rare=rare)
-    three_states(path, table, kind)
+    three_states(path, rare=rare, kind=kind)
     assert says(path, RARE)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
@@ -91,27 +111,33 @@ def test_a_level_goes_with_the_last_sample_that_has_it(
 
 @pytest.mark.parametrize("n", [8, 120])
 @pytest.mark.parametrize("private", [False, True])
-def test_also_of_small_and_of_private_views(tmp_path: Path, private: bool, n: int) -> None:
-    path, table = tmp_path / "s.vf", wards(n=n)
-    three_states(path, table, keep_encoders=not private)
+def test_also_of_small_and_of_private_views(
+    tmp_path: Path, three_states: Callable[..., None], private: bool, n: int
+) -> None:
+    path = tmp_path / "s.vf"
+    three_states(path, n=n, private=private)
     assert not (private and says(path, RARE))  # there it is never kept
     viewfold.forget(path, ["p0"])
     assert not says(path, RARE)
     assert viewfold.verify(path).whole
 
 
-def test_a_file_that_becomes_private_loses_its_levels(tmp_path: Path) -> None:
-    path, table = tmp_path / "s.vf", wards()
-    three_states(path, table)
+def test_a_file_that_becomes_private_loses_its_levels(
+    tmp_path: Path, three_states: Callable[..., None]
+) -> None:
+    path = tmp_path / "s.vf"
+    three_states(path)
     with viewfold.edit(path) as model:
         model.set_params(keep_encoders=False)
     assert not says(path, RARE)
     assert not says(path, "ICU")
 
 
-def test_what_was_forgotten_is_not_known_to_rows_that_come_later(tmp_path: Path) -> None:
+def test_what_was_forgotten_is_not_known_to_rows_that_come_later(
+    tmp_path: Path, three_states: Callable[..., None]
+) -> None:
     path, table = tmp_path / "s.vf", wards()
-    three_states(path, table)
+    three_states(path)
     with pytest.warns(UserWarning, match="1 level of 'ward' in view 'stay'") as said:
         viewfold.forget(path, ["p0"])
     assert not any(RARE in str(one.message) for one in said)

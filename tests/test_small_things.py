@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from viewfold import FCMVC, Inspection, View, ViewFold, as_view, inspect_views, suggest_n_clusters
-from viewfold.data.gaps import Gaps
 from viewfold.data.source import natural
+from viewfold.data.view import Gaps
 from viewfold.rows import Rows
 from viewfold.state.registry import Registry
 from viewfold.web.words import short

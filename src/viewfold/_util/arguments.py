@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
@@ -61,6 +63,14 @@ def size_in_bytes(text: str, what: str) -> int:
 def arguments_of(function: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments of a function or method."""
     return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def warn_user(message: str) -> None:
+    """Warn, and point to the line outside viewfold that led here, however deep that is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("viewfold."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,24 +1,287 @@
-"""A path with what has to be said about the file: its encoding, decimal sign, sheet or layer.
+"""What to read, and how: a path with options (`File`), and all options of reading (`ReadOptions`).
 
-It goes wherever a path goes, so that no function between the user and a reader has to know any of
-these options.
+This module imports nothing heavy: the command line needs it before a command runs.
 """
 
 from __future__ import annotations
 
 import codecs
+import inspect
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, get_args
+
+from viewfold._util.messages import format_names
+
+if TYPE_CHECKING:
+    from viewfold._util.types import Kind
 
 SPACES = " \u00a0\u202f\u2009"  # as programs write them between thousands
 SEPARATORS = ",.'’_" + SPACES
 WEB = re.compile(r"https?://", re.I)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+(://|::)", re.I)
 
+# What is written where there is no value, unless `empty_markers` says otherwise.
+_MARKERS = """
+. - -- ? NA N/A n/a na n.a. N.A. NaN nan -nan -NaN None none NONE NULL null Null NaT <NA> #N/A #NA
+1.#IND 1.#QNAN -1.#IND -1.#QNAN
+"""
+EMPTY_MARKERS = frozenset(["", " ", "  ", "   ", "#N/A N/A", *_MARKERS.split()])
+
+# What rows of zeros are: samples that the view lacks, by the rule of `as_view`, or samples.
+EmptyRows: TypeAlias = Literal["absent", "keep"]
+# What is done with a NaN in a row that has other values.
+MissingCells: TypeAlias = Literal["accept", "error"]
+Names: TypeAlias = Sequence[str] | str
+Categories: TypeAlias = Names | Mapping[str, Sequence[str] | None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class ReadKeywords(TypedDict, total=False):
+    """The keywords of `as_view` that say how to read, for type checkers; see `ReadOptions.of`."""
+
+    empty_rows: EmptyRows
+    missing_cells: MissingCells
+    columns: Names | Mapping[str, Names] | None
+    drop: Names | Mapping[str, Names]
+    categories: Categories | Mapping[str, Categories]
+    empty_markers: Iterable[str | float] | None
+    strict: bool
+    layer: str | None
+    use_rep: str | None
+
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """How to read a view; `viewfold.as_view` and `viewfold.data.File` say what the options mean.
+
+    Public functions make one of their keywords (`of`) and hand it on; a reader gets it as an
+    argument. `kinds` says what the columns of a known view are, `remembered` how it was read, and
+    `views` how to read those views of a file that are known. `by_view` holds `columns` and `drop`
+    that are given for each view.
+    """
+
+    empty_rows: EmptyRows = "absent"
+    missing_cells: MissingCells = "accept"
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
+    categories: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    empty_markers: tuple[str, ...] | None = None
+    strict: bool = False
+    layer: str | None = None
+    use_rep: str | None = None
+    sheet: tuple[str, ...] | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    kinds: Mapping[str, Kind] = field(default_factory=dict, hash=False)
+    remembered: ReadOptions | None = None
+    views: Mapping[str, ReadOptions] = field(default_factory=dict, hash=False)
+    by_view: Mapping[str, Mapping[str, Names]] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.empty_rows not in get_args(EmptyRows):
+            raise ValueError(f"empty_rows must be 'absent' or 'keep', got {self.empty_rows!r}.")
+        if self.missing_cells not in get_args(MissingCells):
+            raise ValueError(
+                f"missing_cells must be 'accept' or 'error', got {self.missing_cells!r}."
+            )
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"decimal={self.decimal!r}: expected '.' or ','.")
+        if self.thousands is not None and self.thousands not in list(SEPARATORS):
+            raise ValueError(f"thousands={self.thousands!r}: expected one of , . ' _ or a space.")
+        if self.thousands is not None and self.thousands == self.decimal:
+            raise ValueError(
+                f"decimal={self.decimal!r} and thousands={self.thousands!r} are "
+                "the same sign. Choose another one for one of them."
+            )
+        if self.layer is not None and self.use_rep is not None:
+            raise ValueError(
+                f"layer={self.layer!r} and use_rep={self.use_rep!r} both say "
+                "what to take instead of X. Choose one."
+            )
+
+    @classmethod
+    def of(cls, **said: Unpack[ReadKeywords]) -> ReadOptions:
+        """Return what a user says with keywords, in whatever form."""
+        given: dict[str, Any] = dict(said)
+        by_view = {
+            name: given.pop(name)
+            for name in ("columns", "drop")
+            if isinstance(given.get(name), Mapping)
+        }
+        markers = given.pop("empty_markers", None)
+        if markers is not None:
+            markers = [markers] if isinstance(markers, str) else markers
+            given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
+        for name in ("columns", "drop", "categories"):
+            if name in given:
+                given[name] = _NORMAL[name](name, given[name])
+        if "strict" in given:
+            given["strict"] = bool(given["strict"])
+        return cls(by_view=by_view, **given)
+
+    def for_view(self, name: str, names: Sequence[str]) -> ReadOptions:
+        """Return what is said about one of several views, whose names are given."""
+        several = len(names) > 1
+        if not several and not self.by_view:
+            return self
+        own: dict[str, Any] = {"columns": None, "drop": (), "categories": ()}
+        for key in own:
+            given = self.by_view.get(key, getattr(self, key))
+            if not given:
+                continue
+            if key == "categories" and not several:
+                own[key] = given
+                continue
+            by_view = isinstance(given, Mapping) and None not in given.values()
+            if not by_view or not set(given) <= set(names):
+                if not several:
+                    raise ValueError(
+                        f"{key}=… is given for the views {format_names(given)}, but this one "
+                        f"is {name!r}."
+                    )
+                raise ValueError(
+                    f"{key}=… is said of columns of one view, but there are several. "
+                    f"Pass {{view: …}} with names out of {list(names)}, or one view at a time."
+                )
+            own[key] = given.get(name, own[key])
+        own = {key: _NORMAL[key](key, given) for key, given in own.items()}
+        return replace(self, by_view={}, **own)
+
+    def for_known_view(
+        self, kinds: Mapping[str, Kind], remembered: ReadOptions | None
+    ) -> ReadOptions:
+        """Return how to read more rows of a view: as its first rows, whatever columns are named."""
+        said = {one: getattr(self, one) for one in (*FILE_OPTIONS, "empty_rows", "missing_cells")}
+        markers = None if remembered is None else remembered.empty_markers
+        return ReadOptions(**said, empty_markers=markers, kinds=kinds, remembered=remembered)
+
+    def in_file(self, name: str) -> ReadOptions:
+        """Return how to read one of the views of a file."""
+        if name in self.views:
+            return self.views[name].with_file(self)
+        own = {key: _NORMAL[key](key, by[name]) for key, by in self.by_view.items() if name in by}
+        return replace(self, **own) if own else self
+
+    def with_file(self, file: ReadOptions) -> ReadOptions:
+        """Return the same with what a `File` says; a keyword counts more than that."""
+        said = {name: value for name in FILE_OPTIONS if (value := getattr(file, name)) is not None}
+        if self.layer is not None or self.use_rep is not None:
+            said = {name: value for name, value in said.items() if name not in _PARTS}
+        return replace(self, **said) if said else self
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that are not what they are if nobody says anything."""
+        default = ReadOptions()
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in held.items() if value != getattr(default, name)}
+
+    def to_remember(self) -> ReadOptions | None:
+        """Return what rows that come later have to know; None if there is nothing."""
+        layer, use_rep = self.part
+        kept = ReadOptions(empty_markers=self.empty_markers, layer=layer, use_rep=use_rep)
+        return None if kept == ReadOptions() else kept
+
+    @property
+    def part(self) -> tuple[str | None, str | None]:
+        """The layer or the entry of obsm to take of an AnnData: as said, or as it was before."""
+        nothing_said = self.layer is None and self.use_rep is None
+        source = self.remembered if nothing_said and self.remembered is not None else self
+        return source.layer, source.use_rep
+
+    @property
+    def markers(self) -> frozenset[str]:
+        """What stands for a missing cell in text."""
+        return EMPTY_MARKERS if self.empty_markers is None else frozenset(self.empty_markers)
+
+    @property
+    def names_columns(self) -> bool:
+        """Whether there must be columns with names."""
+        return self.columns is not None or bool(self.drop or self.categories)
+
+    def wanted(
+        self, names: Sequence[str], label: str, error: type[ValueError] = ValueError
+    ) -> tuple[str, ...]:
+        """Return the names of the columns to read, in the order of the table."""
+        if self.kinds:
+            return tuple(name for name in names if self.kinds.get(name) != "out")
+        there = set(names)
+        for key in ("columns", "drop", "categories"):
+            unknown = [column for column in getattr(self, key) or () if column not in there]
+            if unknown:
+                raise error(
+                    f"{label}: there is no column {unknown[0]!r}, which {key}=… names. Its "
+                    f"columns: {format_names(names)}."
+                )
+        taken = (there if self.columns is None else set(self.columns)) - set(self.drop)
+        wanted = tuple(name for name in names if name in taken)
+        if not wanted:
+            raise error(f"{label}: no column is left. Take another one, or leave the view out.")
+        return wanted
+
+    def kind_of(self, name: str) -> Kind | None:
+        """Return what a column is, if that is said."""
+        return "category" if name in self.categories else self.kinds.get(name)
+
+    def is_coded(self, name: str) -> bool:
+        """Whether cells are to be read as texts, whatever they look like."""
+        return self.kind_of(name) in ("category", "date")
+
+
+# The options of a `File`; the others are keywords of `as_view`.
+FILE_OPTIONS = ("sheet", "encoding", "decimal", "thousands", "layer", "use_rep")
+_PARTS = ("layer", "use_rep")
+
+
+def _names(name: str, given: Names | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{name}=… takes names of columns (texts), got {list(names)!r}.")
+    return names
+
+
+def _categories(name: str, given: Any) -> dict[str, Any]:
+    return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
+
+
+_NORMAL: dict[str, Callable[[str, Any], Any]] = {
+    "columns": _names,
+    "drop": _names,
+    "categories": _categories,
+}
+
+
+def takes_reading(function: Function) -> Function:
+    """Show the keywords of reading in the signature of a function that takes them as ``**reading``.
+
+    So help, editors and the reference list them, and a wrong one is named with its near misses.
+    """
+    signature = inspect.signature(function)
+    *own, _ = signature.parameters.values()
+    defaults = ReadOptions()
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=() if name == "categories" else getattr(defaults, name),
+            annotation=annotation,
+        )
+        for name, annotation in ReadKeywords.__annotations__.items()
+    ]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *options]
+    )
+    return function
+
+
+@dataclass(frozen=True, init=False)
 class File(os.PathLike[str]):
     r"""A file, and how to read it where that cannot be told from the file.
 
@@ -55,31 +318,30 @@ class File(os.PathLike[str]):
     """
 
     path: str | os.PathLike[str]
-    _: KW_ONLY
-    sheet: str | Sequence[str] | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    layer: str | None = None
-    use_rep: str | None = None
+    options: ReadOptions
 
-    def __post_init__(self) -> None:
-        if self.encoding is not None:
-            _check_encoding(self.encoding)
-        if self.decimal not in (None, ".", ","):
-            raise ValueError(f"decimal={self.decimal!r}: expected '.' or ','.")
-        if self.thousands is not None and self.thousands not in list(SEPARATORS):
-            raise ValueError(f"thousands={self.thousands!r}: expected one of , . ' _ or a space.")
-        if self.thousands is not None and self.thousands == self.decimal:
-            raise ValueError(
-                f"decimal={self.decimal!r} and thousands={self.thousands!r} are "
-                "the same sign. Choose another one for one of them."
-            )
-        if self.layer is not None and self.use_rep is not None:
-            raise ValueError(
-                f"layer={self.layer!r} and use_rep={self.use_rep!r} both say "
-                "what to take instead of X. Choose one."
-            )
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        sheet: str | Sequence[str] | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
+        thousands: str | None = None,
+        layer: str | None = None,
+        use_rep: str | None = None,
+    ) -> None:
+        sheets = (sheet,) if isinstance(sheet, str) else None if sheet is None else tuple(sheet)
+        options = ReadOptions(
+            sheet=sheets,
+            encoding=encoding,
+            decimal=decimal,
+            thousands=thousands,
+            layer=layer,
+            use_rep=use_rep,
+        )
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "options", options)
 
     def __fspath__(self) -> str:
         return os.fspath(self.path)
@@ -87,18 +349,17 @@ class File(os.PathLike[str]):
     def __str__(self) -> str:
         return plain(os.fspath(self.path))
 
-    def said(self) -> dict[str, object]:
-        """Return the options that are given."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value for name, value in given.items() if value is not None and name != "path"
-        }
 
-    def sheets(self) -> list[str] | None:
-        """Return the names of the sheets to read, None for all."""
-        if self.sheet is None:
-            return None
-        return [self.sheet] if isinstance(self.sheet, str) else list(self.sheet)
+def file_with(X: str | os.PathLike[str], **said: Any) -> File:
+    """Return a path as a `File` that says this, and what it says already."""
+    if not isinstance(X, File):
+        return File(X, **said)
+    return File(X.path, **{**X.options.given(), **said})
+
+
+def path_and_options(X: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
+    """Return a path without what a `File` says about it, and the options with that."""
+    return (X.path, options.with_file(X.options)) if isinstance(X, File) else (X, options)
 
 
 def is_address(path: str) -> bool:
@@ -112,11 +373,6 @@ def plain(address: str) -> str:
         return address
     address = re.sub(r"://[^/@]*@", "://", address)
     return re.split(r"[?#]", address)[0] if WEB.match(address) else address
-
-
-def as_file(path: str | os.PathLike[str]) -> File:
-    """Return a path as a `File`, with nothing said about it if it is a plain one."""
-    return path if isinstance(path, File) else File(path)
 
 
 def _check_encoding(name: str) -> None:

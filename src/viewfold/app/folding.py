@@ -10,13 +10,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.choice import which_view
-from viewfold._util.file import File
+from viewfold._util.file import File, ReadOptions
 from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
 from viewfold.app.states import empty, is_there, load_model, new_model
 
 if TYPE_CHECKING:
     from viewfold.data import View
-    from viewfold.data.reading import Reading
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
     from viewfold.state.updates import Delivery
@@ -38,7 +37,7 @@ class Wanted:
         The column of ids, that there is none, or nothing about it.
     view : str or None
         What the view is called; of a file of several, which one.
-    reading : dict
+    options : ReadOptions
         How it is read; see `viewfold.as_view`.
     clusters : int or None
         How many; `AUTO` for the number that stands out. Needed for a new state.
@@ -48,7 +47,7 @@ class Wanted:
 
     ids: str | bool | None = None
     view: str | None = None
-    reading: Reading = field(default_factory=dict)  # type: ignore[assignment]
+    options: ReadOptions = field(default_factory=ReadOptions)
     similar_ids: Literal["refuse", "match", "new"] = "refuse"
     min_shared: float | None = None
     clusters: int | None = None
@@ -125,7 +124,7 @@ def add(
     started, clusters = perf_counter(), wanted.clusters
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
     name = _known_view(state, file, wanted.view) if wanted.only_new else wanted.view
-    views = read_views(state, file, wanted.ids, name, wanted.reading)
+    views = read_views(state, file, wanted.ids, name, wanted.options)
     step(f"waiting for {state}")
     opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
     with _in_memory(state, new) if wanted.dry_run else opened as model:
@@ -143,14 +142,14 @@ def add(
 
 
 def read_views(
-    state: Path, file: File, ids: str | bool | None, name: str | None, reading: Reading
+    state: Path, file: File, ids: str | bool | None, name: str | None, options: ReadOptions
 ) -> list[View]:
     """Return the views of a file; one of them, if a name is given.
 
     What the state knows of views is looked up only if the file may hold one that is known.
     """
     from viewfold.data.files import name_of
-    from viewfold.estimators.delivery import views_of
+    from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
     from viewfold.store import queries
 
@@ -161,7 +160,7 @@ def read_views(
     if model is not None and not several and not model.keep_encoders:
         raise no_encoder(name or name_of(file))
     records = () if model is None else model.views_
-    return views_of(records, file, ids=ids, name=name, me=str(state), **reading)
+    return views_of(records, file, ids=ids, name=name, me=str(state), options=options)
 
 
 def _known_view(state: Path, file: File, view: str | None) -> str:

@@ -1,9 +1,701 @@
 """What would be understood of a file, before anything is folded: `inspect_views`.
 
-Files that a fold would refuse are looked at, too: what is missing is proposed and told.
+A view is read as a fold would read it. Where that is refused, the options that the error suggests
+are added (`suggestion_of`), and it is read again: there is no second set of rules here.
 """
 
-from viewfold.app._facts import ColumnFacts, Inspection, SampleFacts
-from viewfold.app._inspect import inspect_views
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import numpy as np
+
+from viewfold._util.arguments import suggests_arguments
+from viewfold._util.choice import which_view
+from viewfold._util.file import (
+    FILE_OPTIONS,
+    File,
+    ReadKeywords,
+    ReadOptions,
+    file_with,
+    path_and_options,
+    takes_reading,
+)
+from viewfold._util.messages import suggestion_of
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Ids, IdsLike, Matrix, ViewsLike
+from viewfold.data import FileView, View
+from viewfold.data.cells import SENTINELS
+from viewfold.data.features import check_no_text_ids, learn
+from viewfold.data.fetch import STDIN, standard_input
+from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
+from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
+from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
+from viewfold.data.view import called, invented_name
+from viewfold.estimators.known import view_of_known
+from viewfold.method.scaling import scale_of
+from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
+from viewfold.rows.normal import normal_forms
+from viewfold.state.admission import admit, placed
+from viewfold.state.hashes import draw, seed_of
+from viewfold.state.state import State, ViewRecord
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
 
 __all__ = ["ColumnFacts", "Inspection", "SampleFacts", "inspect_views"]
+
+MOST_PROPOSALS = 50  # a file that needs more options than this is not understood
+MOST_EXAMPLES = 3  # of ids that are almost known
+FEWEST_MARKS = 3  # a value that stands in fewer cells of a column marks nothing
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What would become of a column.
+
+    Attributes
+    ----------
+    name : str
+        Its name, or its number if columns have no names.
+    kind : {"number", "boolean", "category", "date", "out"}
+        What it is; a boolean has no other values than 0 and 1.
+    levels : tuple of str
+        Of a category: its levels; of a date: what it gives.
+    why : str
+        Why it is left out, if nobody asked for that.
+    n_missing : int
+        How many of its cells are missing.
+    """
+
+    name: str
+    kind: Literal["number", "boolean", "category", "date", "out"]
+    levels: tuple[str, ...] = ()
+    why: str = ""
+    n_missing: int = 0
+
+
+@dataclass(frozen=True)
+class SampleFacts:
+    """How the samples of a view compare with those that a model knows.
+
+    Attributes
+    ----------
+    n_known, n_new : int
+        How many are known, with exactly this id, and how many are not.
+    n_similar : int
+        How many of the new ones have an id that is almost a known one.
+    examples : tuple of (id, known id)
+        Some of these.
+    n_in_view : int
+        How many are in the view of this name already.
+    fits : tuple of str
+        The known views whose features are those of this one.
+    """
+
+    n_known: int
+    n_new: int
+    n_similar: int = 0
+    examples: tuple[tuple[int | str, int | str], ...] = ()
+    n_in_view: int = 0
+    fits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What would be understood of a view; see `inspect_views`.
+
+    Attributes
+    ----------
+    name : str
+        What the view would be called.
+    source : object
+        What to fold: X, or a `File` with the options that it needs.
+    options : dict
+        What else to pass: ``model.partial_fit(found.source, **found.options)``.
+    proposed : tuple of str
+        Names of the options that nobody gave.
+    problems : tuple of str
+        What would be refused without these.
+    refused : str
+        Why it would be refused all the same; empty if it would be folded.
+    n_rows : int
+        How many rows there are, also of absent samples.
+    id_column : str or None
+        The column of ids, named or proposed; None if there is none.
+    id_candidates : tuple of str
+        Columns that look as if they held ids, the likeliest first.
+    has_ids : bool
+        Whether samples have ids; if not, they are known by their row number.
+    columns : tuple of ColumnFacts
+        What would become of each column.
+    n_missing, n_cells : int
+        How many cells are missing, and how many there are.
+    n_absent, n_zero, n_empty : int
+        Rows without any value, rows of zeros, and how many of these would be left out.
+    suspects : dict of float to tuple of str
+        Values that may mark missing cells, and the columns that have them.
+    written : dict of str to str
+        How a text is written: encoding, delimiter, decimal sign.
+    scale : str or None
+        How the view would be scaled; see `ViewFold`.
+    samples : SampleFacts or None
+        Who is known, if a model is given that has folded a view.
+    notes : tuple of str
+        What would be noted.
+    """
+
+    __repr__ = short_repr
+
+    name: str
+    source: Any
+    options: Mapping[str, Any]
+    proposed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    refused: str = ""
+    n_rows: int = 0
+    id_column: str | None = None
+    id_candidates: tuple[str, ...] = ()
+    has_ids: bool = False
+    columns: tuple[ColumnFacts, ...] = ()
+    n_missing: int = 0
+    n_cells: int = 0
+    n_absent: int = 0
+    n_zero: int = 0
+    n_empty: int = 0
+    suspects: Mapping[float, tuple[str, ...]] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
+    scale: str | None = None
+    samples: SampleFacts | None = None
+    notes: tuple[str, ...] = ()
+
+    def of_kind(self, kind: str) -> list[ColumnFacts]:
+        """Return the columns of a kind."""
+        return [column for column in self.columns if column.kind == kind]
+
+    def worst(self, most: int = 5) -> list[ColumnFacts]:
+        """Return the columns with the most missing cells."""
+        gaps = [column for column in self.columns if column.n_missing]
+        return sorted(gaps, key=lambda column: -column.n_missing)[:most]
+
+    def said(self) -> dict[str, Any]:
+        """Return all options: those of the file, and the others."""
+        said = self.source.options.given() if isinstance(self.source, File) else {}
+        if "sheet" in said:
+            said["sheet"] = list(said["sheet"])
+        return {**said, **self.options}
+
+
+@suggests_arguments
+@takes_reading
+def inspect_views(
+    X: ViewsLike,
+    *,
+    ids: IdsLike = None,
+    view: str | None = None,
+    model: FoldingEstimator | None = None,
+    similar_ids: Similar = "refuse",
+    **reading: Unpack[ReadKeywords],
+) -> list[Inspection]:
+    r"""Say what would be understood of one or several views; nothing is folded.
+
+    What a fold would refuse is looked at, too, if there are options with which it would not.
+
+    Parameters
+    ----------
+    X : view, dict of views or path
+        Anything `as_view` takes but an iterator, or several views by name, such as a file of
+        several.
+    ids : array-like, str or False, optional
+        As for `partial_fit`; if not given, a column that looks like ids is proposed.
+    view : str, optional
+        What the view is called; of several, the one to look at.
+    model : FCMVC or ViewFold, optional
+        Compare the samples with those that this model knows; it stays as it is.
+    similar_ids : {"refuse", "match", "new"}, default="refuse"
+        As for `partial_fit`.
+    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+        How the view is to be read; see `as_view`.
+
+    Returns
+    -------
+    list of Inspection
+        One for each view.
+
+    See Also
+    --------
+    as_view : What the options mean.
+    ViewFold.partial_fit : Fold what was looked at.
+
+    Notes
+    -----
+    A file is read once, as `as_view` reads it, and once more for each option that is proposed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import viewfold
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labs.csv")
+    ...     lines = [f"p{i},{i % 3},{'ICU' if i % 2 else 'ER'}" for i in range(20)]
+    ...     _ = path.write_text("\n".join(["patient,iron,ward", *lines]))
+    ...     labs = viewfold.inspect_views(path)[0]
+    >>> labs.n_rows, labs.id_column, [(c.name, c.kind) for c in labs.columns]
+    (20, 'patient', [('iron', 'number'), ('ward', 'category')])
+    >>> labs.options
+    {'ids': 'patient'}
+    """
+    given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
+    given = {name: value for name, value in given.items() if not _is_default(name, value)}
+    if isinstance(X, Iterator):
+        raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
+    if is_path(X):
+        return [look.inspect() for look in _looks_at_file(X, view, given, model)]
+    several = None if view is not None else named_views(X)
+    names = [view] if several is None or len(several) == 1 else list(several)
+    return [_Look(X, name, given, model).inspect() for name in names]
+
+
+def _is_default(name: str, value: Any) -> bool:
+    defaults = {
+        "similar_ids": "refuse",
+        "empty_rows": "absent",
+        "missing_cells": "accept",
+        "strict": False,
+    }
+    if name in defaults:
+        return bool(value == defaults[name])
+    return value is None or (isinstance(value, list | tuple) and not value)
+
+
+def _looks_at_file(
+    X: Any, view: str | None, given: Mapping[str, Any], model: FoldingEstimator | None
+) -> list[_Look]:
+    """Open a file, once, and return a look at each of its views."""
+    if os.fspath(X) == STDIN:
+        X = File(standard_input(), **(X.options.given() if isinstance(X, File) else {}))
+    look = _Look(X, view, given, model)
+    is_book = os.fspath(X).lower().endswith(".xlsx")
+    try:
+        with warnings.catch_warnings(record=True, action="always") as notes:
+            held = look.open()
+    except ValueError:
+        if view is not None or not is_book:
+            return [look]  # it meets the same error, and says what would help
+        # One sheet may be in order though another one lacks the column of ids.
+        with warnings.catch_warnings(action="ignore"):
+            path, options = path_and_options(X, ReadOptions())
+            several = open_path(path, None, options)
+        names = list(several) if isinstance(several, dict) else []
+        return [_Look(file_with(X, sheet=name), None, given, model) for name in names] or [look]
+    if view is not None or not isinstance(held, dict):
+        look.held, look.notes = held, notes
+        return [look]
+    if is_book:
+        looks = [_Look(file_with(X, sheet=name), None, given, model) for name in held]
+    else:
+        looks = [_Look(X, name, given, model) for name in held]
+    for look, name in zip(looks, held, strict=True):
+        look.held, look.notes = {name: held[name]}, notes
+    return looks
+
+
+class _Look:
+    """A look at one view: options are added until it would be folded, or nothing helps."""
+
+    def __init__(
+        self,
+        X: Any,
+        view: str | None,
+        given: Mapping[str, Any],
+        model: FoldingEstimator | None,
+    ) -> None:
+        self.X, self.view, self.model = X, view, model
+        self.given, self.options = given, dict(given)
+        self.held: Any = None  # the opened file, for the first attempt
+        self.notes: list[warnings.WarningMessage] = []  # warnings of opening it
+        self.problems: list[str] = []
+        self.facts: dict[str, Any] = {}
+
+    def inspect(self) -> Inspection:
+        refused = ""
+        for _ in range(MOST_PROPOSALS):
+            self.facts.pop("samples", None)
+            notes = self.notes
+            try:
+                with warnings.catch_warnings(record=True, action="always") as more:
+                    self._read()
+                break
+            except ValueError as error:
+                said = " ".join(str(error).split())
+                if self._add_options(suggestion_of(error)):
+                    self.problems.append(said)
+                    continue
+                if "n_rows" not in self.facts:  # nothing was understood of it
+                    raise
+                refused = said
+                break
+        source, options = self._source_and_options()
+        return Inspection(
+            source=source,
+            options=options,
+            proposed=tuple(name for name in self.options if name not in self.given),
+            problems=tuple(self.problems),
+            refused=refused,
+            notes=tuple(" ".join(str(one.message).split()) for one in [*notes, *more]),
+            **self.facts,
+        )
+
+    def open(self) -> Any:
+        """Open the file; return its view, or its views by name."""
+        X, options, ids, _ = self._read_options()
+        return open_path(X, ids, options)
+
+    def _add_options(self, proposed: Mapping[str, Any]) -> bool:
+        """Add options that would help; tell whether there was any that is not there yet."""
+        more = False
+        for name, value in proposed.items():
+            before = self.options.get(name)
+            if isinstance(value, list):
+                held = _as_list(before)
+                new = [one for one in value if one not in held]
+                self.options[name], more = [*held, *new], more or bool(new)
+            elif before is None:
+                self.options[name], more = value, True
+        return more
+
+    def _source_and_options(self) -> tuple[Any, dict[str, Any]]:
+        """Return what to fold, with options of the file, and the other options."""
+        of_file = FILE_OPTIONS if is_path(self.X) else ()
+        options = {name: value for name, value in self.options.items() if name not in of_file}
+        if self.view is not None:
+            options["view"] = self.view
+        if not of_file:
+            return self.X, options
+        own = {name: value for name, value in self.options.items() if name in of_file}
+        return file_with(self.X, **own), options
+
+    def _read_options(self) -> tuple[Any, ReadOptions, Any, Similar]:
+        """Return what to read, how, its ids, and what to do with similar ids."""
+        source, said = self._source_and_options()
+        said.pop("view", None)
+        ids, rule = said.pop("ids", None), said.pop("similar_ids", "refuse")
+        return *path_and_options(source, ReadOptions.of(**said)), ids, rule
+
+    def _read(self) -> None:
+        X, options, ids, rule = self._read_options()
+        check_part(X, options)
+        parts, name, file, written = self._take_apart(X, ids, options)
+        cells = look_at(parts.rows)
+        label = called(name, file)
+        self._note(parts, name, ids, cells, learn_of(parts, options, label), written)
+        if ids is None and parts.ids is None:
+            for column in repeated_ids(parts):
+                warnings.warn(
+                    f"{label}: column {column!r} is called like ids, but some of its texts "
+                    "stand in several rows. Keep one row per sample if they are ids.",
+                    stacklevel=1,
+                )
+            self._propose_ids(parts, label)
+        given = None if ids is False else parts.ids
+        view = assembled(parts, given, name, file, options)
+        state = self._state
+        self.facts["samples"] = compare(state, view)
+        none = False if ids is False else None
+        of_cells = ReadOptions(empty_rows=options.empty_rows, missing_cells=options.missing_cells)
+        checked = read_view(view, none, None, of_cells)
+        self.facts["n_empty"] = checked.n_empty
+        self.facts["scale"] = self._scale(checked)
+        engine = engine_of(state.ids)
+        if self.model is None or name not in state.names:
+            admit(engine, state, checked, rule)
+            return
+        record = state.views[state.names.index(name)]
+        if was_read_alike(parts, options, record):
+            X, ids = assembled(parts, given, name, file, options, record.columns), none
+        checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
+        admit(engine, state, checked, rule)
+
+    def _propose_ids(self, parts: Parts, label: str) -> None:
+        """Take the likeliest column for the ids, if a fold would ask for them."""
+        try:
+            check_no_text_ids(parts.codes, label)
+        except ValueError as error:
+            best = next(iter(self.facts["id_candidates"]), None)
+            if best is not None:
+                error.options = {"ids": best}  # type: ignore[attr-defined]
+            raise
+
+    def _take_apart(
+        self, X: Any, ids: Any, options: ReadOptions
+    ) -> tuple[Parts, str, str | None, Any]:
+        """Return ids, rows and columns of the view, its name, file and how it is written."""
+        held = open_path(X, ids, options) if self.held is None else self.held
+        self.held, self.notes = None, []  # its batches come once
+        several, key = named_views(held), None
+        if several is not None:
+            key = list(several)[which_view(list(several), self.view, "there are")]
+            held = several[key]
+        name = self.view or key or own_name(held)
+        if not name:
+            name = invented_name(self._state.names, len(self._state.views))
+        named = None if ids is False else ids
+        if isinstance(held, FileView):
+            label = called(name, held.file)
+            return of_file(held, named, label, options), name, held.file, held.written
+        return of_object(held, named, called(name), options), name, None, {}
+
+    def _note(
+        self,
+        parts: Parts,
+        name: str,
+        ids: Any,
+        cells: Cells,
+        columns: tuple[list[str], dict[str, ColumnFacts]],
+        written: Mapping[str, str],
+    ) -> None:
+        names, by_name = columns
+        n, d = parts.rows.shape
+        candidates = id_candidates(parts) or self.facts.get("id_candidates", [])
+        found = []
+        for j, column in enumerate(names):
+            known = by_name.get(column, ColumnFacts(column, "number"))
+            flag = known.kind == "number" and bool(cells.flags[j])
+            found.append(
+                replace(
+                    known,
+                    kind="boolean" if flag else known.kind,
+                    n_missing=int(cells.missing[j]),
+                )
+            )
+        dropped = set(_as_list(self.options.get("drop"))) - set(_as_list(self.given.get("drop")))
+        read = set(names)
+        for one in by_name.values():
+            if one.name not in read:
+                nobody = one.kind == "out" and not one.why and one.name in dropped
+                found.append(replace(one, why="proposed") if nobody else one)
+        self.facts |= {
+            "name": name,
+            "n_rows": n,
+            "id_column": ids if isinstance(ids, str) else None,
+            "id_candidates": tuple(candidates),
+            "has_ids": parts.ids is not None and ids is not False,
+            "columns": tuple(found),
+            "n_missing": int(cells.missing.sum()),
+            "n_cells": n * d,
+            "n_absent": cells.n_absent,
+            "n_zero": cells.n_zero,
+            "suspects": {
+                mark: tuple(names[j] for j in which) for mark, which in cells.suspects().items()
+            },
+            "written": dict(written),
+        }
+
+    @property
+    def _state(self) -> State:
+        return State.empty() if self.model is None else self.model._now
+
+    def _scale(self, view: View) -> str | None:
+        rule = "auto" if self.model is None else self.model.get_params().get("scale", "auto")
+        if rule != "auto":
+            return None if rule is None else str(rule)
+        engine, state = current_engine(), self._state
+        seed = (seed_of(getattr(self.model, "random_state", 0)), len(state.views))
+        drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
+        some = engine.collect(engine.select(view.rows, drawn))
+        return str(scale_of(_filled(some) if isinstance(some, np.ndarray) else some))
+
+
+def learn_of(
+    parts: Parts, options: ReadOptions, label: str
+) -> tuple[list[str], dict[str, ColumnFacts]]:
+    """Return the names of the columns that were read, and what would become of some."""
+    if parts.names is None:
+        return [str(j) for j in range(parts.rows.shape[1])], {}
+    known, why = learn(parts.names, parts.codes, options, parts.dropped, label)
+    facts = {
+        column.name: ColumnFacts(column.name, column.kind, column.levels, why.get(column.name, ""))
+        for column in known
+    }
+    return list(parts.names), facts
+
+
+def _filled(rows: Array) -> Array:
+    """Return rows with the mean of their column where a cell is missing."""
+    gaps = np.isnan(rows)
+    if not gaps.any():
+        return rows
+    count = np.maximum((~gaps).sum(axis=0), 1)
+    return np.where(gaps, np.where(gaps, 0, rows).sum(axis=0) / count, rows)
+
+
+def was_read_alike(parts: Parts, options: ReadOptions, record: ViewRecord) -> bool:
+    """Whether rows were read as more rows of a known view would be: they need not be read again."""
+    if options.names_columns or options.empty_markers is not None or record.source is not None:
+        return False
+    kinds = {name: codes.kind for name, codes in parts.codes.items()}
+    return all(
+        column.kind in ("out", kinds.get(column.name, "number")) for column in record.columns or ()
+    )
+
+
+def _as_list(names: Any) -> list[Any]:
+    return [names] if isinstance(names, str) else list(names or ())
+
+
+# -- what the cells of a view tell, as they are
+
+
+@dataclass(frozen=True)
+class Cells:
+    """What the cells of some rows tell; each array has an entry per column."""
+
+    missing: Array
+    flags: Array  # whether there is nothing but 0 and 1
+    marks: Array  # (n_markers, n_columns): cells with a number that may mark missing ones
+    near: Array  # (n_markers, n_columns): other cells that are as far out as that
+    n_absent: int  # rows without any value
+    n_zero: int  # rows of zeros
+
+    def __add__(self, other: Cells) -> Cells:
+        return Cells(
+            self.missing + other.missing,
+            self.flags & other.flags,
+            self.marks + other.marks,
+            self.near + other.near,
+            self.n_absent + other.n_absent,
+            self.n_zero + other.n_zero,
+        )
+
+    def suspects(self) -> dict[float, list[int]]:
+        """Return the numbers that stand in several cells, far from all others, with columns."""
+        alone = (self.marks >= FEWEST_MARKS) & (self.near == 0)
+        found = {
+            float(mark): np.flatnonzero(which).tolist()
+            for mark, which in zip(SENTINELS, alone, strict=True)
+        }
+        return {mark: columns for mark, columns in found.items() if columns}
+
+
+def look_at(X: Matrix) -> Cells:
+    """Pass over the cells of a matrix, block by block."""
+    rows = Rows(X)
+    if rows.is_sparse:
+        return _of_sparse(X)
+    found: Cells = LocalEngine().reduce(_of_block, rows, combine=Cells.__add__)
+    return found
+
+
+def _of_block(block: Array) -> Cells:
+    gaps = np.isnan(block)
+    low = np.fmin.reduce(block, axis=0, initial=np.inf)
+    high = np.fmax.reduce(block, axis=0, initial=-np.inf)
+    shape = (len(SENTINELS), block.shape[1])
+    marks, near = np.zeros(shape, np.intp), np.zeros(shape, np.intp)
+    for i, mark in enumerate(SENTINELS):
+        far = high if mark > 0 else -low
+        for j in np.flatnonzero(far > abs(mark) / 2):
+            out = block[:, j] * np.sign(mark) > abs(mark) / 2
+            marks[i, j] = np.count_nonzero(block[:, j] == mark)
+            near[i, j] = np.count_nonzero(out) - marks[i, j]
+    flags = ((block == 0) | (block == 1) | gaps).all(axis=0) & (high >= 0)
+    return Cells(
+        gaps.sum(axis=0),
+        np.asarray(flags),
+        marks,
+        near,
+        int(gaps.all(axis=1).sum()),
+        int((~block.any(axis=1)).sum()),
+    )
+
+
+def _of_sparse(X: Matrix) -> Cells:
+    d = X.shape[1]
+    gaps = np.isnan(X.data) if X.data.dtype.kind == "f" else np.zeros(X.data.size, bool)
+    other = (X.data != 0) & (X.data != 1) & ~gaps
+    nothing = np.zeros((len(SENTINELS), d), np.intp)
+    return Cells(
+        np.bincount(X.indices[gaps], minlength=d),
+        np.bincount(X.indices[other], minlength=d) == 0,
+        nothing,
+        nothing,
+        0,
+        int(np.count_nonzero(X.count_nonzero(axis=1) == 0)),
+    )
+
+
+def repeated_ids(parts: Parts) -> list[str]:
+    """Return the text columns that are called like ids, but hold some texts more than once."""
+    if parts.ids is not None or parts.names is None:
+        return []
+    return [
+        name
+        for j, name in enumerate(parts.names)
+        if name in parts.codes and parts.codes[name].repeats and is_called_id(name, first=j == 0)
+    ]
+
+
+def id_candidates(parts: Parts) -> list[str]:
+    """Return the columns that look as if they held ids; those that are called so come first."""
+    if parts.ids is not None or parts.names is None:
+        return []
+    found = []
+    for j, name in enumerate(parts.names):
+        named, codes = is_called_id(name, first=j == 0), parts.codes.get(name)
+        if codes is None:
+            sure = named and not Rows(parts.rows).is_sparse and look_like_ids(parts.rows[:, j])
+        else:
+            different = codes.kind == "category" and codes.n_cells > 1 and not codes.repeats
+            sure = different and (named or not codes.n_missing)
+        if sure:
+            found.append((not named, j, name))
+    return [name for _, _, name in sorted(found)]
+
+
+# -- how the samples of a view compare with those that a model knows
+
+
+def compare(state: State, view: View) -> SampleFacts | None:
+    """Return who is known of a view; None if nobody is, as there is no sample yet."""
+    if not state.views or (view.length is not None and state.length is None):
+        return None
+    engine = engine_of(state.ids)
+    view = placed(engine, view)
+    alignment = engine.join(state.ids, view.ids)
+    new = engine.keep(view.ids, engine.map(np.logical_not, alignment.known))
+    pairs = _similar(state, engine.collect(new)) if alignment.n_new else []
+    fits = [
+        record.name
+        for record in state.views
+        if view.features is not None and set(record.features or ()) == set(view.features)
+    ]
+    n_in_view = 0
+    if view.name in state.names:
+        which, seen = state.names.index(view.name), alignment.partners(state.seen, False)
+        n_in_view = int(engine.reduce(lambda block: np.count_nonzero(block[:, which]), seen))
+    return SampleFacts(
+        n_known=alignment.n_shared,
+        n_new=alignment.n_new,
+        n_similar=len(pairs),
+        examples=tuple(pairs[:MOST_EXAMPLES]),
+        n_in_view=n_in_view,
+        fits=tuple(fits),
+    )
+
+
+def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
+    """Return the new ids that are almost known, each with the known one."""
+    whole = new.dtype != object and state.ids.dtype != object
+    if not new.size or whole:  # whole numbers are the same or not
+        return []
+    forms = normal_forms(new)
+    almost = engine_of(state.ids).reduce(
+        lambda block: alike(block, forms), state.ids, combine=np.append
+    )
+    partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
+    found = zip(new.tolist(), forms.tolist(), strict=True)
+    return [(name, partner[form]) for name, form in found if form in partner]

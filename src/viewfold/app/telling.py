@@ -35,7 +35,7 @@ def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | N
         named = known[0] if found.name not in known else None
     words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
     words += [option(name, value) for name, value in said.items() if name != "sheet"]
-    sheets = found.source.sheets() if isinstance(found.source, File) else None
+    sheets = found.source.options.sheet if isinstance(found.source, File) else None
     words += [option("sheet", sheet) for sheet in sheets or []]
     words += [option("view", named)] if named is not None else []
     if new:

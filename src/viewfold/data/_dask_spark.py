@@ -16,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold.data import files as io
-from viewfold.data.asked import asked_now
 from viewfold.data.fetch import Named
 from viewfold.data.source import natural
 from viewfold.rows import BucketEngine, current_engine
@@ -78,7 +78,7 @@ def plain_ids(ids: Any) -> Any:
     return np.asarray(ids.compute()) if _is_dask(ids) else ids
 
 
-def written(X: Any, ids: Any, label: str) -> io.FileView:
+def written(X: Any, ids: Any, label: str, options: ReadOptions) -> io.FileView:
     """Let Dask or Spark write its rows to files, and open these.
 
     Parameters
@@ -98,17 +98,17 @@ def written(X: Any, ids: Any, label: str) -> io.FileView:
     )
     try:
         if is_spark(X):
-            return _of_spark(X, ids, label, folder)
-        return _of_dask(X, ids, label, folder)
+            return _of_spark(X, ids, label, options, folder)
+        return _of_dask(X, ids, label, options, folder)
     except BaseException:  # an error keeps its frames, and whatever they hold
         folder.cleanup()
         raise
 
 
-def _of_dask(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
+def _of_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> io.FileView:
     dask = importlib.import_module("dask")
     if is_dask_array(X):
-        if asked_now().names_columns or isinstance(ids, str):
+        if options.names_columns or isinstance(ids, str):
             raise ValueError(f"{label} is an array: it has no columns that could be named.")
         parts, named, column = _chunks(X), False, None
     else:
@@ -128,7 +128,7 @@ def _of_dask(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
     gone = [file for file in files if not _is_there(file)]
     if gone:
         raise _not_shared(label, f"{gone[0]}", folder.name)
-    view = io.read_parts(files, ids=ID if baked else column, owner=folder)
+    view = io.read_parts(files, ID if baked else column, options, folder)
     _check_rows(view, sum(counts), label, folder.name)
     return view if named else replace(view, features=None)
 
@@ -229,7 +229,7 @@ def _dense(part: Any) -> Array:
     return part
 
 
-def _of_spark(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
+def _of_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> io.FileView:
     sql = importlib.import_module("pyspark.sql")
     if not isinstance(ids, str):
         raise ValueError(
@@ -246,7 +246,7 @@ def _of_spark(X: Any, ids: Any, label: str, folder: Scratch) -> io.FileView:
     if not files:
         raise _not_shared(label, "a partition", folder.name)
     named = [Named(file, f"partition {_number_of(file)}") for file in files]
-    view = io.read_parts(named, ids=ids, owner=folder)
+    view = io.read_parts(named, ids, options, folder)
     _check_rows(view, int(counted.get["n"]), label, folder.name)
     return view
 
@@ -273,7 +273,7 @@ def _is_there(file: str) -> bool:
 
 def _check_rows(view: io.FileView, n: int, label: str, folder: str) -> None:
     """Refuse files that hold fewer rows than were written."""
-    from viewfold.data._parquet_parts import n_rows
+    from viewfold.data.columnar import n_rows
 
     found = sum(map(n_rows, view.files))
     if found != n:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, called
 from viewfold.rows import engine_of
@@ -27,11 +26,10 @@ def suggest_dates(view: View, low: Array | None, high: Array | None) -> None:
         suspects = suspects[engine_of(view.rows).reduce(count, view.rows) == 0]
     if suspects.size:
         names = [view.features[j] if view.features else j for j in suspects[:5].tolist()]
-        warnings.warn(
+        warn_user(
             f"{called(view.name, view.file)}: {', '.join(map(repr, names))} "
             f"hold{'s' * (suspects.size == 1)} numbers such as {high[suspects[0]]:.0f}, and "
             "nothing that could not be a date. If these are dates, write them as 2024-12-31.",
-            stacklevel=6,
         )
 
 

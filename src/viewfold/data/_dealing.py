@@ -7,7 +7,6 @@ whole (rows of zeros, ids that stand in two partitions) is found out from what t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -17,20 +16,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Ids
-from viewfold.data._look import Found, look_at
-from viewfold.data._parquet_parts import Run
-from viewfold.data.asked import Asked, asking
-from viewfold.data.column import Column
+from viewfold.data.arrays import Found, look_at
+from viewfold.data.columnar import Run
 from viewfold.data.features import expand, tell_unknown
-from viewfold.data.gaps import Gaps
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
-from viewfold.data.view import Partitions, View, called
+from viewfold.data.view import Column, Gaps, Partitions, View, called
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
-    from viewfold.data._tables import Table
+    from viewfold.data.source import Table
 
 PIECE = 2**26
 """Bytes of rows that are dealt at once; whoever deals them holds a few copies of each."""
@@ -44,16 +41,12 @@ class Reader:
     ----------
     ids : str or None
         The column that holds the ids.
-    asked : Asked
-        What is said about columns.
+    options : ReadOptions
+        How to read them.
     """
 
     ids: str | None
-    asked: Asked
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Let readers know."""
-        return asking(self.asked)
+    options: ReadOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,17 +188,16 @@ class Deal:
         told, pieces = Told(), 0
         held: list[tuple[Array, ...]] = []
         size = 0
-        with self.rows.reader.reading():
-            for one, found in self._parts(runs, given):
-                told += found
-                if len(one[0]):
-                    held.append(one)
-                    size += one[1].nbytes
-                if size >= PIECE:
-                    told.dealt.append(self._dealt(f"{number}-{pieces}", held))
-                    held, size, pieces = [], 0, pieces + 1
-            if held:
+        for one, found in self._parts(runs, given):
+            told += found
+            if len(one[0]):
+                held.append(one)
+                size += one[1].nbytes
+            if size >= PIECE:
                 told.dealt.append(self._dealt(f"{number}-{pieces}", held))
+                held, size, pieces = [], 0, pieces + 1
+        if held:
+            told.dealt.append(self._dealt(f"{number}-{pieces}", held))
         return told
 
     def _dealt(self, name: str, held: list[tuple[Array, ...]]) -> PartitionFiles:
@@ -221,7 +213,7 @@ class Deal:
         """Yield ids, rows and row numbers of a few rows at a time, and what they tell."""
         begin = runs[0].start
         for run in runs:
-            table, batches = run.batches(self.rows.reader.ids)
+            table, batches = run.batches(self.rows.reader.ids, self.rows.reader.options)
             row = 0
             for found, block in batches:
                 numbers = np.arange(run.start + row, run.start + row + len(block))

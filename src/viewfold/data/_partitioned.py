@@ -12,23 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from viewfold._util.file import is_address
+from viewfold._util.file import ReadOptions, is_address
 from viewfold.data._dealing import PIECE, Reader, Unread
-from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
-from viewfold.data.anndata_parts import source_of
-from viewfold.data.asked import Asked
-from viewfold.data.column import Column, features_of
+from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
-    asked_of,
     check_known,
     check_no_text_ids,
     check_no_twins,
+    known_options,
     learn,
     tell_left_out,
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id
-from viewfold.data.view import View, called
+from viewfold.data.view import Column, View, called, features_of
 from viewfold.rows import BucketEngine
 
 if TYPE_CHECKING:
@@ -40,8 +37,7 @@ class Survey(Reader):
     """Look at the columns of a file."""
 
     def __call__(self, file: str) -> Facts:
-        with self.reading():
-            return facts_of(file, self.ids)
+        return facts_of(file, self.ids, self.options)
 
 
 @dataclass(frozen=True)
@@ -50,12 +46,11 @@ class Levels(Reader):
 
     def __call__(self, runs: tuple[Run, ...]) -> dict[str, Codes]:
         found: dict[str, Codes] = {}
-        with self.reading():
-            for run in runs:
-                table, batches = run.batches(self.ids)
-                for _ in batches:
-                    pass
-                joined(found, table.codes)
+        for run in runs:
+            table, batches = run.batches(self.ids, self.options)
+            for _ in batches:
+                pass
+            joined(found, table.codes)
         return found
 
 
@@ -70,13 +65,13 @@ def in_partitions(
     X: FileView,
     ids: Any,
     name: str | None,
-    asked: Asked,
+    options: ReadOptions,
     known: tuple[Column, ...] | None,
     engine: BucketEngine,
 ) -> View:
     """Return a view whose rows are `Unread`; see `viewfold.data.open_view`."""
     try:
-        return _in_partitions(X, ids, name, asked, known, engine)
+        return _in_partitions(X, ids, name, options, known, engine)
     except BaseException:
         if X.owner is not None:
             X.owner.cleanup()
@@ -87,12 +82,12 @@ def _in_partitions(
     X: FileView,
     ids: Any,
     name: str | None,
-    asked: Asked,
+    options: ReadOptions,
     known: tuple[Column, ...] | None,
     engine: BucketEngine,
 ) -> View:
-    label, source = called(name, X.file or None), source_of(X, asked)
-    reader = Reader(X.id_column, asked)
+    label, source = called(name, X.file or None), options.to_remember()
+    reader = Reader(X.id_column, options)
     facts, first = _surveyed(engine, reader, X.files)
     starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
     n = int(starts[-1])
@@ -108,7 +103,7 @@ def _in_partitions(
         codes = _codes(engine, reader, coded, runs)
         if unsaid:
             check_no_text_ids(codes, label)
-        columns = _learned(names, codes, asked, first.dropped, label)
+        columns = _learned(names, codes, options, first.dropped, label)
     elif X.features is not None:
         check_known(known, [*names, *first.dropped], label)
     made = None if X.features is None else columns
@@ -116,7 +111,7 @@ def _in_partitions(
     if made is not None:
         features, dtype = features_of(made), np.dtype(np.float64)
         check_no_twins(features, label)
-        reader = replace(reader, asked=asked_of(made, source))
+        reader = replace(reader, options=known_options(made, source))
     rows = Unread(
         engine=engine,
         reader=reader,
@@ -156,8 +151,8 @@ def _codes(
     """Return what columns that are not numbers hold, over all partitions."""
     found: dict[str, Codes] = {}
     if coded:
-        asked = replace(reader.asked, columns=tuple(sorted(coded)), drop=())
-        for more in engine.each(Levels(reader.ids, asked), runs):
+        options = replace(reader.options, columns=tuple(sorted(coded)), drop=())
+        for more in engine.each(Levels(reader.ids, options), runs):
             joined(found, more)
     return found
 
@@ -165,15 +160,15 @@ def _codes(
 def _learned(
     names: Sequence[str],
     codes: dict[str, Codes],
-    asked: Asked,
+    options: ReadOptions,
     dropped: Sequence[str],
     label: str,
 ) -> tuple[Column, ...] | None:
     """Return what becomes of columns, if not all of them are numbers that are taken."""
     if not codes and not dropped:
         return None
-    columns, why = learn(names, codes, asked, dropped, label)
-    tell_left_out(why, label, asked.strict)
+    columns, why = learn(names, codes, options, dropped, label)
+    tell_left_out(why, label, options.strict)
     if not any(column.features for column in columns):
         raise ValueError(f"{label}: no column is a feature. Leave the view out.")
     return columns

@@ -6,40 +6,24 @@ NaN are missing cells; inf and a number that is too large to be squared is an er
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
+from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
 from viewfold.data._dates import suggest_dates
 from viewfold.data._dealing import Unread, dealt
-from viewfold.data._look import Found, look_at, unusable
-from viewfold.data.gaps import Gaps, missing_in
+from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
-from viewfold.data.view import View, called
+from viewfold.data.view import Gaps, View, called, missing_in
 from viewfold.rows import BucketRows, engine_of
 from viewfold.rows.linalg import dense
 
 SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
 """Numbers that programs write where there is no value; they are suggested, never taken for it."""
-
-EmptyRows: TypeAlias = Literal["absent", "keep"]
-"""What rows of zeros are: samples that the view lacks, by the rule of `as_view`, or samples."""
-
-
-MissingCells: TypeAlias = Literal["accept", "error"]
-"""What is done with a NaN in a row that has other values."""
-
-
-def check_rules(empty_rows: str, missing_cells: str) -> None:
-    """Refuse rules that are not known."""
-    if empty_rows not in get_args(EmptyRows):
-        raise ValueError(f"empty_rows must be 'absent' or 'keep', got {empty_rows!r}.")
-    if missing_cells not in get_args(MissingCells):
-        raise ValueError(f"missing_cells must be 'accept' or 'error', got {missing_cells!r}.")
 
 
 def without_absent(
@@ -67,7 +51,6 @@ def without_absent(
     -------
     View
     """
-    check_rules(empty_rows, missing_cells)
     if isinstance(view.rows, Unread):
         return _in_buckets(view, empty_rows == "keep", missing_cells == "error", known)
     if view.checked:
@@ -144,10 +127,9 @@ def tell_of_rare(view: View) -> View:
         names = [repr(view.features[j]) if view.features else str(j) for j in at[:5]]
         more = f", … ({at.size} in all)" if at.size > 5 else ""
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
-        warnings.warn(
+        warn_user(
             f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
             f"{', '.join(names)}{more}, which counts as constant. drop=… leaves it out.",
-            stacklevel=4,
         )
     return view
 
@@ -155,11 +137,10 @@ def tell_of_rare(view: View) -> View:
 def tell_of_empty(view: View) -> View:
     """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
     if view.n_empty:
-        warnings.warn(
+        warn_user(
             f"{called(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
             "hold nothing but zeros and are taken for samples that the view lacks. "
             f"empty_rows='keep' takes them for samples.",
-            stacklevel=4,
         )
     return view
 
@@ -194,12 +175,11 @@ def _suggest_markers(view: View, found: Found) -> None:
             of = suspects[extremes[suspects] == value].tolist()
             names = [view.features[j] if view.features else j for j in of[:5]]
             more = f", … ({len(of)} in all)" if len(of) > 5 else ""
-            warnings.warn(
+            warn_user(
                 f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
                 f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
                 f"Then name it with the others: empty_markers={[f'{value:g}', '…']}"
-                f", or leave these cells empty.",
-                stacklevel=5,
+                ", or leave these cells empty.",
             )
 
 

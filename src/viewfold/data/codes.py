@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
-from viewfold.data.asked import asked_now
 from viewfold.data.source import FileError, too_large
 
 MOST_LEVELS = 1000
@@ -133,7 +133,7 @@ class Codes:
 
     Examples
     --------
-    >>> from viewfold.data.asked import EMPTY_MARKERS
+    >>> from viewfold._util.file import EMPTY_MARKERS
     >>> from viewfold.data.codes import Cells, Codes
     >>> ward = Codes("ward", "labs.csv", EMPTY_MARKERS)
     >>> ward(Cells.of(["ICU", "ER", None, "ICU", "NA"])), ward.levels
@@ -236,10 +236,9 @@ class Codes:
         return cells.spread([self.levels.get(level, -1) for level in found])
 
 
-def codes_of(names: Iterable[str], label: str) -> dict[str, Codes]:
+def codes_of(names: Iterable[str], label: str, options: ReadOptions) -> dict[str, Codes]:
     """Return codes for columns that are not numbers."""
-    asked = asked_now()
-    return {name: Codes(name, label, asked.empty_markers, asked.kind_of(name)) for name in names}
+    return {name: Codes(name, label, options.markers, options.kind_of(name)) for name in names}
 
 
 def _written(value: Any) -> str | None:

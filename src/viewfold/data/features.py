@@ -8,22 +8,22 @@ same features.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewfold._util.arguments import warn_user
+from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
-from viewfold.data._disguised import refuse_disguised
-from viewfold.data._spool import Spool
-from viewfold.data._tables import without
-from viewfold.data.asked import EMPTY_MARKERS, Asked
+from viewfold.data.arrays import Spool
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
-from viewfold.data.column import Column, Source, features_of
 from viewfold.data.ids import is_called_id
+from viewfold.data.numbers import refuse_disguised
+from viewfold.data.source import without
+from viewfold.data.view import Column, features_of
 from viewfold.rows import Rows
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ LONG = f"texts of more than {LONGEST_LEVEL} characters"
 def learn(
     names: Sequence[str],
     codes: Mapping[str, Codes],
-    asked: Asked,
+    options: ReadOptions,
     dropped: Sequence[str],
     label: str,
 ) -> tuple[tuple[Column, ...], dict[str, str]]:
@@ -51,14 +51,14 @@ def learn(
     for name in names:
         if name in codes and codes[name].kind == "category" and not codes[name].declared:
             refuse_disguised(name, codes[name].levels, label)
-        column, reason = _column(name, codes[name], asked) if name in codes else (None, "")
+        column, reason = _column(name, codes[name], options) if name in codes else (None, "")
         columns.append(column or Column(name, "number"))
         if reason:
             why[name] = reason
     return tuple(columns), why
 
 
-def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
+def _column(name: str, codes: Codes, options: ReadOptions) -> tuple[Column, str]:
     if codes.kind == "number":
         return Column(name, "number"), ""
     if codes.kind == "date":
@@ -67,12 +67,12 @@ def _column(name: str, codes: Codes, asked: Asked) -> tuple[Column, str]:
         parts += MONTH if np.unique(month_of(days)).size > 1 else ()
         parts += WEEKDAY if np.unique(weekday_of(days)).size > 1 else ()
         return Column(name, "date", tuple(parts), float(min(codes.days, default=0))), ""
-    given = asked.categories.get(name)
+    given = options.categories.get(name)
     if given:
-        return Column(name, "category", given), ""
+        return Column(name, "category", tuple(map(str, given))), ""
     levels = tuple(sorted(codes.levels))
-    left_out = "" if name in asked.categories else _reason(codes)
-    if name in asked.categories and codes.too_many:
+    left_out = "" if name in options.categories else _reason(codes)
+    if name in options.categories and codes.too_many:
         left_out = LONG if len(levels) < MOST_LEVELS else f"more than {len(levels):,} levels"
     return (Column(name, "out"), left_out) if left_out else (Column(name, "category", levels), "")
 
@@ -117,7 +117,7 @@ def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
     if strict:
         said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
         raise with_suggestion(ValueError(said), drop=list(why))
-    warnings.warn(f"{told}They are left out. {ways}", stacklevel=4)
+    warn_user(f"{told}They are left out. {ways}")
 
 
 def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
@@ -134,20 +134,18 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
             raise with_suggestion(ValueError(said), ids=name)
 
 
-def asked_of(known: Sequence[Column] | None, source: Source | None) -> Asked:
-    """Return how to read rows of a known view."""
-    said = source or Source()
-    markers = said.empty_markers
-    return Asked(
-        empty_markers=EMPTY_MARKERS if markers is None else frozenset(markers),
-        kinds={column.name: column.kind for column in known or ()},
-        layer=said.layer,
-        use_rep=said.use_rep,
-    )
+def known_options(
+    known: Sequence[Column] | None,
+    remembered: ReadOptions | None,
+    options: ReadOptions | None = None,
+) -> ReadOptions:
+    """Return how to read more rows of a known view."""
+    kinds = {column.name: column.kind for column in known or ()}
+    return (options or ReadOptions()).for_known_view(kinds, remembered)
 
 
 def as_features(
-    parts: Any, asked: Asked, known: tuple[Column, ...] | None, label: str
+    parts: Any, options: ReadOptions, known: tuple[Column, ...] | None, label: str
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
     """Return the matrix of features, their names, and what became of the columns.
 
@@ -155,8 +153,8 @@ def as_features(
     ----------
     parts : Parts
         What the view is made of.
-    asked : Asked
-        What is said about its columns.
+    options : ReadOptions
+        How to read it.
     known : tuple of Column or None
         What they are, if the view is known.
     label : str
@@ -166,8 +164,8 @@ def as_features(
     if known is None:
         if not parts.codes and not parts.dropped:
             return parts.rows, names, None
-        known, why = learn(names, parts.codes, asked, parts.dropped, label)
-        tell_left_out(why, label, asked.strict)
+        known, why = learn(names, parts.codes, options, parts.dropped, label)
+        tell_left_out(why, label, options.strict)
         if not any(column.features for column in known):
             raise ValueError(f"{label}: no column is a feature. Leave the view out.")
     elif names is None:
@@ -301,8 +299,7 @@ def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
     """Say how many cells hold a level that is not known."""
     if unknown:
         shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
-        warnings.warn(
+        warn_user(
             f"{label}: cells with a level that is not known: {shown}. They are zero in all "
             "features of their column.",
-            stacklevel=4,
         )

@@ -7,7 +7,6 @@ and nobody would notice. Ids that are almost known are refused, unless the user 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.rows.normal import NUMBER, IdKind, kind_of, normal_forms
@@ -90,9 +90,8 @@ def tell_of_totals(ids: Ids, label: str) -> None:
     """Say that the last row may hold sums, if its id says so."""
     last = ids.tolist()[-1]
     if len(ids) > 1 and isinstance(last, str) and last.strip().lower() in _TOTALS:
-        warnings.warn(
+        warn_user(
             f"{label}: the last row is called {last!r}. If it is none of the samples, remove it.",
-            stacklevel=4,
         )
 
 

@@ -12,24 +12,23 @@ from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.choice import which_view
+from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data import files as io
 from viewfold.data._dask_spark import ID, is_elsewhere, plain_ids, written
 from viewfold.data._partitioned import in_partitions
-from viewfold.data.anndata_parts import chosen, source_of, with_part
-from viewfold.data.asked import NOTHING, Asked, asked_now, asking
 from viewfold.data.cells import (
     check_no_id_column,
     tell_of_empty,
     tell_of_rare,
     without_absent,
 )
-from viewfold.data.column import Column, Source
-from viewfold.data.features import as_features, asked_of, check_no_text_ids, check_same
+from viewfold.data.features import as_features, check_no_text_ids, check_same
 from viewfold.data.ids import as_ids, check_characters, tell_of_totals
 from viewfold.data.parts import (
     Parts,
     are_paths,
+    check_part,
     is_anndata,
     is_frame,
     is_lazy,
@@ -37,8 +36,7 @@ from viewfold.data.parts import (
     of_file,
     of_object,
 )
-from viewfold.data.reading import Reading, of_view, of_whole, parted, takes_reading
-from viewfold.data.view import View, called, invented_name
+from viewfold.data.view import Column, View, called, invented_name
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 
@@ -49,7 +47,7 @@ def as_view(
     *,
     ids: IdsLike = None,
     name: str | None = None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadKeywords],
 ) -> View:
     """Make a `View` of anything that holds one row per sample.
 
@@ -104,12 +102,15 @@ def as_view(
     >>> as_view([[1.0, 2.0], [3.0, 4.0]], ids=["ann", "bob"], name="labs")
     View('labs', 2 samples × 2 features, float64)
     """
-    X, reading = chosen(X, reading)
-    rules, asked = parted(**reading)
-    view = open_view(X, ids=ids, name=name, asked=asked)
+    return read_view(X, ids, name, ReadOptions.of(**reading))
+
+
+def read_view(X: Any, ids: Any, name: str | None, options: ReadOptions) -> View:
+    """Do what `as_view` does, with its keywords as options."""
+    view = open_view(X, ids=ids, name=name, options=options)
     if ids is None and not view.checked:
         check_no_id_column(view)
-    checked = without_absent(view, *rules)
+    checked = without_absent(view, options.empty_rows, options.missing_cells)
     return checked if view.checked else tell_of_rare(tell_of_empty(checked))
 
 
@@ -118,61 +119,53 @@ def open_view(
     *,
     ids: Any = None,
     name: str | None = None,
-    asked: Asked = NOTHING,
+    options: ReadOptions,
     known: tuple[Column, ...] | None = None,
-    source: Source | None = None,
 ) -> View:
     """Do what `as_view` does, without the check of the cells.
 
-    `known` says what the columns of a known view are, and `source` how it was read: rows get the
-    features that it has.
+    `known` says what the columns of a known view are: rows get the features that it has.
     """
-    if known is not None or source is not None:
-        asked = asked_of(known, source)
-    with asking(asked):
-        return _open(X, ids, name, asked, known)
-
-
-def _open(
-    X: Any, ids: Any, name: str | None, asked: Asked, known: tuple[Column, ...] | None
-) -> View:
     if name is not None and not isinstance(name, str):
         kind = type(name).__name__
         raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
     check_characters([name or ""], "The name of a view")
+    X, options = path_and_options(X, options)
+    check_part(X, options)
     if isinstance(X, View):
         if ids is not None and ids is not False:
             raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
-        if asked.names_columns:
+        if options.names_columns:
             raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
         if known is not None and X.columns is not None:
             check_same(known, X.columns, called(name or X.name))
         return replace(X, name=name, invented=False) if name else X
     if is_path(X):
-        path, X = os.fspath(X), opened(X, ids)
+        path, X = os.fspath(X), open_path(X, ids, options)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     elif are_paths(X):
-        X = io.read_parts(X, ids=ids if isinstance(ids, str) else None)
+        X = io.read_parts(X, ids if isinstance(ids, str) else None, options)
     elif is_elsewhere(X):
-        X = written(X, ids, called(name))
-    elif is_anndata(X):
-        X = with_part(X, asked.layer, asked.use_rep)
+        X = written(X, ids, called(name), options)
     name = name or own_name(X) or None
+    options = options.for_view(name or "", [name or ""])
     baked = isinstance(X, io.FileView) and X.id_column == ID
     ids = None if baked and ids is not False else plain_ids(ids)
     engine = current_engine()
     if isinstance(X, io.FileView) and X.files and isinstance(engine, BucketEngine):
-        return in_partitions(X, ids, name, asked, known, engine)
+        return in_partitions(X, ids, name, options, known, engine)
     file = X.file or None if isinstance(X, io.FileView) else None
     label = called(name, file)
     take_apart = of_file if isinstance(X, io.FileView) else of_object
-    parts = take_apart(X, None if ids is False else ids, label)
+    parts = take_apart(X, None if ids is False else ids, label, options)
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
     given = None if ids is False else parts.ids
-    view = assembled(parts, given, name, file, asked, known)
-    return replace(view, source=source_of(X, asked))
+    view = assembled(parts, given, name, file, options, known)
+    is_part = isinstance(X, io.FileView) or is_anndata(X)
+    kept = options if is_part else replace(options, layer=None, use_rep=None, remembered=None)
+    return replace(view, source=kept.to_remember())
 
 
 def assembled(
@@ -180,7 +173,7 @@ def assembled(
     ids: Any,
     name: str | None,
     file: str | None,
-    asked: Asked,
+    options: ReadOptions,
     known: tuple[Column, ...] | None = None,
 ) -> View:
     """Make a view of its parts and its ids; its cells are not checked yet."""
@@ -192,7 +185,7 @@ def assembled(
             f" (shape={parts.rows.shape}) while a minimum of 1 is required. Leave "
             "the view out."
         )
-    matrix, features, columns = as_features(parts, asked, known, label)
+    matrix, features, columns = as_features(parts, options, known, label)
     check_characters(features or (), f"{label}: the column")
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
@@ -207,7 +200,7 @@ def as_views(
     X: ViewsLike,
     *,
     ids: IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike] = None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadKeywords],
 ) -> list[View]:
     """Make a list of `View` of one view, a list or tuple of views, a dict of them or a MuData.
 
@@ -238,9 +231,14 @@ def as_views(
     >>> as_views({"labs": np.ones((3, 2)), "scan": np.ones((2, 5))}, ids={"scan": [1, 2]})
     [View('labs', 3 samples × 2 features, float64), View('scan', 2 samples × 5 features, float64)]
     """
+    return read_views(X, ids, ReadOptions.of(**reading))
+
+
+def read_views(X: Any, ids: Any, options: ReadOptions) -> list[View]:
+    """Do what `as_views` does, with its keywords as options."""
+    X, options = path_and_options(X, options)
     if is_path(X):
-        X, reading = chosen(X, reading)
-        X = opened(X, ids, parted(**of_whole(reading))[1])
+        X = open_path(X, ids, options)
     by_name = named_views(X)
     if by_name is not None:
         names, held = list(by_name), list(by_name.values())
@@ -252,29 +250,28 @@ def as_views(
             names.append(name or invented_name({*filter(None, own), *names}, i))
     else:
         own = [own_name(X)]
-        view = as_view(X, ids=ids, name=own[0] or invented_name((), 0), **reading)
+        view = read_view(X, ids, own[0] or invented_name((), 0), options)
         return [replace(view, invented=not own[0])]
     if not held:
         raise ValueError("There is no view: got an empty collection. Give at least one.")
     ids_of = ids_of_each(ids, names)
     views = [
-        as_view(view, ids=ids_of[i], name=name, **of_view(reading, name, names))
+        read_view(view, ids_of[i], name, options.for_view(name, names))
         for i, (name, view) in enumerate(zip(names, held, strict=True))
     ]
     return [replace(view, invented=not own[i]) for i, view in enumerate(views)]
 
 
-def opened(X: Any, ids: Any = None, asked: Asked | None = None) -> Any:
+def open_path(X: Any, ids: Any, options: ReadOptions) -> Any:
     """Read a path, once: the FileView of its only view, or all of them by name.
 
     What Dask or Spark has is one view. Whatever is none of these is returned as it is.
     """
-    with asking(asked_now() if asked is None else asked):
-        if is_elsewhere(X):
-            return written(X, ids, called(None))
-        if not is_path(X):
-            return X
-        views = io.read(X, ids=ids if isinstance(ids, str) else None)
+    if is_elsewhere(X):
+        return written(X, ids, called(None), options)
+    if not is_path(X):
+        return X
+    views = io.read_views(X, ids if isinstance(ids, str) else None, options)
     return views if len(views) > 1 else next(iter(views.values()))
 
 

@@ -14,14 +14,12 @@ import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data import files as io
-from viewfold.data._arrays import as_matrix
-from viewfold.data._spool import Batches, Spool
-from viewfold.data._spooled import in_blocks, spool_batches
-from viewfold.data._tables import without
-from viewfold.data.asked import NOTHING, asked_now
+from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
+from viewfold.data.source import without
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes
@@ -51,24 +49,55 @@ class Parts(NamedTuple):
     dropped: tuple[str, ...] = ()
 
 
-def of_object(X: Any, ids: Any, label: str) -> Parts:
+def of_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
     """Take an object in memory apart."""
     if is_anndata(X):
-        _check_no_columns_named(label)
+        _check_no_columns_named(label, options)
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
-        matrix = as_matrix(in_blocks(X.X, label), label)
-        return Parts(X.obs_names if ids is None else ids, matrix, _names(X.var_names))
+        rows, names = _part_of_anndata(X, *options.part)
+        matrix = as_matrix(in_blocks(rows, label), label)
+        return Parts(X.obs_names if ids is None else ids, matrix, _names(names))
     X = _lazy_parts(X)
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         codes: dict[str, Codes] = {}
-        parts = (columns_of(batch, column, label, codes, later=i > 0) for i, batch in enumerate(X))
+        parts = (
+            columns_of(batch, column, label, codes, options, later=i > 0)
+            for i, batch in enumerate(X)
+        )
         seen: list[Parts] = []
         found, matrix, features = spool_batches(_noted(parts, seen), label, Spool())
         dropped = seen[0].dropped
         return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
-    return columns_of(X, ids, label, {})
+    return columns_of(X, ids, label, {}, options)
+
+
+def check_part(X: Any, options: ReadOptions) -> None:
+    """Refuse a layer or representation of what is no AnnData; readers of files check their own."""
+    name = "layer" if options.layer is not None else "use_rep"
+    given = getattr(options, name)
+    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, io.FileView)):
+        raise ValueError(
+            f"{name}={given!r} names a part of an AnnData, but X is a {type(X).__name__}."
+        )
+
+
+def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[Any, Any]:
+    """Return X, the layer or the entry of obsm, and names of its columns."""
+    if layer is None and use_rep is None:
+        return X.X, X.var_names
+    parts, what, name = X.layers, "layer", layer
+    if layer is None:
+        parts, what, name = X.obsm, "representation", use_rep
+    if name not in parts:
+        there = format_names(parts) if len(parts) else "none"
+        raise ValueError(f"The AnnData has no {what} {name!r}. It has {there}.")
+    if layer is not None:
+        return parts[name], X.var_names
+    from viewfold.data.hdf5 import representation
+
+    return representation(parts[name], str(name))
 
 
 def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Matrix, Any]]:
@@ -79,16 +108,16 @@ def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Mat
         yield part[:3]
 
 
-def of_file(source: io.FileView, ids: Any, label: str) -> Parts:
+def of_file(source: io.FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
     """Take apart what a reader returns; files that were made for a while are removed."""
     try:
-        return _of_file(source, ids, label)
+        return _of_file(source, ids, label, options)
     finally:
         if source.owner is not None:
             source.owner.cleanup()
 
 
-def _of_file(source: io.FileView, ids: Any, label: str) -> Parts:
+def _of_file(source: io.FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
     if isinstance(source.rows, Iterator):
         spool = Spool()
         batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
@@ -97,13 +126,19 @@ def _of_file(source: io.FileView, ids: Any, label: str) -> Parts:
     else:
         found, features = source.ids, source.features
         # Where the reader found no ids, their name is a mistake that `_columns` tells.
-        matrix = columns_of(source.rows, ids if found is None else None, label, {}).rows
+        matrix = columns_of(source.rows, ids if found is None else None, label, {}, options).rows
     known = found if ids is None or isinstance(ids, str) else ids
     return Parts(known, matrix, features, source.codes, source.dropped)
 
 
 def columns_of(
-    X: Any, ids: Any, label: str, codes: dict[str, Codes], *, later: bool = False
+    X: Any,
+    ids: Any,
+    label: str,
+    codes: dict[str, Codes],
+    options: ReadOptions,
+    *,
+    later: bool = False,
 ) -> Parts:
     """Take a table or array apart.
 
@@ -111,7 +146,7 @@ def columns_of(
     for. Of a `later` batch of rows, the same columns are coded as in the first.
     """
     if not is_frame(X):
-        _check_no_columns_named(label)
+        _check_no_columns_named(label, options)
         if isinstance(ids, str):
             raise ValueError(
                 f"ids={ids!r} names a column, but there is none: {label} is not a table. "
@@ -125,26 +160,26 @@ def columns_of(
         index = nw.maybe_get_index(frame)
         if index is not None and not _is_default(index):
             ids = index
-    asked, whole = asked_now(), frame.columns
+    whole = frame.columns
     if not whole:  # which libraries give no array of no columns
         return Parts(ids, np.empty((len(frame), 0)), None)
-    if asked != NOTHING:
-        frame = frame.select(*asked.wanted(whole, label, ValueError))
+    if options.kinds or options.names_columns:
+        frame = frame.select(*options.wanted(whole, label))
     schema = frame.schema
     coded = [
         column
         for column, kind in schema.items()
         if not (kind.is_numeric() or kind == nw.Boolean)
-        or asked.is_coded(column)
+        or options.is_coded(column)
         or column in codes
     ]
     dropped = tuple(name for name in whole if name not in schema)
     if coded:
-        numbers = _coded(frame, coded, codes, label, later)
+        numbers = _coded(frame, coded, codes, label, options, later)
         return Parts(ids, numbers, tuple(schema), codes, dropped)
     single = all(kind == nw.Float32 for kind in schema.values())
     numbers = _floats(frame, nw.Float32 if single else nw.Float64)
-    features = tuple(frame.columns) if named or dropped or asked.kinds else None
+    features = tuple(frame.columns) if named or dropped or options.kinds else None
     return Parts(ids, as_matrix(numbers, label), features, {}, dropped)
 
 
@@ -176,7 +211,12 @@ def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
 
 
 def _coded(
-    frame: nw.DataFrame[Any], coded: list[str], codes: dict[str, Codes], label: str, later: bool
+    frame: nw.DataFrame[Any],
+    coded: list[str],
+    codes: dict[str, Codes],
+    label: str,
+    options: ReadOptions,
+    later: bool,
 ) -> Array:
     """Return numbers for all cells of a table."""
     new = [column for column in coded if column not in codes]
@@ -187,7 +227,7 @@ def _coded(
         )
     from viewfold.data.codes import codes_of
 
-    codes.update(codes_of(new, label))
+    codes.update(codes_of(new, label, options))
     out = np.full((len(frame), len(frame.columns)), np.nan)
     place = {name: j for j, name in enumerate(frame.columns)}
     others = without(frame.columns, coded)
@@ -238,8 +278,8 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or value is np.nan
 
 
-def _check_no_columns_named(label: str) -> None:
-    if asked_now().names_columns:
+def _check_no_columns_named(label: str, options: ReadOptions) -> None:
+    if options.names_columns:
         raise ValueError(
             f"{label} is not a table: it has no columns that columns=…, "
             f"drop=… or categories=… could name. "

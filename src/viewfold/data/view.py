@@ -1,45 +1,137 @@
-"""The class `View`: sample ids, a matrix with a row for each of them, and a name."""
+"""The class `View` (sample ids, a row of numbers for each of them, a name) and what describes it.
+
+`Column` says what became of a column of a table, `Gaps` which cells are missing, and `Partitions`
+where rows came from that were read in partitions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from viewfold._util.constants import FEWEST
+from viewfold._util.file import ReadOptions
 from viewfold._util.records import short_repr
-from viewfold._util.types import Array
-from viewfold.data.column import Column, Source
-from viewfold.data.gaps import Gaps
-from viewfold.rows import BucketRows, RowSet
+from viewfold._util.types import Array, Kind, Matrix
+from viewfold.rows import BucketRows, RowSet, engine_of
+from viewfold.rows.linalg import column_sums, filled, is_sparse
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table and what became of it, so that later rows get the same features.
+
+    A number is a feature; a category has an indicator for each of its levels; a date is days since
+    the view's first, and perhaps sine and cosine of month and weekday; "out" was left out.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()  # of a category; of a date, what it gives
+    first: float = 0.0  # of a date: the view's first, in days since 1970
+    # At least how many samples of a folded view have each level; see `viewfold.state.columns`.
+    counts: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features that it gives: ``ward=ICU``, ``admitted.days``."""
+        if self.kind == "number":
+            return (self.name,)
+        sign = "=" if self.kind == "category" else "."
+        return tuple(f"{self.name}{sign}{level}" for level in self.levels)
+
+
+def features_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    return tuple(name for column in columns for name in column.features)
+
+
+def columns_for(columns: Iterable[Column], features: Sequence[str]) -> tuple[Column, ...] | None:
+    """Return columns, and their levels, in an order that gives the features; None if none does."""
+    place = {name: j for j, name in enumerate(features)}
+    held = []
+    for column in columns:
+        pairs = zip(column.features, column.levels, strict=False)  # a number has no levels
+        pairs_in_order = sorted(pairs, key=lambda pair: place.get(pair[0], -1))
+        held.append(replace(column, levels=tuple(level for _, level in pairs_in_order)))
+    held.sort(key=lambda column: place.get(next(iter(column.features), ""), -1))
+    return tuple(held) if features_of(held) == tuple(features) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Which cells of a view are missing: the mean of the feature stands for each of them."""
+
+    __repr__ = short_repr
+
+    count: Array  # (n_features,): missing cells among the samples that the view has
+    mean: Array  # (n_features,): of the cells that are there
+    # Features that fewer than ten samples have. They count as constant: what is kept of a view may
+    # not depend on fewer.
+    rare: Array
+    n_rows: int  # samples that lack a cell
+    n_samples: int
+
+    @classmethod
+    def of(cls, rows: RowSet) -> Gaps:
+        """Count the missing cells of some rows, in one pass over them."""
+
+        def sums(block: Matrix) -> tuple[Array, ...]:
+            gone = missing_in(block)
+            there = filled(block, np.zeros(block.shape[1]))
+            total = np.asarray(there.sum(axis=0, dtype=np.float64))
+            return column_sums(gone), total, np.asarray((gone.sum(axis=1) > 0).sum())
+
+        count, total, n_rows = engine_of(rows).reduce(sums, rows)
+        n = rows.shape[0]
+        rare = n - count < (FEWEST if n >= FEWEST else 1)
+        mean = np.where(rare, 0, total / np.maximum(n - count, 1))
+        return cls(count.astype(int), mean, rare, int(n_rows), n)
+
+    def __call__(self, block: Matrix) -> Matrix:
+        """Return a block with the mean of the feature in the place of each missing cell."""
+        return filled(block, self.mean, self.rare)
+
+    def of_columns(self, order: Array) -> Gaps:
+        return replace(self, count=self.count[order], mean=self.mean[order], rare=self.rare[order])
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.count.sum())
+
+    def worst(self, features: tuple[str, ...] | None, most: int = 3) -> dict[str, float]:
+        """Return the features that lack most cells, and the share of samples that lack each."""
+        at = np.argsort(-self.count, kind="stable")[:most].tolist()
+        return {
+            str(features[j] if features else j): round(int(self.count[j]) / self.n_samples, 4)
+            for j in at
+            if self.count[j]
+        }
+
+
+def missing_in(block: Matrix) -> Matrix:
+    """Return which cells of a block are missing: a dense or sparse matrix of bool."""
+    if not is_sparse(block):
+        return np.isnan(block)
+    gone = block.copy()
+    gone.data = np.isnan(block.data)
+    return gone
 
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Where the rows of a view came from that was read in partitions.
-
-    Attributes
-    ----------
-    names : tuple of str
-        How errors call the partitions.
-    starts : ndarray of int, shape (n_partitions + 1,)
-        The number of the first row of each, and of all rows.
-    numbers : BucketRows, or None where they are not needed
-        The row number of each sample.
-    absent : int or None
-        The number of the first row that is no sample.
-    """
+    """Where the rows of a view came from that was read in partitions."""
 
     __repr__ = short_repr
 
-    names: tuple[str, ...]
-    starts: Array
-    numbers: BucketRows | None
-    absent: int | None = None
+    names: tuple[str, ...]  # as errors call the partitions
+    starts: Array  # (n_partitions + 1,): the number of the first row of each, and of all rows
+    numbers: BucketRows | None  # the row number of each sample; None where it is not needed
+    absent: int | None = None  # the number of the first row that is no sample
 
     def place(self, row: int) -> str:
-        """Say where a row is."""
         at = int(np.searchsorted(self.starts, row, side="right")) - 1
         return f"row {row - self.starts[at]} of {self.names[at]}"
 
@@ -73,8 +165,8 @@ class View:
         Of a table with columns that are not numbers, or not taken: what became of each.
     gaps : Gaps or None
         Its missing cells, if it has any.
-    source : Source or None
-        What was said about how to read it, if anything.
+    source : ReadOptions or None
+        What was said about how to read it, as far as later rows have to be read so.
     partitions : Partitions or None
         Of a view that was read in partitions: where its rows were.
     invented : bool
@@ -90,7 +182,7 @@ class View:
     checked: bool = False
     n_empty: int = 0
     columns: tuple[Column, ...] | None = None
-    source: Source | None = None
+    source: ReadOptions | None = None
     gaps: Gaps | None = None
     partitions: Partitions | None = None
     invented: bool = False
@@ -142,14 +234,7 @@ class View:
 
 
 def invented_name(taken: Collection[str], number: int) -> str:
-    """Return a name for a view that has none: ``view`` and a number, and no name that is taken.
-
-    Examples
-    --------
-    >>> from viewfold.data.view import invented_name
-    >>> invented_name(["labs"], 1), invented_name(["view1"], 1)
-    ('view1', 'view2')
-    """
+    """Return a name for a view that has none: ``view`` and a number, and no name that is taken."""
     while f"view{number}" in taken:
         number += 1
     return f"view{number}"

@@ -404,6 +404,12 @@ class BucketAlignment:
     def absent(self, rows: RowSet) -> BucketRows:
         return self._made(_absent, 4, rows)
 
+    def view_rows(self, rows: RowSet) -> BucketRows:
+        return self._made(partial(_partners, fill=0), 1, rows)
+
+    def known_rows(self, rows: RowSet) -> BucketRows:
+        return self._made(partial(_partners, fill=0), 2, rows)
+
     def _made(self, make: Work, which: int, rows: RowSet) -> BucketRows:
         rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
         parts = tuple(

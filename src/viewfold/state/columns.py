@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Kind, Matrix
-from viewfold.data.column import Column, Source, features_of
+from viewfold.data.view import Column, features_of
 from viewfold.errors import UnreadableError
 from viewfold.rows.linalg import dense
 from viewfold.state.parts import part
@@ -90,7 +91,7 @@ class StoredColumns:
 @part("source")
 @dataclass(frozen=True)
 class StoredSource:
-    """A `Source` as arrays."""
+    """What is remembered of how a view was read, as arrays."""
 
     # (4,): whether empty markers were named, how many; how many layers, and representations (0 or
     # 1)
@@ -100,24 +101,23 @@ class StoredSource:
     letters: Array
 
     @classmethod
-    def of(cls, source: Source) -> StoredSource:
-        """Return a source as arrays."""
+    def of(cls, source: ReadOptions) -> StoredSource:
+        """Return options as arrays."""
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others)]
         texts = [*(markers or ()), *others[0], *others[1]]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
-    def source(self) -> Source:
-        """Return the source."""
+    def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], *counts[2:]) > 1:
+        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], sum(counts[2:])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
         named, n_markers, has_layer, has_rep = counts
-        return Source(
-            tuple(texts[:n_markers]) if named else None,
-            texts[n_markers] if has_layer else None,
-            texts[-1] if has_rep else None,
+        return ReadOptions(
+            empty_markers=tuple(texts[:n_markers]) if named else None,
+            layer=texts[n_markers] if has_layer else None,
+            use_rep=texts[-1] if has_rep else None,
         )
 
 
@@ -146,7 +146,7 @@ def _numbers(array: Array, most: int = 2**31 - 1) -> Array:
 Columns = tuple[Column, ...] | None
 
 
-def counted(
+def count_levels(
     engine: Engine, columns: Columns, rows: RowSet, *, n_corrected: int = 0, n_known: int = 0
 ) -> Columns:
     """Return columns that know at least how many samples have each level, with more rows."""
@@ -196,7 +196,7 @@ def without_levels(record: ViewRecord) -> ViewRecord:
     return _with_columns(record, tuple(columns))
 
 
-def removed(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
+def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
     """Return how many levels of which columns lost their names."""
     pairs = zip(before.columns or (), after.columns or (), strict=True)
     found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}

@@ -10,9 +10,10 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
+from viewfold._util.file import ReadOptions
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
-from viewfold.data.column import Column, Source
+from viewfold.data.view import Column
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import gram
 from viewfold.state.clusters import Clusters
@@ -66,7 +67,7 @@ class ViewRecord:
     columns : tuple of Column or None
         Of a table with columns that are not numbers, or not taken: what became of each, so that
         rows that come later get the same features.
-    source : Source or None
+    source : ReadOptions or None
         What was said about how to read it (empty markers, the layer of an AnnData), if anything:
         rows that come later are read likewise.
     encoder : Encoder or None
@@ -92,7 +93,7 @@ class ViewRecord:
     n_empty: int = 0
     n_missing: int = 0
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
-    source: Source | None = field(default=None, repr=False)
+    source: ReadOptions | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)
 

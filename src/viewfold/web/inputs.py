@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewfold._util.file import File
+from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import SEVERAL, Wanted
 from viewfold.app.numbers import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
@@ -143,8 +143,7 @@ def checked(said: Any, known: Mapping[str, Check], needed: tuple[str, ...] = ())
 
 def proposed_options(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of a fold, other than ids and name of a view, as a request says them."""
-    listed = {**said, "sheet": [said["sheet"]]} if isinstance(said.get("sheet"), str) else said
-    return {name: value for name, value in listed.items() if name in VIEW and name != "view"}
+    return {name: value for name, value in said.items() if name in VIEW and name != "view"}
 
 
 def ids_option(said: Mapping[str, Any]) -> str | bool | None:
@@ -170,7 +169,7 @@ def fold_options(
     return Wanted(
         ids=ids_option(said),
         view=view,
-        reading=pick(said, READING),  # type: ignore[arg-type]
+        options=ReadOptions.of(**pick(said, READING)),
         similar_ids=said.get("similar_ids", "refuse"),
         keep=said.get("keep", keep),
         wait=wait,
@@ -235,8 +234,7 @@ class Uploads:
         """Write what comes to a file; nothing is left of it if it does not come to an end."""
         import anyio.to_thread
 
-        from viewfold.data.files import formats
-        from viewfold.data.readers import suffix_of
+        from viewfold.data.files import formats, suffix_of
 
         key, name = secrets.token_hex(16), plain_name(name)
         suffix, packed = suffix_of(name)

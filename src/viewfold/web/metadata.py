@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
 from viewfold.data.files import File, read
@@ -41,7 +42,7 @@ def read_metadata(
             "the one that is meant to a file of its own."
         )
     (view,) = views.values()
-    parts = of_file(view, ids, shown)
+    parts = of_file(view, ids, shown, ReadOptions())
     names = parts.names or ()
     if parts.ids is None or not names:
         which = f" Its columns: {format_names(names)}." if names else ""

@@ -1,0 +1,321 @@
+"""Excel workbooks (.xlsx): every sheet is a table, with names in its first row.
+
+openpyxl reads them row by row, so that no sheet is ever held as a whole, as pandas would. It is
+asked only after the archive was looked at: sizes, macros, definitions that would unfold in memory.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from itertools import count, islice
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import numpy as np
+
+from viewfold._util.file import ReadOptions
+from viewfold._util.messages import format_names
+from viewfold._util.types import Array
+from viewfold.data.arrays import Batches
+from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.guard import Budget
+from viewfold.data.ids import MISSING
+from viewfold.data.source import (
+    Batch,
+    FileError,
+    FileView,
+    batch_rows,
+    check_names,
+    ids_of_text,
+    no_id,
+    optional,
+    reading,
+    too_large,
+    without,
+)
+
+MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
+_SAMPLE_ROWS = 100
+_PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
+_WHAT = "an Excel workbook"
+_TYPES = "[Content_Types].xml"  # which part of the archive is what
+_FORMULA = re.compile(rb"<(\w{1,10}:)?f[ />]")
+_ROW, _CELL = (re.compile(rb"<(?:[^<>\s:/]*:)?" + tag + rb"[\s/>]") for tag in (b"row", b"c"))
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """A sheet of a workbook; `formulas` says whether there are any in the workbook."""
+
+    file: str
+    name: str
+    formulas: bool
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}, sheet {self.name!r}"
+
+    def rows(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Yield the rows that hold anything, with their numbers, without empty cells at the end."""
+        with reading(self.file, _WHAT), _opened(self.file) as book:
+            written = self._written(book)
+            for number in count(1):
+                try:
+                    cells = next(written, None)
+                except ValueError as error:  # a number of thousands of digits, for instance
+                    if isinstance(error, FileError):
+                        raise
+                    raise FileError(
+                        f"{self.place}, row {number}: a cell cannot be read ({error}). Correct it."
+                    ) from error
+                if cells is None:
+                    return
+                if number > MOST_ROWS or len(cells) > MOST_COLUMNS:
+                    raise FileError(f"{self.place}: more rows or columns than Excel has.")
+                while cells and cells[-1] is None:
+                    cells = cells[:-1]
+                if cells:
+                    yield number, cells
+
+    def _written(self, book: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield all rows. A formula counts as its result, which has to be there."""
+        values = self._all(book)
+        if not self.formulas:
+            yield from values
+            return
+        with _opened(self.file, formulas=True) as other:
+            for number, (cells, texts) in enumerate(zip(values, self._all(other), strict=True), 1):
+                for j, (cell, text) in enumerate(zip(cells, texts, strict=False), 1):
+                    if cell is None and text is not None:
+                        raise FileError(
+                            f"{self.place}, row {number}, column {j}: a formula without a result. "
+                            "Open the file in a spreadsheet program, and save it."
+                        )
+                yield cells
+
+    def _all(self, book: Any) -> Iterator[tuple[Any, ...]]:
+        sheet = book[self.name]
+        sheet.reset_dimensions()  # they are what the file says, not what it holds
+        rows: Iterator[tuple[Any, ...]] = sheet.iter_rows(values_only=True)
+        return rows
+
+
+@contextmanager
+def _opened(file: str, formulas: bool = False) -> Iterator[Any]:
+    openpyxl = optional("openpyxl", "excel", file)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas, keep_links=False)
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+    """Open the sheets of a workbook that hold anything, or those that are named."""
+    formulas = _check_archive(file)
+    with reading(file, _WHAT), _opened(file) as book:
+        there = [sheet.title for sheet in book.worksheets]
+    wanted = options.sheet
+    for name in wanted or []:
+        if name not in there:
+            raise FileError(f"{file}: there is no sheet {name!r}. It has {format_names(there)}.")
+    sheets = [_Sheet(file, name, formulas) for name in wanted or there]
+    full = [sheet for sheet in sheets if next(sheet.rows(), None) is not None]
+    if not full or (wanted and len(full) < len(sheets)):
+        empty = "the sheet" if wanted else "every sheet"
+        raise FileError(f"{file}: {empty} is empty. Leave the view out.")
+    if len(full) == 1 and wanted is None:
+        return {"": _view(full[0], ids, options)}
+    views = {}
+    for sheet in full:
+        try:
+            views[sheet.name] = _view(sheet, ids, options.in_file(sheet.name))
+        except FileError as error:
+            raise FileError(f"{error} Or choose other sheets with sheet=….") from None
+    return views
+
+
+def _view(sheet: _Sheet, ids: str | None, options: ReadOptions) -> FileView:
+    """Tell from the first rows which columns hold numbers, and which something else."""
+    rows = sheet.rows()
+    _, header = next(rows)
+    names = ["" if cell is None else str(cell).strip() for cell in header]
+    check_names(sheet.place, names, ids)
+    features = options.wanted([name for name in names if name != ids], sheet.place, FileError)
+    numbers, others = set[str](), dict[str, tuple[int, Any]]()
+    for number, cells in islice(rows, _SAMPLE_ROWS):
+        for name, cell in zip(names, cells, strict=False):
+            if _is_number(cell):
+                numbers.add(name)
+            elif not _is_empty(cell, options.markers):
+                others.setdefault(name, (number, cell))
+    for name in features:
+        if name in numbers and name in others and not options.is_coded(name):
+            raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
+    coded = [name for name in features if name in others or options.is_coded(name)]
+    codes = codes_of(coded, sheet.place, options)
+    table = _Table(sheet, names, features, ids, codes, options.markers)
+    dropped = without(names, (*features, ids))
+    batches = Batches(lambda _: table.batches())
+    return FileView(batches, features=features, codes=codes, dropped=dropped)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A sheet whose columns are known."""
+
+    sheet: _Sheet
+    names: list[str]
+    features: tuple[str, ...]
+    ids: str | None
+    codes: dict[str, Codes]
+    markers: frozenset[str]
+
+    def batches(self) -> Iterator[Batch]:
+        budget, place = Budget(self.sheet.file), self.sheet.place
+        rows = islice(self.sheet.rows(), 1, None)
+        place_of = {name: j for j, name in enumerate(self.names)}
+        found = False
+        while block := list(islice(rows, batch_rows(len(self.names)))):
+            found = True
+            budget.spool(8 * len(block) * len(self.features), "its rows")
+            for number, cells in block:
+                if len(cells) > len(self.names):
+                    raise FileError(
+                        f"{place}, row {number}: {len(cells)} cells where the first row has "
+                        f"{len(self.names)}. Name every column, or empty the cells."
+                    )
+            matrix = np.column_stack(
+                [self._column(block, name, place_of[name]) for name in self.features]
+            )
+            known = None
+            if self.ids is not None:
+                at = place_of[self.ids]
+                known = ids_of_text([_id(place, number, cells, at) for number, cells in block])
+            yield known, matrix
+        if not found:
+            raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
+
+    def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str, j: int) -> Array:
+        """Return numbers for the cells of the column of this name, which is number j."""
+        held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
+        values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
+        if name in self.codes:
+            return self.codes[name](_cells(values, self.codes[name].kind))
+        for (number, _), value in zip(held, values, strict=True):
+            if value is not None and not _is_number(value):
+                raise _not_a_number(self.sheet.place, number, name, value)
+            if value is not None and not abs(value) <= sys.float_info.max and value == value:
+                raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
+        return np.array(values, dtype=np.float64)
+
+
+def _cells(values: list[Any], kind: str | None) -> Cells:
+    """Return cells that are not all numbers: dates as such if all are, else texts."""
+    held = [value for value in values if value is not None]
+    if held and kind in (None, "date") and all(isinstance(value, date) for value in held):
+        return Cells.of_dates(values)
+    return Cells.of(values)
+
+
+def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
+    return FileError(
+        f"{place}, row {row}, column {name!r}: {str(cell)[:40]!r} is not a number. Correct or "
+        "impute it; of a sample that the view lacks, leave all cells empty."
+    )
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float)  # a flag is one, too
+
+
+def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
+    return cell is None or (isinstance(cell, str) and cell.strip() in markers)
+
+
+def _id(place: str, row: int, cells: tuple[Any, ...], at: int) -> str:
+    cell = cells[at] if at < len(cells) else None
+    if cell is None or str(cell).strip().lower() in MISSING:
+        raise no_id(place, f"row {row}", cell)
+    if isinstance(cell, bool) or not isinstance(cell, int | float | str):
+        raise FileError(
+            f"{place}, row {row}: the id {str(cell)!r} is a {type(cell).__name__}. Ids are whole "
+            "numbers or texts: write it as a text."
+        )
+    if isinstance(cell, float):
+        if not cell.is_integer() or abs(cell) >= 2**53:
+            raise FileError(f"{place}, row {row}: the id {cell!r} is no whole number or text.")
+        cell = int(cell)
+    return str(cell)
+
+
+# -- a look at the archive
+
+
+def _check_archive(file: str) -> bool:
+    """Refuse macros, definitions of entities, and what is too large, before anything is parsed.
+
+    Returns whether there are formulas.
+    """
+    text, whole = Budget(file), Budget(file)
+    formulas = False
+    with reading(file, _WHAT), zipfile.ZipFile(file) as archive:
+        # Python's zipfile reads no more of a member than this, whatever it holds.
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        if len(sizes) != len(archive.infolist()):
+            raise FileError(f"{file}: two parts have the same name. Save the workbook again.")
+        whole.hold(_PER_BYTE * sizes.get(_TYPES, 0), _TYPES)
+        _check_markup(file, _TYPES, archive)
+        streamed = _sheets(archive.read(_TYPES))
+        for name, size in sizes.items():
+            if name.lower().endswith("vbaproject.bin"):
+                raise FileError(f"{file}: it holds macros. Save it as a workbook without them.")
+            if name in streamed:
+                text.unpack(size, f"the sheet {name}")
+            else:
+                whole.hold(_PER_BYTE * size, name)
+            formulas |= _check_markup(file, name, archive)
+    return formulas
+
+
+def _sheets(types: bytes) -> set[str]:
+    """Return the parts that are sheets and nothing else: only these are read row by row."""
+    found = [(one.get("PartName", ""), one.get("ContentType", "")) for one in fromstring(types)]
+    many = Counter(part for part, _ in found)
+    return {
+        part.lstrip("/")
+        for part, kind in found
+        if kind.endswith("worksheet+xml") and many[part] == 1
+    }
+
+
+def _check_markup(file: str, name: str, archive: zipfile.ZipFile) -> bool:
+    """Refuse markup that defines anything; return whether it holds formulas."""
+    last, formulas, markup = b"", False, name.endswith((".xml", ".rels"))
+    rows, cells = 0, 0
+    with archive.open(name) as stream:
+        while piece := stream.read(2**20):
+            markup = markup or piece.lstrip(b"\xff\xfe\xef\xbb\xbf\0 \r\n\t")[:1] == b"<"
+            if not markup:
+                return False  # a picture, for instance
+            if b"\0" in piece or b"<!DOCTYPE" in last + piece:
+                raise FileError(f"{file}: {name} is not as spreadsheet programs write it.")
+            formulas = formulas or _FORMULA.search(last + piece) is not None
+            # openpyxl passes over rows that repeat a number, and builds a row as a whole: millions
+            # of either take minutes, or gigabytes, before it gives the first one.
+            first, *others = _ROW.split(piece)
+            many = [len(_CELL.findall(part)) for part in others]
+            cells += len(_CELL.findall(first))
+            rows += len(others)
+            if rows > MOST_ROWS or max(cells, *many, 0) > MOST_COLUMNS:
+                raise FileError(f"{file}: {name} has more rows or columns than Excel has.")
+            cells = many[-1] if many else cells
+            last = piece[-16:]
+    return formulas
