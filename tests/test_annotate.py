@@ -185,7 +185,7 @@ def test_export_writes_a_copy_and_leaves_the_file_as_it_was(
         check_modalities(found)
     code, _, said = run(f"export p.vf {name} -o other{name[5:]} --key mine")
     assert code == 0
-    assert "3 samples have a cluster, 1 are not known, 157 known ones are not in" in said
+    assert "3 samples have a cluster, 1 are not known, 157 known samples are not in" in said
     check(read(f"other{name[5:]}"), viewfold.load(state), "mine")
     # Everything else is as it was.
     one = found if name.endswith("d") else found["rna"]

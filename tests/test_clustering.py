@@ -22,14 +22,14 @@ def test_earlier_labels_give_numbers_and_nothing_else(start) -> None:
     rng = np.random.default_rng(0)
     truth = rng.permutation(np.repeat(np.arange(6), 40))
     rows = np.eye(6)[truth] + 0.2 * rng.normal(size=(240, 6))
-    given = {"sample": np.arange(240), "options": ClusteringOptions(start=start, n_init=3)}
-    alone, _ = cluster(LocalEngine(), rows, 6, **given)
+    given = np.arange(240), rows, ClusteringOptions(6, start=start, n_init=3)
+    alone, _ = cluster(LocalEngine(), *given)
     wrong = rng.integers(0, 6, 240)
     for before in (truth, wrong):
-        labels, _ = cluster(LocalEngine(), rows, 6, **given, previous=before)
+        labels, _ = cluster(LocalEngine(), *given, previous=before)
         assert metrics.accuracy(alone, labels) == 1
-    assert metrics.accuracy(alone, cluster(LocalEngine(), rows, 6, **given, previous=truth)[0]) == 1
-    labels, _ = cluster(LocalEngine(), rows, 6, **given, previous=truth)
+    assert metrics.accuracy(alone, cluster(LocalEngine(), *given, previous=truth)[0]) == 1
+    labels, _ = cluster(LocalEngine(), *given, previous=truth)
     assert (labels == truth).mean() > 0.95
 
 
@@ -43,8 +43,8 @@ def test_long_rows_count_more_than_short_ones_if_asked() -> None:
     truth = np.repeat(np.arange(3), 10)
     found = {}
     for weighted in (False, True):
-        options = ClusteringOptions(weighted=weighted)
-        labels, _ = cluster(LocalEngine(), rows, 3, sample=np.arange(120), options=options)
+        options = ClusteringOptions(3, weighted=weighted)
+        labels, _ = cluster(LocalEngine(), np.arange(120), rows, options)
         found[weighted] = metrics.accuracy(truth, labels[:30])
     assert found[True] == 1
     assert found[False] < 1
@@ -78,8 +78,8 @@ def test_clusters_in_discriminants_may_be_longer_than_they_are_apart() -> None:
     rows += 0.1 * rng.normal(size=rows.shape)
     found = {}
     for used in (False, True):
-        options = ClusteringOptions(start="ward", discriminants=used)
-        found[used], _ = cluster(LocalEngine(), rows, 2, sample=np.arange(600), options=options)
+        options = ClusteringOptions(2, start="ward", discriminants=used)
+        found[used], _ = cluster(LocalEngine(), np.arange(600), rows, options)
     assert metrics.accuracy(truth, found[True]) > 0.99
     assert metrics.accuracy(truth, found[False]) < 0.95
 
@@ -99,5 +99,5 @@ def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     truth = rng.integers(0, 3, 3000)
     rows = np.eye(3)[truth] + 0.05 * rng.normal(size=(3000, 3))
     monkeypatch.setattr("viewfold.method.clusters.sample_size", lambda _: 400)
-    labels, _ = cluster(LocalEngine(), rows, 3, sample=rng.permutation(3000)[:400], seed=0)
+    labels, _ = cluster(LocalEngine(), np.arange(3000), rows, ClusteringOptions(3))
     assert metrics.accuracy(truth, labels) == 1

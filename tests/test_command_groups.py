@@ -15,7 +15,7 @@ import pytest
 import viewfold
 from commands import Run, runner, typed
 from viewfold import cli
-from viewfold.cli import _plugins
+from viewfold.cli import command as _command
 
 OLD = {
     "init": "viewfold init is now: viewfold add STATE FILE --clusters K",
@@ -77,7 +77,7 @@ def sections(text: str) -> dict[str, list[str]]:
 def test_help_lists_every_command_once_under_a_heading(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [])
     code, told, _ = run("--help")
     found = sections(told)
     assert code == 0
@@ -101,7 +101,7 @@ def test_commands_of_other_packages_have_a_heading_of_their_own(
         def load(self) -> click.Command:
             return click.Command("bench", help="Repeat experiments.")
 
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [Point()])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [Point()])
     found = sections(run("--help")[1])
     assert list(found)[-1] == "Research"
     assert found["Research"][0] == "bench"

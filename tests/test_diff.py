@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import viewfold
 from commands import Run, runner
-from viewfold.cli._moved import Limit
+from viewfold.cli.options import Limit
 from viewfold.errors import MOVED
 from viewfold.explain.events import difference, one_story
 

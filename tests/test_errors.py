@@ -248,7 +248,7 @@ def test_ctrl_c_after_the_file_was_replaced_says_that_it_was(
         code, _, said = run("add a.vf more.csv --id id")
     assert (code, said) == (130, "viewfold: interrupted. Written before that: a.vf.\n")
     assert len(viewfold.load("a.vf").views_) == 2
-    monkeypatch.setattr("viewfold.cli._change.tell", raiser(KeyboardInterrupt()))
+    monkeypatch.setattr("viewfold.cli.change.tell", raiser(KeyboardInterrupt()))
     code, out, _ = run("forget a.vf s1 --json")
     assert code == 130
     assert json.loads(out)["error"]["written"] == [str(Path("a.vf").resolve())]
@@ -257,7 +257,7 @@ def test_ctrl_c_after_the_file_was_replaced_says_that_it_was(
 def test_an_error_after_the_file_was_replaced_says_that_it_was(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("viewfold.cli._change.tell", raiser(BrokenPipeError("nobody listens")))
+    monkeypatch.setattr("viewfold.cli.change.tell", raiser(BrokenPipeError("nobody listens")))
     code, _, said = run("forget a.vf s1")
     assert code == documented()["system"]
     assert said.endswith("nobody listens. Written before that: a.vf.\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pages import blocks, steps
 
-from viewfold.cli._explain import explain
+from viewfold.cli.look import explain
 
 PAGE = (Path(__file__).parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
 

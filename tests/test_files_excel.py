@@ -15,7 +15,7 @@ from io_files import IDS, X, dense
 from ugly_files import add_to_archive, sheet_of, write_workbook
 
 from viewfold import as_view, as_views
-from viewfold.data import _budget
+from viewfold.data import guard
 from viewfold.data.files import File
 
 pytest.importorskip("openpyxl")
@@ -114,7 +114,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_workbooks_made_to_do_harm_are_refused(case: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(_budget, "HARMLESS", 10 * 2**20)
+    monkeypatch.setattr(guard, "HARMLESS", 10 * 2**20)
     name, content, message = HOSTILE[case]
     path = write_workbook(tmp_path / "a.xlsx", labs=sheet_of())
     with pytest.raises(ValueError, match=re.escape(message)) as error:
@@ -131,7 +131,7 @@ def test_texts_that_call_themselves_a_sheet_count_as_texts(tmp_path: Path, monke
         forged = types.replace(b"</Types>", part.encode() + b"</Types>")
         add_to_archive(path, "[Content_Types].xml", forged)
         add_to_archive(path, "xl/worksheets/sheet1.xml", b" " * 2**20)
-        monkeypatch.setattr(_budget, "HARMLESS", 1000)
+        monkeypatch.setattr(guard, "HARMLESS", 1000)
         with pytest.raises(ValueError, match=r"sheet1\.xml would take .* of memory"):
             as_view(path, ids="id")
 
@@ -144,8 +144,8 @@ def test_what_is_no_workbook_is_told(tmp_path: Path) -> None:
 
 def test_rows_that_do_not_fit_the_disk_are_refused(tmp_path: Path, monkeypatch) -> None:
     path = write_workbook(tmp_path / "a.xlsx", a=[["x"], *[[i] for i in range(3000)]])
-    monkeypatch.setattr(_budget, "HARMLESS", 16)
-    monkeypatch.setattr(_budget, "free_disk", lambda: 20_000)
+    monkeypatch.setattr(guard, "HARMLESS", 16)
+    monkeypatch.setattr(guard, "free_disk", lambda: 20_000)
     with pytest.raises(ValueError, match=r"24 KB of disk, but 20 KB are free"):
         as_view(path)
 

@@ -24,8 +24,8 @@ from scipy import sparse
 from ugly_files import GENES, with_lists, write_hugging_face, write_stream, write_tenx
 
 from viewfold import ViewFold, as_view, as_views
-from viewfold.data import _budget
 from viewfold.data import files as io
+from viewfold.data import guard
 from viewfold.data.files import File
 
 # ---- matrices with barcodes and features --------------------------------------------------------
@@ -83,7 +83,7 @@ def test_names_that_do_not_fit_the_matrix_are_refused(tmp_path: Path) -> None:
 def test_names_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch) -> None:
     folder = write_tenx(tmp_path / "a")
     (folder / "barcodes.tsv.gz").write_bytes(gzip.compress(b"a\n" * 20_000))
-    monkeypatch.setattr(_budget, "HARMLESS", 2**20)
+    monkeypatch.setattr(guard, "HARMLESS", 2**20)
     with pytest.raises(ValueError, match=r"barcodes\.tsv\.gz: its names would take .* of memory"):
         as_view(folder)
 
@@ -117,7 +117,7 @@ def test_lists_become_columns(kind: str, name: str, tmp_path: Path, monkeypatch)
     path = tmp_path / name
     WRITERS[name](path, with_lists(LISTS[kind]))
     for size in (2**30, 1):  # by rows, and by columns
-        monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", size)
+        monkeypatch.setattr("viewfold.data.columnar._SECTION_BYTES", size)
         view = as_view(path, ids="id")
         assert view.features == ("age", "emb_0", "emb_1", "emb_2")
         assert np.array_equal(dense(view), np.column_stack([np.arange(4.0), X]))
@@ -243,8 +243,8 @@ def test_modalities_without_the_layer_are_left_out(tmp_path: Path) -> None:
 def test_backed_cells_are_read_in_blocks(form: Any, cells, tmp_path: Path, monkeypatch) -> None:
     cells.X = form(X)
     cells.write_h5ad(tmp_path / "a.h5ad")
-    monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 1)
-    monkeypatch.setattr("viewfold.data._tables.batch_rows", lambda _: 3)
+    monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 1)
+    monkeypatch.setattr("viewfold.data.arrays.batch_rows", lambda _: 3)
     backed = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
     view = as_view(backed)
     assert list(view.ids) == IDS

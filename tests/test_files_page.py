@@ -14,7 +14,7 @@ from ugly_files import write_workbook
 from viewfold._util.file import FILE_OPTIONS
 from viewfold.cli import app
 from viewfold.cli._reading import OPTIONS
-from viewfold.data.readers import _BUILT_IN
+from viewfold.data.files import _BUILT_IN
 
 PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
 

@@ -50,10 +50,10 @@ def test_what_was_guessed_is_told_and_what_was_said_is_not(tmp_path: Path, recwa
 def test_late_letters_in_another_encoding_are_an_error_with_the_option(
     tmp_path: Path, monkeypatch
 ) -> None:
-    monkeypatch.setattr("viewfold.data.encoding._SAMPLE", 1000)
+    monkeypatch.setattr("viewfold.data.text._SAMPLE", 1000)
     lines = ["id,x", *[f"p{i:06},1" for i in range(5000)], "Jörg,2"]
     path = write_text(tmp_path / "a.csv", lines, "cp1252")
-    with pytest.raises(ValueError, match=r"a\.csv.*encoding=…"):
+    with pytest.raises(ValueError, match=r"a\.csv.*encoding='cp1252'"):
         as_view(path, ids="id")
     assert as_view(File(path, encoding="cp1252"), ids="id").ids[-1] == "Jörg"
 

@@ -12,7 +12,6 @@ from sklearn.datasets import dump_svmlight_file
 
 from viewfold import as_view
 from viewfold.data import files as io
-from viewfold.data import readers as _registry
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"
 X = np.random.default_rng(0).normal(size=(30, 4))
@@ -20,10 +19,10 @@ X = np.random.default_rng(0).normal(size=(30, 4))
 
 @pytest.fixture(autouse=True)
 def _registry_as_it_was(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_registry, "_known", dict(_registry._known))
-    _registry._load_plugins.cache_clear()
+    monkeypatch.setattr(io, "_known", dict(io._known))
+    io._load_plugins.cache_clear()
     yield
-    _registry._load_plugins.cache_clear()
+    io._load_plugins.cache_clear()
 
 
 def example() -> str:

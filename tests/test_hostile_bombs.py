@@ -24,8 +24,8 @@ from hostile_files import MARKET, MEGA, h5ad, mat73
 from scipy import sparse
 
 from viewfold import as_views
-from viewfold.data import _budget
 from viewfold.data import files as io
+from viewfold.data import guard
 
 
 def npy_header(shape: tuple[int, ...], version: int = 1) -> bytes:
@@ -215,13 +215,13 @@ def test_what_a_file_may_take_can_be_set(tmp_path: Path, monkeypatch) -> None:
 
 def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
     np.savez(tmp_path / "a.npz", x=np.zeros((3 * MEGA, 1)))
-    monkeypatch.setattr(_budget, "free_memory", lambda: 10 * MEGA)
+    monkeypatch.setattr(guard, "free_memory", lambda: 10 * MEGA)
     with pytest.raises(io.FileError, match=r"25.2 MB of memory, but 10.5 MB are free"):
         io.read(tmp_path / "a.npz")
-    monkeypatch.setattr(_budget, "free_memory", lambda: 100 * MEGA)
+    monkeypatch.setattr(guard, "free_memory", lambda: 100 * MEGA)
     assert io.read(tmp_path / "a.npz")["a"].rows.shape == (3 * MEGA, 1)
     pyarrow.parquet.write_table(pa.table({"x": np.zeros(3 * MEGA)}), tmp_path / "a.parquet")
-    monkeypatch.setattr(_budget, "free_disk", lambda: 20 * MEGA)
+    monkeypatch.setattr(guard, "free_disk", lambda: 20 * MEGA)
     with pytest.raises(io.FileError, match=r"25.2 MB of disk, but 21 MB are free.*TMPDIR"):
         io.read(tmp_path / "a.parquet")
     with gzip.open(tmp_path / "a.csv.gz", "wb") as file:

@@ -60,7 +60,7 @@ def test_a_fold_of_a_view_without_a_name_invents_one_likewise() -> None:
     unnamed = as_view(B)
     assert isinstance(unnamed, View)
     assert unnamed.name is None
-    state = model._next(LocalEngine(), model._state, unnamed)
+    state = model._fold(LocalEngine(), model._state, unnamed)
     assert state.names == ["view1", "view2"]
 
 

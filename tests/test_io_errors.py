@@ -93,7 +93,7 @@ def test_bad_files_are_named_with_place_and_remedy(case: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("row", ["1,oops", "1"])
 def test_lines_are_counted_over_blocks(row: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.data._delimited._BLOCK", 1000)
+    monkeypatch.setattr("viewfold.data.text._BLOCK_CELLS", 1000)
     (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 5000 + row + "\n")
     with pytest.raises(ValueError, match=re.escape("a.csv, line 5002")):
         as_view(tmp_path / "a.csv")
@@ -168,7 +168,7 @@ def test_rights_that_lack_are_told_as_such(tmp_path: Path, monkeypatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("not yours")
 
-    monkeypatch.setattr("viewfold.data._budget._unpacking", refuse)
+    monkeypatch.setattr("viewfold.data.guard._unpacking", refuse)
     with pytest.raises(PermissionError, match="not yours"):
         as_view(tmp_path / "a.csv", ids="id")
 

@@ -165,8 +165,8 @@ def test_row_groups_of_any_size_give_the_same_rows(tmp_path: Path, monkeypatch) 
     frame = frame.rename(columns={"b": "a.x"})  # dots mean something to Parquet
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=400, index=False)
     for size in (2**30, 5000, 1):
-        monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", size)
-        monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 64)
+        monkeypatch.setattr("viewfold.data.columnar._SECTION_BYTES", size)
+        monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 64)
         view = as_view(tmp_path / "a.parquet", ids="id")
         assert view.features == ("a", "a.x", *"cdefg")
         assert np.array_equal(dense(view), frame.drop(columns="id"))
@@ -182,10 +182,8 @@ def test_readers_are_imported_when_needed() -> None:
 MEMORY = r"""
 import re, sys
 from viewfold import as_view
-from viewfold.data import _columnar
-from viewfold.data import _delimited
-from viewfold.data import _tables
-_delimited._BLOCK, _tables.BATCH_BYTES, _columnar._SECTION_BYTES = 2**18, 2**20, 2**24
+from viewfold.data import columnar, source
+source.BATCH_BYTES, columnar._SECTION_BYTES = 2**20, 2**24
 def peak():  # of this process; ru_maxrss begins with that of the parent
     return int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024
 as_view(sys.argv[1], ids="id")  # imports and buffers

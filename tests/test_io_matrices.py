@@ -20,8 +20,8 @@ from io_files import (
 from scipy import sparse
 
 from viewfold import as_view
-from viewfold.data import _mat5
 from viewfold.data import files as io
+from viewfold.data import matrices
 
 A, B = np.arange(20.0).reshape(4, 5), np.arange(28.0).reshape(4, 7)
 GT = np.array([[1], [2], [2], [3]])
@@ -151,7 +151,10 @@ def test_matlab_5_is_read_as_scipy_reads_it(packed: bool, tmp_path: Path) -> Non
     }
     others = {"text": "no view", "struct": {"a": 1.0}, "complex": np.ones((2, 2)) * 1j}
     scipy.io.savemat(tmp_path / "a.mat", held | others, do_compression=packed)
-    expected, found = scipy.io.loadmat(tmp_path / "a.mat"), _mat5.read(str(tmp_path / "a.mat"))
+    expected, found = (
+        scipy.io.loadmat(tmp_path / "a.mat"),
+        matrices._variables(str(tmp_path / "a.mat")),
+    )
     assert found.keys() == held.keys()
     for name, matrix in found.items():
         if name == "cell":

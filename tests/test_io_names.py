@@ -45,7 +45,7 @@ def test_ids_are_ints_if_all_are_written_so(written, ids, tmp_path: Path) -> Non
 
 
 def test_one_late_id_makes_all_of_them_text(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.data._delimited._BLOCK", 1000)
+    monkeypatch.setattr("viewfold.data.text._BLOCK_CELLS", 1000)
     ids = [*map(str, range(2000)), "007"]
     pd.DataFrame({"id": ids, "x": 1.0}).to_csv(tmp_path / "a.csv", index=False)
     batches = [known for known, _ in io.read(tmp_path / "a.csv", ids="id")["a"].rows]
@@ -55,7 +55,7 @@ def test_one_late_id_makes_all_of_them_text(tmp_path: Path, monkeypatch) -> None
 
 
 def test_lines_within_quotes_may_cross_blocks(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.data._delimited._BLOCK", 1000)
+    monkeypatch.setattr("viewfold.data.text._BLOCK_CELLS", 1000)
     ids = [f"first line {i}\nsecond line" for i in range(500)]
     pd.DataFrame({"id": ids, "x": 1.0}).to_csv(tmp_path / "a.csv", index=False)
     assert as_view(tmp_path / "a.csv", ids="id").ids.tolist() == ids

@@ -18,11 +18,11 @@ import pytest
 
 from viewfold import as_view, inspect_views
 from viewfold._util.file import ReadOptions
-from viewfold.data import _columnar, _csv_rows, _numerals
 from viewfold.data import files as io
-from viewfold.data._parquet_parts import Facts, same_columns
-from viewfold.data._tables import without
+from viewfold.data import numbers
+from viewfold.data.columnar import Facts, same_columns
 from viewfold.data.features import check_known, check_no_twins, expand
+from viewfold.data.source import without
 from viewfold.data.view import Column
 
 NONE: frozenset[str] = frozenset()
@@ -68,9 +68,6 @@ STEPS: dict[str, Callable[[int], Any]] = {
         facts(names(d)[::-1]), facts(names(d)), "b.parquet", "a.parquet"
     ),
     "columns that are left out": lambda d: without(names(d), names(d)),
-    "columns of a Parquet file": lambda d: _columnar._Columns(
-        "a", tuple(names(d)), {}, np.dtype(float), None, {}
-    ).read(names(d)),
     "features that are twins": refuse_twins,
 }
 
@@ -82,22 +79,18 @@ def test_names_are_compared_a_few_times_each(step: str) -> None:
     assert Name.compared <= 12 * 1000
 
 
-@pytest.mark.parametrize("arrow", [True, False])
-def test_patterns_are_made_once_for_a_file(arrow: bool, tmp_path: Path, monkeypatch) -> None:
-    if not arrow:
-        monkeypatch.setattr(_csv_rows, "_arrow", lambda: None)
-
+def test_patterns_are_made_once_for_a_file(tmp_path: Path, monkeypatch) -> None:
     frame = pd.DataFrame(np.arange(800.0).reshape(4, 200) + 0.5).add_prefix("c")
     frame.to_csv(tmp_path / "t.csv", index=False)
     made = []
     for name in ("compile", "escape"):
         own = getattr(re, name)
         monkeypatch.setattr(
-            _numerals.re, name, lambda *args, own=own: (made.append(1), own(*args))[1]
+            numbers.re, name, lambda *args, own=own: (made.append(1), own(*args))[1]
         )
     list(io.read(tmp_path / "t.csv")["t"].rows)
     monkeypatch.undo()
-    assert len(made) <= 200 + 20  # of Python's reader, one for each column of a block
+    assert len(made) <= 20
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "feather", "xlsx"])

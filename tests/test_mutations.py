@@ -7,19 +7,12 @@ from scipy.cluster.hierarchy import ward
 
 from viewfold import ViewFold
 from viewfold.method import balanced, kmeans, landmarks
-from viewfold.method.clusters import ClusteringOptions
-from viewfold.method.clusters import cluster as cluster_rows
+from viewfold.method.clusters import ClusteringOptions, cluster
 from viewfold.method.landmarks import weights_of
 from viewfold.method.scaling import scale_of
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine
-
-
-def cluster(rows, n_clusters, *, sample, previous=None, **options) -> np.ndarray:
-    how = ClusteringOptions(start="ward", **options)
-    return cluster_rows(
-        LocalEngine(), rows, n_clusters, sample=sample, previous=previous, options=how
-    )[0]
+from viewfold.state.hashes import draw
 
 
 def test_coordinates_among_landmarks_are_smoothed_over_the_graph_twice() -> None:
@@ -87,7 +80,9 @@ def test_starts_look_at_different_parts_of_the_columns(monkeypatch) -> None:
     grown = kmeans.grown
     monkeypatch.setattr(kmeans, "grown", spy)
     rows = np.random.default_rng(0).normal(size=(700, 12))
-    cluster(rows, 3, sample=np.arange(700), n_init=5)
+    ids = np.arange(700)
+    cluster(LocalEngine(), ids, rows, ClusteringOptions(3, start="ward", n_init=5))
+    rows = rows[draw(LocalEngine(), ids, 700, seed=0, purpose="k-means")]
     del seen[5:]  # two more tell in how far halves find the same clusters
     assert [part.shape for part in seen] == [(150, columns) for columns in (12, 9, 7, 4, 2)]
     assert np.array_equal(seen[1], rows[150:300, :9])

@@ -13,7 +13,8 @@ from conftest import Data
 
 from viewfold import ViewFold, as_view, cli, edit, load, store, undo
 from viewfold.data import files as io
-from viewfold.estimators import method
+from viewfold.method import clusters
+from viewfold.state import updates
 
 
 @pytest.fixture
@@ -95,8 +96,8 @@ def test_large_row_groups_are_spooled_once(count, tmp_path: Path, monkeypatch) -
     frame = pd.DataFrame(rng.normal(size=(1000, 7)), columns=list("abcdefg")).assign(id=range(1000))
     # The last group is small: it is read at once, after three that are not.
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=330, index=False)
-    monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", 5000)
-    monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 64)
+    monkeypatch.setattr("viewfold.data.columnar._SECTION_BYTES", 5000)
+    monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 64)
     spooled = count(tempfile, "TemporaryFile")
     view = as_view(tmp_path / "a.parquet", ids="id")
     assert len(spooled) == 1
@@ -124,14 +125,14 @@ def test_labels_of_samples_that_did_not_change_are_not_made_anew(
 ) -> None:
     X, ids = data.views["labs"], [f"s{i}" for i in range(160)]
     model = ViewFold(4, random_state=0).partial_fit(X[:150], ids=ids[:150], view="labs")
-    clustered, assigned = count(method.Recipe, "cluster"), []
-    assign = method.assign
+    clustered, assigned = count(clusters, "cluster"), []
+    assign = updates.assign
 
     def noting(engine: Any, clusters: Any, rows: Any) -> Any:
         assigned.append(len(rows))
         return assign(engine, clusters, rows)
 
-    monkeypatch.setattr(method, "assign", noting)
+    monkeypatch.setattr(updates, "assign", noting)
     model.partial_fit(X[:150], ids=ids[:150], view="labs").recluster(4)
     assert not assigned
     model.partial_fit(X[100:155], ids=ids[100:155], view="labs")

@@ -18,7 +18,6 @@ import scipy.io
 from scipy import sparse
 
 from viewfold import as_view
-from viewfold.data import _csv_rows
 from viewfold.data import files as io
 from viewfold.data.files import File
 
@@ -70,10 +69,8 @@ def excel(path: Path, rows: list[list[str]]) -> None:
 
 TEXT: dict[str, tuple[str, Writer]] = {
     "CSV": ("t.csv", delimited(",")),
-    "CSV without pyarrow": ("t.csv", delimited(",")),
     "CSV, packed": ("t.csv.gz", delimited(",")),
     "CSV with decimal commas": ("t.csv", delimited(";", ",")),
-    "CSV with decimal commas, without pyarrow": ("t.csv", delimited(";", ",")),
     "CSV with thousands": ("t.csv", delimited(",")),
     "TSV": ("t.tsv", delimited("\t")),
     "JSON lines": ("t.jsonl", json_lines),
@@ -109,9 +106,7 @@ def written(values: np.ndarray) -> list[str]:
     return [ways[i % 3](value) for i, value in enumerate(values.tolist())]
 
 
-def rows_of(path: Path, case: str, monkeypatch: Any) -> np.ndarray:
-    if "without pyarrow" in case:
-        monkeypatch.setattr(_csv_rows, "_arrow", lambda: None)
+def rows_of(path: Path, case: str) -> np.ndarray:
     given = File(path, thousands="'") if "thousands" in case else path
     (view,) = io.read(given).values()
     if sparse.issparse(view.rows):
@@ -122,32 +117,32 @@ def rows_of(path: Path, case: str, monkeypatch: Any) -> np.ndarray:
 
 @pytest.mark.filterwarnings("ignore:.*commas are decimal signs")
 @pytest.mark.parametrize("case", TEXT)
-def test_numbers_are_those_that_python_reads(case: str, tmp_path: Path, monkeypatch) -> None:
+def test_numbers_are_those_that_python_reads(case: str, tmp_path: Path) -> None:
     name, write = TEXT[case]
     texts = written(doubles(400))
     table = [texts[i : i + 2] for i in range(0, len(texts), 2)]
     write(tmp_path / name, table)
-    found = rows_of(tmp_path / name, case, monkeypatch)
+    found = rows_of(tmp_path / name, case)
     expected = np.array([[float(cell) for cell in row] for row in table])
     assert found.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("case", BINARY)
-def test_numbers_of_other_files_are_theirs(case: str, tmp_path: Path, monkeypatch) -> None:
+def test_numbers_of_other_files_are_theirs(case: str, tmp_path: Path) -> None:
     name, write = BINARY[case]
     values = doubles(400).reshape(-1, 2)
     write(tmp_path / name, values)
-    assert rows_of(tmp_path / name, case, monkeypatch).tobytes() == values.tobytes()
+    assert rows_of(tmp_path / name, case).tobytes() == values.tobytes()
 
 
 @pytest.mark.filterwarnings("ignore:.*commas are decimal signs")
 @pytest.mark.parametrize("cell", TOO_LARGE, ids=lambda cell: cell[:12])
 @pytest.mark.parametrize("case", TEXT)
-def test_what_float64_cannot_hold_is_refused(case, cell, tmp_path: Path, monkeypatch) -> None:
+def test_what_float64_cannot_hold_is_refused(case, cell, tmp_path: Path) -> None:
     name, write = TEXT[case]
     write(tmp_path / name, [["1.5", "2.5"], ["3.5", "4.5"], [cell, "6.5"], ["7.5", "8.5"]])
     with pytest.raises(io.FileError) as error:
-        rows_of(tmp_path / name, case, monkeypatch)
+        rows_of(tmp_path / name, case)
     said = str(error.value)
     line = {"t.jsonl": 3, "t.mtx": 6, "t.mtx.gz": 6}.get(name, 4)
     line = 5 if "coordinates" in case else line
@@ -159,12 +154,12 @@ def test_what_float64_cannot_hold_is_refused(case, cell, tmp_path: Path, monkeyp
         assert f"or {empty.get(name, 'leave the cell empty')} if it marks" in said
 
 
-@pytest.mark.parametrize("case", ["CSV", "CSV without pyarrow", "Matrix Market", "JSON lines"])
-def test_infinity_is_no_number_that_is_too_large(case: str, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("case", ["CSV", "Matrix Market", "JSON lines"])
+def test_infinity_is_no_number_that_is_too_large(case: str, tmp_path: Path) -> None:
     name, write = TEXT[case]
     infinity = "Infinity" if case == "JSON lines" else "inf"
     write(tmp_path / name, [["1.5", "2.5"], [infinity, "4.5"]])
-    assert np.isinf(rows_of(tmp_path / name, case, monkeypatch)[1, 0])
+    assert np.isinf(rows_of(tmp_path / name, case)[1, 0])
     with pytest.raises(ValueError, match=r"contains inf in row 1"):
         as_view(tmp_path / name)
 

@@ -145,8 +145,8 @@ def test_labels_that_are_no_clusters_are_refused(labels: list[int]) -> None:
 def test_earlier_labels_of_more_clusters_do_no_harm() -> None:
     (X, *_), y = views(1)
     for start in ("random", "ward"):
-        options = ClusteringOptions(start=start, n_init=1, discriminants=start == "ward")
-        labels, _ = cluster(LocalEngine(), X, 3, sample=np.arange(N), previous=y, options=options)
+        options = ClusteringOptions(3, start=start, n_init=1, discriminants=start == "ward")
+        labels, _ = cluster(LocalEngine(), np.arange(N), X, options, previous=y)
         assert set(labels) == {0, 1, 2}
 
 

@@ -11,8 +11,7 @@ import pytest
 from partitions import CUTS, N, agree, few, frame, left_in, on_disk, pieces, written
 
 from viewfold import FCMVC, ViewFold, as_view
-from viewfold.data import _dealing
-from viewfold.data import _parquet_parts as _partitions
+from viewfold.data import _dealing, columnar
 from viewfold.rows import BucketRows, LocalEngine, using
 
 every_cut = pytest.mark.parametrize("cuts", list(CUTS.values()), ids=list(CUTS))
@@ -128,9 +127,9 @@ def test_files_elsewhere_are_fetched_by_workers(tmp_path: Path, monkeypatch) -> 
         expected = ViewFold(4, n_init=2, random_state=0).partial_fit(frame(), view="labs")
         with on_disk() as engine:
             fetched: list[str] = []
-            whole = _partitions.fetched
+            whole = columnar.fetched
             monkeypatch.setattr(
-                _partitions, "fetched", lambda file: fetched.append(str(file)) or whole(file)
+                columnar, "fetched", lambda file: fetched.append(str(file)) or whole(file)
             )
             model = ViewFold(4, n_init=2, random_state=0)
             model.partial_fit("memory://views/labs/*.parquet", ids="id", view="labs")
@@ -170,7 +169,7 @@ def test_what_is_held_at_once_is_bounded(tmp_path: Path, monkeypatch) -> None:
         # A single row group is dealt piece by piece as well.
         sizes.clear()
         monkeypatch.setattr(_dealing, "PIECE", 1)
-        monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 1)
+        monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 1)
         table.reset_index().to_parquet(path, index=False)
         as_view(path, ids="id")
         assert len(sizes) == 4

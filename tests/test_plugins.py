@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from commands import Run, runner
-from viewfold.cli import _plugins
+from viewfold.cli import command as _command
 
 PACKAGE = """
 import click
@@ -109,7 +109,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def test_without_research_bench_says_how_to_get_it(
     run: Run, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [])
     code, out, said = run(line)
     assert (code, out) == (8, "")
     assert said == (
@@ -121,7 +121,7 @@ def test_without_research_bench_says_how_to_get_it(
 def test_without_research_help_does_not_list_bench(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [])
     code, told, _ = run("--help")
     assert code == 0
     assert "\n  bench " not in told
@@ -139,5 +139,5 @@ def test_with_it_bench_is_what_the_package_says(
         def load(self) -> Any:
             return click.Command("bench", callback=lambda: click.echo("benched"))
 
-    monkeypatch.setattr(_plugins, "entry_points", lambda **_: [Point()])
+    monkeypatch.setattr(_command, "entry_points", lambda **_: [Point()])
     assert run("bench")[:2] == (0, "benched\n")

@@ -16,7 +16,7 @@ from ugly_files import write_workbook
 
 import viewfold
 from viewfold import ViewFold, as_view
-from viewfold.estimators.checks import in_order
+from viewfold.estimators.known import in_order
 from viewfold.rows import Rows, block_bytes
 
 NEW = {"labs": ["ann", "bob", "cleo"], "scan": ["cleo", "dan", "bob"]}

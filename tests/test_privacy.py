@@ -35,7 +35,6 @@ from viewfold._util.constants import FEWEST
 from viewfold.datasets import load_digits_views
 from viewfold.datasets.missing import at_random, by_mask
 from viewfold.method import balanced
-from viewfold.method.clusters import settle
 from viewfold.method.landmarks import groups_of_ten
 from viewfold.rows import LocalEngine, block_bytes
 
@@ -180,7 +179,7 @@ def test_clusters_depend_on_the_samples_that_are_left_only(data: Data) -> None:
     one = folded_once(ViewFold(4, random_state=0), data).forget(gone)
     rows = one.embedding_.copy()
     # Whoever has the rows and labels that are left can make projection and centres himself.
-    again = settle(LocalEngine(), rows, one.labels_, 4, reading=one._method().reading)
+    again = one._method().settle(LocalEngine(), rows, one.labels_, n_clusters=4)
     assert np.array_equal(again.centers, one._state.clusters.centers)
     assert np.array_equal(again.projection, one._state.clusters.projection)
 

@@ -48,7 +48,7 @@ def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
         drawn[now][which] = found[:50].tobytes()
         return found
 
-    for room in ("method.encoders.features", "method.encoders.directions", "estimators.method"):
+    for room in ("method.encoders", "method.scaling", "method.clusters"):
         monkeypatch.setattr(f"viewfold.{room}.draw", spy)
     monkeypatch.setattr("viewfold.estimators.selection.draw", spy)
     # So that directions come from a sample.

@@ -10,6 +10,7 @@ import pytest
 import viewfold
 from commands import runner
 from viewfold import ViewFold
+from viewfold.method import clusters
 from viewfold.method.clusters import resampled
 
 TRUE = 0.6
@@ -63,15 +64,14 @@ def test_stability_depends_on_the_seed_alone(cut, views) -> None:
 
 
 def test_time_does_not_grow_with_the_samples(cut, monkeypatch) -> None:
-    monkeypatch.setattr("viewfold.estimators.certainty.ROWS", 100)
-    drawn, method = [], type(cut._method())
-    cluster = method.cluster
+    monkeypatch.setattr("viewfold.method.clusters.REPEATED", 100)
+    drawn, cluster = [], clusters.cluster
 
-    def counted(self, engine, ids, *args, **options):
+    def counted(engine, ids, *args, **options):
         drawn.append(len(ids))
-        return cluster(self, engine, ids, *args, **options)
+        return cluster(engine, ids, *args, **options)
 
-    monkeypatch.setattr(method, "cluster", counted)
+    monkeypatch.setattr(clusters, "cluster", counted)
     assert cut.stability(2)["size"].sum() == 360
     assert drawn == [250, 250]  # fifty for each cluster
 

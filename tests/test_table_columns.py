@@ -118,9 +118,9 @@ def test_whatever_holds_a_table_its_features_are_the_same(holder: str, tmp_path:
 @IGNORE
 def test_row_order_and_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     turned = table().iloc[::-1]
-    monkeypatch.setattr("viewfold.data._tables.BATCH_BYTES", 0)
-    monkeypatch.setattr("viewfold.data._delimited._BLOCK", 200)
-    monkeypatch.setattr("viewfold.data._columnar._SECTION_BYTES", 300)
+    monkeypatch.setattr("viewfold.data.source.BATCH_BYTES", 0)
+    monkeypatch.setattr("viewfold.data.text._BLOCK_CELLS", 200)
+    monkeypatch.setattr("viewfold.data.columnar._SECTION_BYTES", 300)
     for name in ("csv", "parquet", "json lines"):
         view = as_view(HOLDERS[name](turned, tmp_path), ids="id")
         assert view.features == FEATURES

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import viewfold
 from viewfold import FCMVC, ViewFold, metrics
 from viewfold.state import transitions
-from viewfold.state.updates import MOST, Committee
+from viewfold.state.updates import MOST_ENCODERS, Committee
 
 IDS = np.array([f"s{i}" for i in range(160)], dtype=object)
 
@@ -131,11 +131,11 @@ def test_a_small_delivery_moves_nobody_else_and_a_large_one_teaches(data: Data) 
 def test_encoders_of_a_view_are_limited_and_the_poorest_go(data: Data) -> None:
     X, ids = np.tile(data.views["labs"], (2, 1)), [f"t{i}" for i in range(320)]
     model = ViewFold(4, random_state=0).partial_fit(X[:11], ids=ids[:11], view="labs")
-    ends = np.linspace(11, 320, MOST + 3).astype(int)
+    ends = np.linspace(11, 320, MOST_ENCODERS + 3).astype(int)
     for start, end in pairwise(ends):
         model.partial_fit(X[start:end], ids=ids[start:end], view="labs")
     members = model.views_[0].encoder.members()
-    assert len(members) == MOST
+    assert len(members) == MOST_ENCODERS
     assert min(one.n_rows for one in members) > 11
 
 

@@ -10,9 +10,9 @@ from scipy import sparse
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view, missing
 from viewfold.datasets import load_digits_views
-from viewfold.method import encoders
+from viewfold.method import encoders, scaling
 from viewfold.metrics import accuracy
-from viewfold.rows import LocalEngine, Rows, local
+from viewfold.rows import LocalEngine, Rows
 from viewfold.rows.linalg import ridge
 
 
@@ -180,7 +180,7 @@ def counts(n: int = 200, words: int = 400, seed: int = 0) -> tuple[sparse.csr_ar
 
 def test_text_is_recognised_and_scaled_as_text() -> None:
     X, y = counts()
-    assert encoders.scale_of(X) == "tfidf"
+    assert scaling.scale_of(X) == "tfidf"
     labels = {
         scale: ViewFold(4, scale=scale, random_state=0).fit(X).labels_
         for scale in ("auto", "tfidf")
@@ -203,7 +203,7 @@ def test_wide_views_need_no_gram_matrix(monkeypatch, n: int, scale, form) -> Non
     views = [form(X) for X in views]
     products = []
     for widest in (100, 10):
-        monkeypatch.setattr(encoders.directions, "WIDEST_GRAM", widest)
+        monkeypatch.setattr(scaling, "WIDEST_GRAM", widest)
         Z = ViewFold(10, encoder="linear", n_components=20, scale=scale).fit(views).embedding_
         products.append((Z @ Z.T).ravel())
     assert np.corrcoef(products)[0, 1] > (0.999999 if n == 180 else 0.99)
@@ -216,18 +216,16 @@ def test_a_view_with_fewer_rows_than_features_needs_products_of_rows_only(
 ) -> None:
     X = np.abs(noise(60, 90)) * np.linspace(1, 3, 90)
     view, seen = as_view(form(X)), []
-    solve = encoders.directions.top_eigenvectors
+    solve = scaling.top_eigenvectors
 
     def spy(M, most):
         seen.append(len(M))
         return solve(M, most)
 
-    monkeypatch.setattr(encoders.directions, "top_eigenvectors", spy)
-    scaling, found, s, energy = encoders.directions.principal_directions(
-        LocalEngine(), view, 30, scale, (0,)
-    )
+    monkeypatch.setattr(scaling, "top_eigenvectors", spy)
+    scaled, found, s, energy = scaling.principal_directions(LocalEngine(), view, 30, scale, (0,))
     assert seen == [60]
-    _, expected, Vt = np.linalg.svd(scaling.times(np.eye(90))(scaling.read(X)))
+    _, expected, Vt = np.linalg.svd(scaled.times(np.eye(90))(scaled.read(X)))
     assert np.allclose(s, expected[:30])
     assert np.isclose(energy, (expected**2).sum())
     assert np.allclose(np.abs(np.sum(found * Vt[:30].T, axis=0)), 1)
@@ -235,14 +233,14 @@ def test_a_view_with_fewer_rows_than_features_needs_products_of_rows_only(
 
 def test_large_views_have_more_landmarks(monkeypatch) -> None:
     found, kept = {}, {}
-    place = encoders.features.place
+    place = encoders.place
 
     def spy(scores, most, cosine):
         points = place(scores, most, cosine)
         found[n] = len(points)
         return points
 
-    monkeypatch.setattr(encoders.features, "place", spy)
+    monkeypatch.setattr(encoders, "place", spy)
     for n in (300, 900, 24_000):
         encoder = ViewFold(2, n_init=1).fit(noise(n, 3)).views_[0].encoder
         kept[n] = len(encoder.encode.landmarks.points)
@@ -258,12 +256,12 @@ def test_two_passes_are_made_over_a_view_and_two_for_fingerprints_and_moments(
 ) -> None:
     passes = []
 
-    def spy(work, rows, *options):
+    def spy(self, work, rows, *options):
         passes.append(rows[0].shape if isinstance(rows[0], Rows) else None)
-        return one_pass(work, rows, *options)
+        return each_block(self, work, rows, *options)
 
-    one_pass = local._pass
-    monkeypatch.setattr(local, "_pass", spy)
+    each_block = LocalEngine._each_block
+    monkeypatch.setattr(LocalEngine, "_each_block", spy)
     views = {"plain": noise(1200, 50), "wide": noise(1200, 3000), "text": counts(1200)[0]}
     for X in views.values():
         view = viewfold.as_view(X)

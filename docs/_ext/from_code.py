@@ -16,8 +16,6 @@ from typing import Any
 
 HERE = Path(__file__).parents[1]
 MARK = re.compile(r"^<!-- made: (\w+)((?: [\w.]+)*) -->$", re.MULTILINE)
-SHOWN_BY_NAMES = ("viewfold.state.method",)
-"""Modules whose own words are for those who read the code."""
 OUTSIDE = {"CHANGELOG": "changelog", "CONTRIBUTING": "contributing", "SECURITY": "security"}
 """Pages beside docs/, and what they are called on the site."""
 
@@ -60,7 +58,7 @@ def api(module: str, *names: str) -> str:
     constants = [name for name, it in documented.items() if not callable(it)]
     callables = [name for name in documented if name not in constants]
     opening = [f".. automodule:: {module}", "   :no-members:"]  # what the module itself says
-    if names or module in SHOWN_BY_NAMES:
+    if names:
         opening = [f".. currentmodule:: {module}"]
     lines = ["```{eval-rst}", *opening, ""]
     if len(documented) > 1:

@@ -97,12 +97,12 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
 @contextmanager
 def without_moments() -> Iterator[None]:
     """Fold without moments for a while."""
-    learned = transitions.learned
-    transitions.learned = lambda engine, state, view, rows: state  # type: ignore[assignment]
+    learn = transitions.learn_moments
+    transitions.learn_moments = lambda engine, state, *rest: state  # type: ignore[assignment]
     try:
         yield
     finally:
-        transitions.learned = learned
+        transitions.learn_moments = learn
 
 
 def cost(data: sets.DataSet, times: int) -> float:

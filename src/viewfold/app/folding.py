@@ -149,7 +149,7 @@ def read_views(
     What the state knows of views is looked up only if the file may hold one that is known.
     """
     from viewfold.data.files import name_of
-    from viewfold.estimators.delivery import views_of
+    from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
     from viewfold.store import queries
 

@@ -36,10 +36,11 @@ from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
 from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
 from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
 from viewfold.data.view import called, invented_name
+from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
-from viewfold.state.admission import admit, check_fits, placed
+from viewfold.state.admission import admit, placed
 from viewfold.state.hashes import draw, seed_of
 from viewfold.state.state import State, ViewRecord
 
@@ -411,12 +412,12 @@ class _Look:
         self.facts["scale"] = self._scale(checked)
         engine = engine_of(state.ids)
         if self.model is None or name not in state.names:
-            check_fits(engine, state, admit(engine, state, checked, rule))
+            admit(engine, state, checked, rule)
             return
         record = state.views[state.names.index(name)]
         if was_read_alike(parts, options, record):
             X, ids = assembled(parts, given, name, file, options, record.columns), none
-        checked = self.model._view_of(X, record, ids=ids, gaps=True)
+        checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
         admit(engine, state, checked, rule)
 
     def _propose_ids(self, parts: Parts, label: str) -> None:

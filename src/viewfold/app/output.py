@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from glob import glob
@@ -24,37 +24,24 @@ from viewfold._util.extra import needed
 from viewfold._util.visible import no_formula, visible, visible_json
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from viewfold._util.table import Table
 
 StrPath = str | os.PathLike[str]
 
+# The endings of files that tables and reports can be written to.
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl", ".arrow", ".xlsx")
-"""The formats of tables, by the endings of their files."""
-
 PAGES = (".html", ".htm")
-"""Those of reports."""
 
-
+# Which packages of which extras write which files.
 _NEEDED = (("openpyxl", "excel", (".xlsx",)), ("pyarrow", "parquet", (".parquet", ".arrow")))
-"""Which packages of which extras write which files."""
 
 
 def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ()) -> Path:
-    """Return where to write, if that can be: before any work is done for it.
+    """Return the file that a path leads to, if it can be written; call it before any work is done.
 
-    Parameters
-    ----------
-    path : path
-        The file to be written; links are followed.
-    endings : sequence of str
-        What its name may end with.
-    inputs : iterable of path
-        Files, folders and patterns that are read: none of their files may be replaced.
-
-    Returns
-    -------
-    Path
-        The file that the path leads to.
+    None of the files in `inputs`, which may be folders and patterns, may be replaced.
     """
     shown, target = Path(path), Path(os.path.realpath(path))
     if shown.suffix.lower() not in endings:
@@ -80,7 +67,7 @@ def check(path: StrPath, endings: Sequence[str], inputs: Iterable[StrPath] = ())
 
 
 def _is_state(path: Path) -> bool:
-    """Tell whether a path is that of a state file, whatever it is called, or of what guards it."""
+    """Tell whether a path belongs to a state or its lock, whatever a state file is named."""
     if path.name.lower().endswith((".vf", ".vf.lock", ".vf.wal", ".vfd", ".vfd.lock")):
         return True
     if any(parent.name.lower().endswith(".vfd") for parent in path.parents):
@@ -107,29 +94,8 @@ def replacing(
 ) -> Iterator[Path]:
     """Yield a file beside the one to be written; it takes its place if the block succeeds.
 
-    Parameters
-    ----------
-    path, endings, inputs
-        See `check`.
-    private : path, optional
-        A new file may be read by those who may read this one. Without it, or if it is not there,
-        by whom the system lets by default. A file that is replaced keeps its mode.
-
-    Yields
-    ------
-    Path
-        Where to write.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from viewfold.app.output import replacing
-    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
-    >>> with replacing(path, [".csv"]) as draft:
-    ...     _ = draft.write_text("id,cluster")
-    >>> path.read_text()
-    'id,cluster'
+    A new file has the same permissions as the file `private`; without one, those that the system
+    gives by default. A file that is replaced keeps its own.
     """
     elsewhere = private is not None and "://" in os.fspath(private)  # nobody here may read it
     mode = _replace.PRIVATE if elsewhere else None
@@ -138,6 +104,40 @@ def replacing(
 
 
 # -- tables
+
+
+def from_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return rows as a table."""
+    from viewfold._util.table import Table
+
+    return Table.of_rows(rows)
+
+
+def from_frame(frame: pd.DataFrame) -> Table:
+    """Return clusters by id as a table; ids are numbers, texts or both, as in other tables."""
+    from viewfold._util.table import Table
+
+    plain = frame.reset_index().astype({"confidence": "float32"})  # as `labels` has it
+    if plain["id"].dtype == object:
+        plain.insert(1, "id_is_int", [isinstance(i, int) for i in plain["id"]])
+        plain["id"] = plain["id"].astype(str)
+    return Table({str(name): _column(plain[name]) for name in plain})
+
+
+def _column(held: pd.Series[Any]) -> Any:
+    found = held.to_numpy()
+    if found.dtype.kind in "biuf":
+        return found
+    return held.astype(object).where(held.notna(), None).to_numpy()
+
+
+def ids_of(table: Table) -> Any:
+    """Return the ids in a table: numbers, texts or both."""
+    ids = table["id"]
+    if "id_is_int" in table.column_names:
+        mixed = zip(ids.tolist(), table["id_is_int"].tolist(), strict=True)
+        ids[:] = [int(i) if number else i for i, number in mixed]
+    return ids
 
 
 def write_table(

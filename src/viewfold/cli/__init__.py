@@ -1,39 +1,29 @@
 """The command line: files in, one line about what happened, data on standard output.
 
 Every command is a few lines around the library. Only click is imported before a command runs, so
-that ``viewfold --help`` answers at once.
+that ``viewfold --help`` answers at once. An error becomes one line, or one object with ``--json``.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from viewfold import __version__
-from viewfold.cli._change import add, forget, undo
-from viewfold.cli._clusters import recluster, rename, suggest
-from viewfold.cli._convert import convert
-from viewfold.cli._diff import diff
-from viewfold.cli._explain import explain
-from viewfold.cli._look import inspect
-from viewfold.cli._main import run
-from viewfold.cli._plugins import PluginGroup
-from viewfold.cli._report import report
-from viewfold.cli._show import (
-    datasets,
-    demo,
-    export,
-    history,
-    labels,
-    predict,
-    status,
-    verify,
-)
-from viewfold.cli._ui import ui
-from viewfold.cli.command import VOICE, Group, listen
-from viewfold.cli.console import say, showing
+from viewfold import __version__, errors
+from viewfold._util.replace import written
+from viewfold.app.words import for_cli
+from viewfold.cli.change import convert, forget, recluster, rename, undo
+from viewfold.cli.command import VOICE, Group, PluginGroup, listen
+from viewfold.cli.console import complain, journal, note, notes, print_json, say, showing, voice
+from viewfold.cli.look import diff, explain, history, labels, predict, status, suggest, verify
+from viewfold.cli.start import add, datasets, demo, inspect
+from viewfold.cli.write import export, report, ui
 
 __all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
 
@@ -51,6 +41,7 @@ def app(quiet: bool, log: Path | None) -> None:
     listen(quiet, log)
 
 
+# In the groups and the order of --help, each with what could follow it.
 COMMANDS: dict[str, dict[Callable[..., None], str]] = {
     "Start": {
         demo: "/tmp/try",
@@ -81,14 +72,57 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         convert: "patients.vf patients.vfd --buckets 64",
     },
 }
-"""The commands in the groups and the order of ``--help``, each with what could follow it."""
 
 for group, examples in COMMANDS.items():
-    for command, line in examples.items():
-        name = command.__name__
-        app.command(name, group=group, epilog=f"Example: viewfold {name} {line}")(command)
+    for function, line in examples.items():
+        name = function.__name__
+        app.command(name, group=group, epilog=f"Example: viewfold {name} {line}")(function)
 
 
 def main() -> None:
     """Run the command line; an error is one line, or an object with --json, and an exit code."""
-    run(app)
+    warnings.showwarning = lambda message, *_, **__: note(_one_line(message))
+    notes.clear()
+    written.clear()
+    journal.close()
+    voice.quiet = False
+    try:
+        code = app(standalone_mode=False)
+    except (Exception, KeyboardInterrupt) as error:
+        code = _fail(error)
+    code = code if isinstance(code, int) else 0
+    journal.note("end", exit_code=code)
+    sys.exit(code)
+
+
+def _fail(error: BaseException) -> int:
+    """Say what went wrong, to a person or a program; return the exit code."""
+    code, exit_code = errors.code_of(error)
+    message = for_cli(_one_line(error)) or type(error).__name__
+    shown = f"viewfold: {message}"
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        code, exit_code = errors.INTERRUPTED
+        message = "interrupted; nothing was changed." if not written else "interrupted."
+        shown = f"viewfold: {message}"
+    elif isinstance(error, click.ClickException):  # a wrong option or argument
+        code, exit_code = errors.USAGE
+        message = error.format_message()
+        shown = message if "Usage:" in message else f"viewfold: {_one_line(message)} See --help."
+    elif code == errors.ViewfoldError.code:
+        traceback.print_exception(error)
+        shown = f"viewfold: this is a defect of viewfold, please report it: {shown[10:]}"
+    if written:
+        names = ", ".join(os.path.basename(path) for path in written)
+        shown += "" if shown.endswith(".") else "."  # errors of the system have no full stop
+        shown += f" Written before that: {names}."
+    facts = {"code": code, "exit_code": exit_code, "message": message, "written": written.copy()}
+    journal.note("error", **facts)
+    if "--json" in sys.argv[1:]:
+        print_json({"error": facts})
+    else:
+        complain(shown)
+    return exit_code
+
+
+def _one_line(message: object) -> str:
+    return " ".join(str(message).split())

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from viewfold._util.file import File
-from viewfold.cli._options import FILE, READING
 from viewfold.cli.command import Decorator, argument, section
+from viewfold.cli.options import FILE, READING
 
 OPTIONS = {
     "sheet": click.option(

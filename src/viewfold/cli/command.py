@@ -1,6 +1,7 @@
-"""What all commands have in common: how their help looks, --quiet, --log, and Ctrl-C.
+"""What all commands have in common: help, ``--quiet``, ``--log``, Ctrl-C; and commands of plug-ins.
 
-Only click is imported here, so that ``viewfold --help`` answers at once.
+Only click is imported here, so that ``viewfold --help`` answers at once. Another package announces
+a click command as an entry point in the group ``viewfold.commands``, imported when used.
 """
 
 from __future__ import annotations
@@ -11,29 +12,22 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from viewfold.cli.console import voice
-from viewfold.cli.journal import journal
+from viewfold.cli.console import journal, voice
+from viewfold.errors import MissingExtraError
+from viewfold.state.registry import entry_points
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Decorator(Protocol):
-    """What adds an option or an argument to the function of a command."""
+    """Adds an option or an argument to the function of a command."""
 
-    def __call__(self, command: Function, /) -> Function:
-        """Return the function."""
-
-
-PATH = click.Path(readable=False, path_type=Path)
-"""A file or folder; whoever opens it says what is wrong with it."""
+    def __call__(self, command: Function, /) -> Function: ...
 
 
-class Whole(click.IntRange):
-    """A whole number within bounds."""
+PATH = click.Path(readable=False, path_type=Path)  # whoever opens it says what is wrong with it
 
-    name = "whole number"  # click would say that 'ten' is not a valid integer range
-
-
+# Before the name of a command or after it.
 VOICE = (
     click.Option(["--quiet", "-q"], is_flag=True, help="Print errors only."),
     click.Option(
@@ -43,11 +37,10 @@ VOICE = (
         help="Append a log of the command to this file, as JSON lines.",
     ),
 )
-"""How much a command says, and where it is written down; before its name or after it."""
 
 
 def listen(quiet: bool, log: Path | None) -> None:
-    """Do as these options say; what is not said stays as it is."""
+    """Apply these two options; without them, everything stays as it is."""
     voice.quiet |= quiet
     if log is not None:
         journal.open(log)
@@ -68,13 +61,7 @@ def section(title: str, *options: Decorator) -> Decorator:
 
 
 class Argument(click.Argument):
-    """An argument that says what it is, which click knows of since 8.5 only.
-
-    Parameters
-    ----------
-    help : str
-        What it is.
-    """
+    """An argument with a help text, which click has since 8.5 only."""
 
     help: str
 
@@ -82,14 +69,12 @@ class Argument(click.Argument):
         super().__init__(*args, **more)
         self.help = help
 
-    def told(self) -> tuple[str, str]:
-        """Return its name and what it is, for a list."""
+    def help_record(self) -> tuple[str, str]:
         default = self.to_info_dict()["default"]
         more = "" if default is None else f"  [default: {default}]"
         return self.human_readable_name, self.help + ("  [required]" if self.required else more)
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return its name, and whether it may be left out or repeated."""
         name = self.human_readable_name if self.required else f"[{self.human_readable_name}]"
         return [name if self.nargs == 1 else f"{name}..."]
 
@@ -100,12 +85,9 @@ def argument(name: str, *, help: str, **more: Any) -> Decorator:
 
 
 class Command(click.Command):
-    """A command that takes --quiet and --log, and whose help tells of its arguments.
+    """A command that takes --quiet and --log, and whose help describes its arguments.
 
-    Parameters
-    ----------
-    group : str
-        The heading under which the program's help lists it.
+    The help of the program lists it under the heading `group`.
     """
 
     group: str
@@ -116,29 +98,24 @@ class Command(click.Command):
         self.params += VOICE
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the arguments and options are, under the headings that `section` gave."""
-        if told := [one.told() for one in self.params if isinstance(one, Argument)]:
+        """Write arguments and options, the latter under the headings that `section` gave."""
+        if records := [one.help_record() for one in self.params if isinstance(one, Argument)]:
             with formatter.section("Arguments"):
-                formatter.write_dl(told)
-        for title, options in self.sections(ctx).items():
-            records = [one.get_help_record(ctx) for one in options]
-            with formatter.section(title):
-                formatter.write_dl([record for record in records if record is not None])
-
-    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by heading, those without one first."""
+                formatter.write_dl(records)
         titles = getattr(self.callback, "sections", {})
-        found: dict[str, list[click.Option]] = {"Options": []}
+        found: dict[str, list[tuple[str, str]]] = {"Options": []}
         for one in self.get_params(ctx):
-            if isinstance(one, click.Option) and not one.hidden:
-                found.setdefault(titles.get(one.name, "Options"), []).append(one)
-        return found
+            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
+            if record is not None:
+                found.setdefault(titles.get(one.name, "Options"), []).append(record)
+        for title, options in found.items():
+            with formatter.section(title):
+                formatter.write_dl(options)
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` does it for every version of click."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
         listen(ctx.params.pop("quiet"), ctx.params.pop("log"))
         journal.begin(ctx.command_path.removeprefix(ctx.find_root().command_path).strip())
         try:
@@ -148,7 +125,10 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Commands whose first sentences are told in full, over several lines if they need them."""
+    """Commands whose help shows the first sentence of each in full, over several lines if needed.
+
+    Its commands take ``--quiet`` and ``--log`` like all others.
+    """
 
     command_class = Command
 
@@ -175,3 +155,67 @@ class Group(click.Group):
     def _short_help(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)
         return "" if command is None else command.get_short_help_str(1000)
+
+
+# -- commands of other packages
+
+PLUGINS = "viewfold.commands"
+ELSEWHERE = {"bench": "viewfold-research"}  # commands of packages that may not be installed
+RENAMED = {
+    "init": "viewfold add STATE FILE --clusters K",
+    "extend": "viewfold add STATE FILE --only-new",
+    "restore": "viewfold undo STATE --to ENTRY",
+}
+
+
+class PluginGroup(Group):
+    """viewfold's own commands, then those of installed packages, which cannot replace them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        added = {point.name for point in entry_points(group=PLUGINS)}
+        return [*self.commands, *sorted(added - self.commands.keys())]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        for point in entry_points(group=PLUGINS, name=cmd_name):
+            return _load(point)
+        if cmd_name in ELSEWHERE:
+            package = ELSEWHERE[cmd_name]
+            raise MissingExtraError(
+                f"'viewfold {cmd_name}' needs the package {package}. "
+                f"Install it with: pip install {package}"
+            )
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that was typed; an old name gets the new one as an answer."""
+        name = args[0]
+        if name in RENAMED and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            raise click.UsageError(f"viewfold {name} is now: {RENAMED[name]}.")
+        return super().resolve_command(ctx, args)
+
+    def group_of(self, name: str) -> str:
+        return super().group_of(name) if name in self.commands else "Research"
+
+    def _short_help(self, ctx: click.Context, name: str) -> str:
+        try:
+            return super()._short_help(ctx, name)
+        except MissingExtraError as error:  # one broken package does not hide the other commands
+            return str(error)
+
+
+def _load(point: Any) -> click.Command:
+    named = f"The command {point.name!r} of {point.value.partition(':')[0]}"
+    try:
+        command = point.load()
+    except Exception as error:
+        raise MissingExtraError(
+            f"{named} cannot be loaded: {type(error).__name__}: {error}. "
+            "Install its package again, or uninstall it."
+        ) from error
+    if not isinstance(command, click.Command):
+        raise MissingExtraError(f"{named} is not a click command. Uninstall its package.")
+    return command

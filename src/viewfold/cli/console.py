@@ -1,61 +1,122 @@
-"""What commands say: lines and progress on standard error, tables and JSON on standard output."""
+"""What a command says: lines and progress on standard error, tables and JSON on standard output.
+
+With ``--log FILE`` it also writes a JSON object per line for programs that watch jobs: what
+messages say and how long it took, but no ids, no cells and no arguments of the command.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from unicodedata import combining, east_asian_width
 
 import click
 
-from viewfold._util.visible import visible, visible_lines
+from viewfold._util.visible import visible, visible_json, visible_lines
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli
-from viewfold.cli.journal import journal
 
 if TYPE_CHECKING:
     from viewfold.cli.progress import Line
 
+_OPEN_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+
+class Journal:
+    """A log to which events are appended, each in one piece; nothing happens before `open`."""
+
+    path: Path | None
+    command: str | None
+
+    def __init__(self) -> None:
+        self.close()
+
+    def open(self, path: Path) -> None:
+        """Append to a file from now on, unless it holds something else than a log."""
+        if path.exists() and not _is_log(path):
+            raise ValueError(f"{path} is there, and is no log of viewfold. Choose another name.")
+        self.path = path
+        os.close(os.open(path, _OPEN_FLAGS, 0o600))
+
+    def close(self) -> None:
+        """Forget the file; the clock starts again."""
+        self.path = self.command = None
+        self.started = perf_counter()
+
+    def begin(self, command: str) -> None:
+        """Note which command runs, once."""
+        if self.command is None:
+            self.command = command
+            from viewfold._util.version import __version__
+
+            self.note("start", version=__version__, process=os.getpid())
+
+    def note(self, event: str, **facts: Any) -> None:
+        """Append an event."""
+        if self.path is None:
+            return
+        when = datetime.now(UTC).isoformat(timespec="milliseconds")
+        seconds = round(perf_counter() - self.started, 3)
+        line = {"time": when, "event": event, "command": self.command, **facts}
+        text = json.dumps({**line, "seconds": seconds}, ensure_ascii=False, default=str)
+        text = visible_json(text)  # logs are read in terminals
+        try:
+            handle = os.open(self.path, _OPEN_FLAGS, 0o600)
+            try:
+                os.write(handle, f"{text}\n".encode())
+            finally:
+                os.close(handle)
+        except OSError as error:  # the work goes on without it
+            path, self.path = self.path, None
+            warnings.warn(f"Nothing more is logged to {path}: {error.strerror}.", stacklevel=2)
+
+
+def _is_log(path: Path) -> bool:
+    """Tell whether a file is empty, or begins with an event."""
+    if not path.is_file():
+        return not path.is_dir()  # such as /dev/stderr
+    with path.open("rb") as file:
+        first = file.readline(10**6)
+    try:
+        return not first or "event" in json.loads(first)
+    except (ValueError, TypeError):
+        return False
+
 
 @dataclass
 class Voice:
-    """How much is said on standard error.
-
-    Attributes
-    ----------
-    quiet : bool
-        Whether only errors are.
-    line : Line or None
-        The line of progress that is shown there.
-    """
+    """Whether only errors go to standard error, and the line of progress that is shown there."""
 
     quiet: bool = False
     line: Line | None = None
 
 
+# All three belong to the command that runs.
+journal = Journal()
 voice = Voice()
-"""Of the command that runs."""
+notes: list[str] = []
 
 
 def say(line: str) -> None:
-    """Say a line to a person, unless they want to hear of errors only."""
+    """Print a line for a person to standard error, unless the command is quiet."""
     if not voice.quiet:
         complain(line)
 
 
 def complain(line: str) -> None:
-    """Say that something is wrong."""
+    """Print a line to standard error, also if the command is quiet."""
     with nullcontext() if voice.line is None else voice.line.external_write_mode(sys.stderr):
         click.echo(visible_lines(line), err=True)
-
-
-notes: list[str] = []
-"""What was noted since the command began."""
 
 
 def note(line: str) -> None:
@@ -67,9 +128,14 @@ def note(line: str) -> None:
 
 
 def tell(as_json: bool, facts: dict[str, Any], line: str) -> None:
-    """Say what happened: to a person, or to a program with what was noted on the way."""
+    """Say what happened: a line to a person, facts and notes to a program."""
     journal.note("answer", **facts)
-    print_json({**facts, "notes": notes} if notes else facts) if as_json else say(line)
+    print_json(with_notes(facts)) if as_json else say(line)
+
+
+def with_notes(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts with what was noted on the way."""
+    return {**facts, "notes": notes} if notes else facts
 
 
 def print_json(facts: Any) -> None:
@@ -91,7 +157,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
 
 def _column(name: str, values: list[Any]) -> list[str]:
     """Return a column of a table as texts of one width, its name first; numbers to the right."""
-    texts = [name, *("–" if value is None else _shown(value) for value in values)]
+    texts = [name, *("–" if value is None else _cell(value) for value in values)]
     texts = [visible(" ".join(text.splitlines())) for text in texts]
     held = [value for value in values if value is not None]
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in held)
@@ -106,7 +172,7 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(c) in "WF" else not combining(c) for c in text)
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

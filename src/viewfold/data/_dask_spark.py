@@ -273,7 +273,7 @@ def _is_there(file: str) -> bool:
 
 def _check_rows(view: io.FileView, n: int, label: str, folder: str) -> None:
     """Refuse files that hold fewer rows than were written."""
-    from viewfold.data._parquet_parts import n_rows
+    from viewfold.data.columnar import n_rows
 
     found = sum(map(n_rows, view.files))
     if found != n:

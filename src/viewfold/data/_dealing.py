@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Ids
-from viewfold.data._look import Found, look_at
-from viewfold.data._parquet_parts import Run
+from viewfold.data.arrays import Found, look_at
+from viewfold.data.columnar import Run
 from viewfold.data.features import expand, tell_unknown
 from viewfold.data.ids import as_ids, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.view import Column, Gaps, Partitions, View, called
@@ -27,7 +27,7 @@ from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
-    from viewfold.data._tables import Table
+    from viewfold.data.source import Table
 
 PIECE = 2**26
 """Bytes of rows that are dealt at once; whoever deals them holds a few copies of each."""

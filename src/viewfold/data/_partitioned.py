@@ -14,7 +14,7 @@ import numpy as np
 
 from viewfold._util.file import ReadOptions, is_address
 from viewfold.data._dealing import PIECE, Reader, Unread
-from viewfold.data._parquet_parts import Facts, Run, facts_of, runs_of, same_columns
+from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     check_known,
     check_no_text_ids,

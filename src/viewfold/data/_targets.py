@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from viewfold._util.types import Array
-from viewfold.data._budget import Budget
+from viewfold.data.guard import Budget
 
 _NAMES = re.compile(r"y|gt|gnd|(ground)?truth|(true)?labels?|targets?|classes")
 

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array, Ids
-from viewfold.data import _hdf5
+from viewfold.data import hdf5
 from viewfold.data.source import FileError, optional, reading
 
 ENDINGS = (".h5ad", ".h5mu")
@@ -132,7 +132,7 @@ class Annotation:
         """Annotate a file in place; errors call it `label`."""
         anndata_io = optional("anndata", "bio", label).io
         with reading(label, "AnnData or MuData"):
-            with _hdf5.opened(file, "bio"):
+            with hdf5.opened(file, "bio"):
                 pass  # nothing in it leads to another file, which would be written to
             import h5py
 

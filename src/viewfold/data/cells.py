@@ -16,7 +16,7 @@ from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
 from viewfold.data._dates import suggest_dates
 from viewfold.data._dealing import Unread, dealt
-from viewfold.data._look import Found, look_at, unusable
+from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.view import Gaps, View, called, missing_in
 from viewfold.rows import BucketRows, engine_of

@@ -18,11 +18,11 @@ from viewfold._util.arguments import warn_user
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
-from viewfold.data._disguised import refuse_disguised
-from viewfold.data._spool import Spool
-from viewfold.data._tables import without
+from viewfold.data.arrays import Spool
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
 from viewfold.data.ids import is_called_id
+from viewfold.data.numbers import refuse_disguised
+from viewfold.data.source import without
 from viewfold.data.view import Column, features_of
 from viewfold.rows import Rows
 

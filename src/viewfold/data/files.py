@@ -1,27 +1,217 @@
 """Files become views: a path goes in, matrices or batches of rows come out.
 
-One small module per family of formats; `as_view`, `as_views` and everything built on them take
-paths and come here. Nothing is ever unpickled.
+The table of formats is here; one module per family of formats is imported when a file asks for it.
+Nothing is ever unpickled. A package adds a format for everybody who installs it through the entry
+point group ``viewfold.formats``.
 """
 
 from __future__ import annotations
 
+import glob
+import importlib
+import json
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
-from viewfold._util.file import File, ReadOptions, path_and_options, plain
+from viewfold._util.file import FILE_OPTIONS, File, ReadOptions, is_address, path_and_options, plain
+from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix, PathLike
-from viewfold.data._locate import locate, name_of
-from viewfold.data._parquet_parts import Facts, same_columns
-from viewfold.data._spool import Batches, Spool
-from viewfold.data.fetch import fetched
-from viewfold.data.readers import Format, find, formats, register, suffix_of
-from viewfold.data.source import Batch, FileError, FileView
+from viewfold.data.arrays import Batches, Spool
+from viewfold.data.columnar import Facts, same_columns
+from viewfold.data.fetch import STDIN, addresses, fetched, file_of, standard_input
+from viewfold.data.guard import LONGEST_LINE, PACKED
+from viewfold.data.source import Batch, FileError, FileView, natural, reading
 
 __all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
+
+GROUP = "viewfold.formats"
+Reader: TypeAlias = Callable[[str, str | None], FileView | Mapping[str, FileView]]
+AnyReader = TypeVar("AnyReader", bound=Reader)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format."""
+
+    suffixes: tuple[str, ...]
+    # ``reader(path, ids)`` returns the views of a file. A built-in one is named "module:function",
+    # takes `ReadOptions`, too, and may return an opened `Table`.
+    reader: Reader | str
+    table: bool = False  # a folder may hold several parts of one view
+    text: bool = False  # a file may be compressed as a whole, with one more ending that says so
+    keeps_names: bool = False  # a file's only view keeps the name that it has in the file
+    options: tuple[str, ...] = ()  # the fields of `File` that say something about it
+
+    def open(self, file: str, ids: str | None, options: ReadOptions) -> Any:
+        """Call the reader; whatever it raises names the file."""
+        for name in FILE_OPTIONS:
+            value = getattr(options, name)
+            if value is not None and name not in self.options:
+                value = list(value) if name == "sheet" else value
+                raise FileError(
+                    f"{file}: {name}={value!r} says nothing about {self.suffixes[0]} files. "
+                    "Leave it out."
+                )
+        file = fetched(file)
+        with reading(file, f"a {self.suffixes[0]} file"):
+            if not isinstance(self.reader, str):
+                return self.reader(file, ids)
+            return self.function("")(file, ids, options)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return a function of the module of a built-in reader; the reader if none is named."""
+        module, _, own = str(self.reader).partition(":")
+        found: Callable[..., Any] = getattr(
+            importlib.import_module(f"viewfold.data.{module}"), name or own
+        )
+        return found
+
+    def views(self, file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+        """Return the views of a file by name; its only view may have none."""
+        found = self.open(file, ids, options)
+        found = {"": found} if isinstance(found, FileView) else found
+        if not isinstance(found, Mapping) or not all(
+            isinstance(view, FileView) for view in found.values()
+        ):
+            raise TypeError(
+                f"{file}: the reader of {', '.join(self.suffixes)} returned a "
+                f"{type(found).__name__}. It should return a viewfold.data.FileView, or a dict of "
+                "them by name."
+            )
+        if len(found) == 1 and not self.keeps_names:
+            return {"": next(iter(found.values()))}
+        return dict(found)
+
+
+_ANNDATA = ("layer", "use_rep")
+_BUILT_IN = (
+    Format(
+        (".csv", ".tsv", ".tab"),
+        "text:open_delimited",
+        table=True,
+        text=True,
+        options=("encoding", "decimal", "thousands"),
+    ),
+    Format((".parquet", ".pq", ".arrow", ".feather", ".ipc"), "columnar:open_table", table=True),
+    Format((".jsonl", ".ndjson"), "text:open_json_lines", table=True, text=True),
+    Format((".npy", ".npz"), "matrices:read_numpy"),
+    Format((".mat",), "matrices:read_matlab"),
+    Format((".xlsx",), "excel:read_excel", keeps_names=True, options=("sheet",)),
+    Format((".h5ad",), "hdf5:read_anndata", options=_ANNDATA),
+    Format((".h5mu",), "hdf5:read_anndata", keeps_names=True, options=_ANNDATA),
+    Format((".mtx",), "matrices:read_matrix_market", text=True),
+)
+_known: dict[str, Format] = {suffix: form for form in _BUILT_IN for suffix in form.suffixes}
+
+
+def register(*suffixes: str) -> Callable[[AnyReader], AnyReader]:
+    """Let a function read files with certain endings, wherever viewfold takes a path.
+
+    Parameters
+    ----------
+    *suffixes : str
+        The endings, each with its dot.
+
+    Returns
+    -------
+    callable
+        A decorator for ``reader(path, ids)``. `path` is the file and `ids` the column of ids that
+        the user named, or None. It returns a `FileView`, or a dict of them by name if a file may
+        hold several views. Whatever it raises reaches the user as a `FileError` that names the
+        file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import data
+    >>> @data.register(".numbers")
+    ... def read_numbers(path, ids):
+    ...     return data.FileView(np.loadtxt(path, ndmin=2))
+    >>> ".numbers" in data.formats()
+    True
+    """
+
+    def add(reader: AnyReader) -> AnyReader:
+        form = Format(tuple(suffixes), reader)
+        for suffix in suffixes:
+            if not suffix.startswith(".") or suffix != suffix.lower() or suffix in PACKED:
+                raise ValueError(
+                    f"{suffix!r} is no ending that a format can have. Write it with a dot and in "
+                    "small letters, such as '.xyz'."
+                )
+            if suffix in _known and not _is_same(_known[suffix].reader, reader):
+                raise ValueError(f"Files that end in {suffix} are read by another function.")
+        _known.update(dict.fromkeys(suffixes, form))
+        return reader
+
+    return add
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two functions are one, of a module that was imported again."""
+    places = [(f.__module__, f.__qualname__) for f in (one, other) if hasattr(f, "__qualname__")]
+    return one is other or (len(places) == 2 and places[0] == places[1])
+
+
+def formats() -> tuple[str, ...]:
+    """Return the file name endings that can be read.
+
+    Examples
+    --------
+    >>> from viewfold import data
+    >>> data.formats()[:4]
+    ('.csv', '.tsv', '.tab', '.parquet')
+    """
+    _load_plugins()
+    return tuple(_known)
+
+
+@cache
+def _load_plugins() -> None:
+    """Import what other packages add; a broken one is told, and does not stop the others."""
+    for plugin in metadata.entry_points(group=GROUP):
+        try:
+            plugin.load()
+        except Exception as error:  # anything may be wrong with somebody else's package
+            warnings.warn(
+                f"The file format {plugin.name!r} of {plugin.value} cannot be used: {error}",
+                stacklevel=2,
+            )
+
+
+def _find(suffix: str) -> Format | None:
+    if suffix and suffix not in _known:
+        _load_plugins()
+    return _known.get(suffix)
+
+
+def suffix_of(name: str) -> tuple[str, str]:
+    """Return the ending that tells a file's format, and that of its compression."""
+    stem, last = os.path.splitext(name.lower())
+    inner = os.path.splitext(stem)[1]
+    form = _find(inner) if last in PACKED else None
+    if form is not None and form.text:
+        return inner, last
+    return (last, "") if _find(last) else ("", "")
+
+
+def options_of(path: PathLike) -> tuple[str, ...] | None:
+    """Return the options of `File` that say something about a file; None if its name does not tell.
+
+    Of a ``.csv`` they are encoding, decimal and thousands, for instance.
+    """
+    form = _find(suffix_of(os.fspath(path))[0])
+    return None if form is None else form.options
+
+
+# -- reading
 
 
 def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
@@ -52,7 +242,7 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     Returns
     -------
     dict of str to FileView
-        The views by name. A file's only view is called like the file.
+        The views by name. A file's only view is named after the file.
 
     Raises
     ------
@@ -81,12 +271,12 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
 def read_views(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file as the options say, and a `File`."""
     path, options = path_and_options(path, options)
-    files, form = locate(path)
+    files, form = _locate(path)
     name, file = name_of(path), plain(os.fspath(path))
     if form.table:
         return {name: _table(files, form, ids, name, file, options.for_view(name, [name]))}
-    found = {key or name: view for key, view in form.views(files[0], ids, options).items()}
-    return {key: replace(view, name=key, file=file) for key, view in found.items()}
+    found = form.views(files[0], ids, options)
+    return {key or name: replace(view, name=key or name, file=file) for key, view in found.items()}
 
 
 def read_parts(
@@ -94,22 +284,9 @@ def read_parts(
 ) -> FileView:
     """Read several tables of one format as one view, in the given order.
 
-    Parameters
-    ----------
-    paths : sequence of str or path-like
-        Files, folders or patterns; see `read`.
-    ids : str or None
-        The column that holds the sample ids.
-    options : ReadOptions
-        How to read them.
-    owner : object, optional
-        Removes the files, if they were made for a while.
-
-    Returns
-    -------
-    FileView
+    `owner` removes the files, if they were made for a while.
     """
-    found = [locate(path) for path in paths]
+    found = [_locate(path) for path in paths]
     files = [file for of_path, _ in found for file in of_path]
     form = found[0][1]
     for of_path, other in found:
@@ -149,26 +326,14 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     >>> list(views), target
     (['pixels', 'words'], array([0, 1, 1]))
     """
-    files, form = locate(path)
-    if suffix_of(files[0])[0] not in (".npz", ".mat"):
+    files, form = _locate(path)
+    reader = {".npz": "numpy_set", ".mat": "matlab_set"}.get(suffix_of(files[0])[0])
+    if reader is None:
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    views, target = form.function("read_set")(fetched(files[0]))
+    views, target = form.function(reader)(fetched(files[0]))
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
-
-
-def options_of(path: PathLike) -> tuple[str, ...] | None:
-    """Return the options of `File` that say something about a file; None if its name does not tell.
-
-    Examples
-    --------
-    >>> from viewfold.data.files import options_of
-    >>> options_of("labs.csv"), options_of("cells.h5ad")
-    (('encoding', 'decimal', 'thousands'), ('layer', 'use_rep'))
-    """
-    form = find(suffix_of(os.fspath(path))[0])
-    return None if form is None else form.options
 
 
 def _table(
@@ -195,8 +360,6 @@ def _table(
             for known, block in table.batches(spool):
                 rows += len(block)
                 yield known, block if order is None else block[:, order]
-        if "pyarrow" in sys.modules:
-            sys.modules["pyarrow"].default_memory_pool().release_unused()
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
@@ -211,3 +374,147 @@ def _table(
         files=tuple(files) if first.sizes is not None else (),
         id_column=ids,
     )
+
+
+# -- which files a path stands for
+
+
+def name_of(path: PathLike) -> str:
+    """Return the name of a view from this path.
+
+    Examples
+    --------
+    >>> from viewfold.data.files import name_of
+    >>> [name_of(path) for path in ("data/labs.csv.gz", "labs.v2.parquet", "labs/*.parquet")]
+    ['labs', 'labs.v2', 'labs']
+    >>> name_of("s3://bucket/labs.parquet"), name_of("-")
+    ('labs', 'stdin')
+    """
+    file = os.fspath(path)
+    if file == STDIN:
+        return "stdin"
+    given = Path(file_of(file) if is_address(file) else file)
+    name = given.name
+    if not os.path.exists(given) and _is_pattern(name):
+        name = re.split(r"[*?[]", name)[0].rstrip("-_. ") or given.parent.name
+    suffix, packed = suffix_of(name)
+    return name[: len(name) - len(suffix + packed)] or name
+
+
+def _locate(path: PathLike) -> tuple[list[str], Format]:
+    """Return the files of a path, in the order they count, and their format."""
+    file = os.fspath(path)
+    if file == STDIN:
+        return _one(standard_input())
+    if is_address(file):
+        web = file.lower().startswith("http")
+        if not web and (_is_pattern(file) or not suffix_of(file_of(file))[0]):
+            return _elsewhere(plain(file), addresses(file))
+        return _one(file)
+    if os.path.isdir(file):
+        return _folder(file)
+    if not os.path.exists(file):
+        if _is_pattern(file):
+            return _parts(file, _real(glob.glob(file, recursive=True)))
+        raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
+    return _one(file)
+
+
+def _elsewhere(whole: str, found: list[str]) -> tuple[list[str], Format]:
+    """Return the files of a folder or pattern elsewhere."""
+    for file in found:
+        if re.fullmatch(r"matrix\.mtx(\.gz|\.zst|\.bz2)?", os.path.basename(file)):
+            return _one(file)
+        if os.path.basename(file) in ("state.json", "dataset_dict.json"):
+            raise FileError(
+                f"{whole}: a data set of Hugging Face. Copy the folder here, or name its parts "
+                "with a pattern: data-*.arrow"
+            )
+    return _parts(whole, found)
+
+
+def _is_pattern(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
+
+
+def _one(file: str) -> tuple[list[str], Format]:
+    form = _find(suffix_of(file_of(file) if is_address(file) else file)[0])
+    if form is None:
+        raise FileError(
+            f"{plain(file)}: unknown format. Expected a file name that ends in "
+            f"{', '.join(formats())} (text also with .gz, .zst or .bz2)."
+        )
+    return [file], form
+
+
+def _folder(folder: str) -> tuple[list[str], Format]:
+    """Return the files of a folder: one matrix with its names, what a list names, or all tables."""
+    matrix = [os.path.join(folder, f"matrix.mtx{packed}") for packed in ("", *PACKED)]
+    for file in _real(matrix):
+        return _one(file)
+    if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
+        splits = _json(folder, "dataset_dict.json").get("splits")
+        raise FileError(
+            f"{folder}: a data set in parts ({format_names(splits or ['?'])}). Give the folder "
+            "of one of them, or a pattern for all: "
+            f"{os.path.join(folder, '*', 'data-*.arrow')}"
+        )
+    if os.path.isfile(os.path.join(folder, "state.json")):
+        return _parts(folder, _listed(folder))
+    return _parts(folder, _real([str(part) for part in Path(folder).rglob("*")]))
+
+
+def _listed(folder: str) -> list[str]:
+    """Return the files that the list of a Hugging Face data set names; others there are caches."""
+    state = _json(folder, "state.json")
+    if state.get("_indices_data_files"):
+        raise FileError(
+            f"{folder}: only some rows are chosen, or in another order. Write them as they should "
+            "be: dataset.flatten_indices().save_to_disk(…)"
+        )
+    named = state.get("_data_files")
+    names = [one.get("filename") if isinstance(one, dict) else None for one in named or []]
+    for name in names:
+        if not isinstance(name, str) or os.path.basename(name) != name or name in ("", ".", ".."):
+            raise FileError(f"{folder}: state.json names {name!r}, which is no file of the folder.")
+    files = [os.path.join(folder, str(name)) for name in names]
+    gone = [file for file in files if not os.path.isfile(file)]
+    if gone:
+        raise FileError(f"{gone[0]}: named by state.json, but not there. Is the folder whole?")
+    return files
+
+
+def _json(folder: str, name: str) -> dict[str, Any]:
+    file = os.path.join(folder, name)
+    try:
+        with open(file, "rb") as stream:
+            found = json.loads(stream.read(LONGEST_LINE))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{file}: not JSON ({str(error)[:100]}). Is the folder whole?") from error
+    if not isinstance(found, dict):
+        raise FileError(f"{file}: expected an object. Is the folder whole?")
+    return found
+
+
+def _real(found: list[str]) -> list[str]:
+    return [file for file in found if os.path.isfile(file)]
+
+
+def _parts(whole: str, found: list[str]) -> tuple[list[str], Format]:
+    """Return the tables among the files of a folder or pattern: all of one format."""
+    # Programs leave their own notes behind: _SUCCESS, .part-0.crc
+    files = [f for f in found if os.path.basename(f)[0] not in "._"]
+    kinds = [suffix for suffix, form in _known.items() if form.table]
+    parts = sorted((f for f in files if suffix_of(f)[0] in kinds), key=natural)
+    if not parts:
+        raise FileError(
+            f"{whole}: there is no table ({', '.join(kinds)}) here. Give the path of a file, or "
+            "of a folder of tables."
+        )
+    mixed = sorted({suffix_of(f)[0] for f in parts})
+    if len(mixed) > 1:
+        raise FileError(
+            f"{whole}: tables of different formats ({', '.join(mixed)}) are not one view. Choose "
+            f"with a pattern, for instance *{mixed[0]}."
+        )
+    return parts, _known[mixed[0]]

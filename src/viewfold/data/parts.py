@@ -18,10 +18,8 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data import files as io
-from viewfold.data._arrays import as_matrix
-from viewfold.data._spool import Batches, Spool
-from viewfold.data._spooled import in_blocks, spool_batches
-from viewfold.data._tables import without
+from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
+from viewfold.data.source import without
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes
@@ -97,7 +95,7 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
         raise ValueError(f"The AnnData has no {what} {name!r}. It has {there}.")
     if layer is not None:
         return parts[name], X.var_names
-    from viewfold.data._bio import representation
+    from viewfold.data.hdf5 import representation
 
     return representation(parts[name], str(name))
 

@@ -1,4 +1,4 @@
-"""What a reader hands over, and how it complains.
+"""What readers of files hand over, and how they complain.
 
 A broken file can make a library raise anything; `reading` converts all of it to one kind of error
 that names the file and says what to do.
@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from viewfold._util.extra import needed
-from viewfold._util.messages import format_names
+from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
+from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
 
+if TYPE_CHECKING:
+    from viewfold.data.arrays import Spool
+    from viewfold.data.codes import Codes
+
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
+BATCH_BYTES = 16 * 2**20
 
 
 class FileError(ValueError):
@@ -40,7 +47,7 @@ class FileView:
     features : tuple of str, optional
         Names of the columns.
     name : str
-        What the view is called: the file's name without its ending, unless the file names it.
+        The name of the view: the file's name without its ending, unless the file names it.
     file : str
         The path it comes from, for error messages.
     codes : dict of str to Codes
@@ -55,7 +62,7 @@ class FileView:
     id_column : str, optional
         The column of these files that holds the ids.
     owner : object
-        Has a method ``cleanup``, which removes the files, if they were made for a while.
+        Has a method ``cleanup``, which removes temporary files.
     """
 
     rows: Matrix | Iterator[Batch]
@@ -69,6 +76,24 @@ class FileView:
     files: tuple[str, ...] = ()
     id_column: str | None = None
     owner: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table whose columns are known and whose rows are read later, in the order of the file.
+
+    So a file of gigabytes with the wrong columns fails at once.
+    """
+
+    features: tuple[str, ...] | None  # names of the columns but the ids, if the file has names
+    dtype: np.dtype[Any]
+    batches: Callable[[Spool], Iterator[Batch]]
+    codes: dict[str, Codes] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
+    sizes: tuple[int, ...] | None = None  # rows of each part that can be read by itself
+    id_kind: str = ""  # what the column of ids holds, where the file says so
+    nothing: frozenset[str] = frozenset()  # columns without a type, as no cell has a value
 
 
 @contextmanager
@@ -112,13 +137,8 @@ def leave_out(file: str, others: Mapping[str, str], views: Iterable[str]) -> Non
         )
 
 
-def is_numeric(held: Any) -> bool:
-    """Whether an array or sparse matrix holds real numbers."""
-    return held.dtype.kind in "fiub"
-
-
 def natural(name: str) -> list[Any]:
-    """Sort part.2 before part.10."""
+    """Return a key that sorts part.2 before part.10."""
     parts = re.split(r"([0-9]+)", name)  # every second one is digits
     return [int(part) if i % 2 else part for i, part in enumerate(parts)]
 
@@ -128,3 +148,94 @@ def as_object(texts: Any) -> Array:
     out = np.empty(len(texts), dtype=object)
     out[:] = texts
     return out
+
+
+def without(names: Iterable[str], others: Iterable[str | None]) -> tuple[str, ...]:
+    """Return names that are not among others, in time that grows with their number only."""
+    gone = set(others)
+    return tuple(name for name in names if name not in gone)
+
+
+def batch_rows(n_columns: int) -> int:
+    """Return how many rows fit a batch."""
+    return max(64, BATCH_BYTES // (8 * n_columns))
+
+
+def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
+    """Refuse columns that cannot be told apart, and an id column that is not there."""
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1 and not name:
+        raise FileError(
+            f"{file}: {times} columns have no name. Name or remove them. If the first line is a "
+            "title, remove what stands above the names."
+        )
+    if times > 1:
+        raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
+    if ids is not None and ids not in names:
+        raise FileError(f"{file}: there is no column {ids!r}. Its columns: {format_names(names)}.")
+    if "" in names and ids != "":
+        raise _nameless(file, names.index(""), names, ids)
+    if not set(names) - {ids}:
+        raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
+
+
+def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> FileError:
+    if where:
+        return FileError(
+            f"{file}: the column after {names[where - 1]!r} has no name. Name it, or remove it: a "
+            "delimiter at the end of each line makes one."
+        )
+    said = f"{file}: the first column has no name (pandas writes its index so). Name it"
+    if ids is not None:
+        return FileError(f"{said}, or remove it.")
+    said += ", remove it, or say ids='' if it holds the ids."
+    return with_suggestion(FileError(said), ids="")
+
+
+def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:
+    """Refuse columns that are not numbers, given with what they hold instead."""
+    if not others:
+        return
+    first, found = next(iter(others.items()))
+    if len(others) > 1:
+        what, advice = f"columns {format_names(others)} hold no numbers", "Drop or encode them"
+        advice += "." if ids is not None else ", and name the ids with ids=…."
+    else:
+        what, advice = f"column {first!r} holds no numbers", "Drop or encode it"
+        advice += "." if ids is not None else f", or say ids={first!r} if it is the ids."
+    raise with_suggestion(FileError(f"{file}: {what} ({found}). {advice}"), drop=list(others))
+
+
+def ids_of_text(texts: list[str]) -> Array:
+    """Return ids that were read as text: ints if every one is written as ints are, else texts.
+
+    ``7`` and ``-12`` are ints; ``007``, ``+7``, ``7.0`` and what exceeds 64 bits are texts.
+    As ints and their texts are one to one, a reader of batches can change its mind later on.
+    """
+    if all(text[-1:].isdigit() for text in texts):
+        try:
+            numbers = np.array(list(map(int, texts)), dtype=np.int64)
+        except (ValueError, OverflowError):
+            return as_object(texts)
+        if list(map(str, numbers.tolist())) == texts:
+            return numbers
+    return as_object(texts)
+
+
+def check_present(file: str, ids: Sequence[str | None], place: Callable[[int], str]) -> None:
+    """Refuse rows without an id; `place` names a row by its number among these."""
+    for at, text in enumerate(ids):
+        if text is None or text.strip().lower() in MISSING:
+            raise no_id(file, place(at), text)
+    for at, text in enumerate(ids):
+        if "\ufeff" in (text or ""):
+            raise FileError(
+                f"{file}, {place(at)}: the id {text!r} holds an invisible mark, which "
+                "stands between files that were put together. Remove it."
+            )
+
+
+def no_id(file: str, place: str, written: Any) -> FileError:
+    """Return the error about a row without an id, or with a word that stands for none."""
+    found = f"the id {written!r} says that there is none" if written else "there is no id"
+    return FileError(f"{file}, {place}: {found}. Fill it in or drop the row.")

@@ -284,7 +284,6 @@ def check_redirect(old: str, new: str) -> None:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address that is not of the web."""
     parts = urlsplit(address)
     if parts.scheme not in _RANK or not parts.hostname:
         raise ValueError(f"{address!r} is no address that begins with https:// or http://.")

@@ -38,7 +38,6 @@ class RValue:
     attributes: dict[str, RValue] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> RValue:
-        """Return the part of a list that has this name."""
         names = self.texts("names")
         if name not in names:
             raise ValueError(f"there is no {name!r} among {names}")
@@ -175,7 +174,6 @@ def matrix(table: RValue) -> tuple[np.ndarray, list[str], list[str]]:
 
 
 def factor(values: RValue) -> tuple[np.ndarray, list[str]]:
-    """Return the levels of a factor as numbers from 0, and their names."""
     levels = values.texts("levels")
     codes = np.asarray(values.values) - 1
     if not set(codes.tolist()) <= set(range(len(levels))):

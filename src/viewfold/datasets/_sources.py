@@ -252,55 +252,53 @@ _IMAGES = f"Features were computed from the images; order of views not known. {_
 
 # Sizes are those of the paper's own table; the order of views, which decides the paper's numbers
 # but is not in the paper, was found by trying.
-_SETS = tuple(
-    DataSet(*size, address, note)
-    for size, address, note in (
-        (
-            ("ORL", 400, 3, 40, (4096, 3304, 6750), None),
-            "https://cam-orl.co.uk/facedatabase.html",
-            f"Faces: grey values, LBP, Gabor. Not the set of four views of the same name. {_MAT}",
-        ),
-        (
-            ("proteinFold", 694, 12, 27, (27,) * 12, tuple(range(12))),
-            "http://mkl.ucsd.edu/dataset/protein-fold-prediction",
-            f"Twelve descriptions of protein folds. {_MAT}",
-        ),
-        (
-            ("uci-digit", 2000, 3, 10, (216, 76, 64), (2, 1, 0)),
-            "https://archive.ics.uci.edu/dataset/72/multiple+features",
-            "Handwritten numerals; viewfold.datasets.fetch_uci_digits gets them from OpenML. "
-            "Complete views fit the paper with 76, 64, 216 just as well; incomplete ones only in "
-            "this order.",
-        ),
-        (
-            ("Wiki", 2866, 2, 10, (128, 10), (0, 1)),
-            "http://www.svcl.ucsd.edu/projects/crossmodal/",
-            f"Images (SIFT histograms) and texts (topics) of Wikipedia articles. {_MAT}",
-        ),
-        (
-            ("Reuters", 18758, 5, 5, None, None),
-            "https://archive.ics.uci.edu/dataset/259",
-            "News in five languages, sparse word weights. The paper's address is that of another "
-            f"collection, and its table says 5 classes where this one has 6. {_MAT}",
-        ),
-        (
-            ("Caltech256", 30607, 4, 257, None, None),
-            "https://www.kaggle.com/datasets/jessicali9530/caltech256/",
-            _IMAGES,
-        ),
-        (
-            ("VGGFace2", 36287, 4, 100, None, None),
-            "http://www.robots.ox.ac.uk/~vgg/data/vgg_face2/",
-            f"A hundred people of the full set. {_IMAGES}",
-        ),
-        (
-            ("YouTubeFace10", 38654, 4, 10, None, None),
-            "https://www.cs.tau.ac.il/~wolf/ytfaces/",
-            "Ten people of the full set. The paper's address is that of a collection of video "
-            f"games. {_IMAGES}",
-        ),
-    )
-)
+_TABLE: list[tuple[tuple[Any, ...], str, str]] = [
+    (
+        ("ORL", 400, 3, 40, (4096, 3304, 6750), None),
+        "https://cam-orl.co.uk/facedatabase.html",
+        f"Faces: grey values, LBP, Gabor. Not the set of four views of the same name. {_MAT}",
+    ),
+    (
+        ("proteinFold", 694, 12, 27, (27,) * 12, tuple(range(12))),
+        "http://mkl.ucsd.edu/dataset/protein-fold-prediction",
+        f"Twelve descriptions of protein folds. {_MAT}",
+    ),
+    (
+        ("uci-digit", 2000, 3, 10, (216, 76, 64), (2, 1, 0)),
+        "https://archive.ics.uci.edu/dataset/72/multiple+features",
+        "Handwritten numerals; viewfold.datasets.fetch_uci_digits gets them from OpenML. "
+        "Complete views fit the paper with 76, 64, 216 just as well; incomplete ones only in "
+        "this order.",
+    ),
+    (
+        ("Wiki", 2866, 2, 10, (128, 10), (0, 1)),
+        "http://www.svcl.ucsd.edu/projects/crossmodal/",
+        f"Images (SIFT histograms) and texts (topics) of Wikipedia articles. {_MAT}",
+    ),
+    (
+        ("Reuters", 18758, 5, 5, None, None),
+        "https://archive.ics.uci.edu/dataset/259",
+        "News in five languages, sparse word weights. The paper's address is that of another "
+        f"collection, and its table says 5 classes where this one has 6. {_MAT}",
+    ),
+    (
+        ("Caltech256", 30607, 4, 257, None, None),
+        "https://www.kaggle.com/datasets/jessicali9530/caltech256/",
+        _IMAGES,
+    ),
+    (
+        ("VGGFace2", 36287, 4, 100, None, None),
+        "http://www.robots.ox.ac.uk/~vgg/data/vgg_face2/",
+        f"A hundred people of the full set. {_IMAGES}",
+    ),
+    (
+        ("YouTubeFace10", 38654, 4, 10, None, None),
+        "https://www.cs.tau.ac.il/~wolf/ytfaces/",
+        "Ten people of the full set. The paper's address is that of a collection of video "
+        f"games. {_IMAGES}",
+    ),
+]
+_SETS = [DataSet(*(*size, address, note)) for size, address, note in _TABLE]
 
 
 def catalogue() -> list[DataSet]:

@@ -1,22 +1,39 @@
-"""What all estimators of viewfold share: scikit-learn's manners around the transitions."""
+"""What all estimators of viewfold share: scikit-learn's manners around the transitions of a state.
+
+One model may be used in several threads: changes wait for each other, questions wait for nobody. A
+state is replaced and never changed. So a question is put to a copy of the model, which keeps the
+state of that moment (no array is copied), and a change holds the model's lock until it is done.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
+from functools import wraps
 from numbers import Integral
-from typing import Any, Self, Unpack
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from viewfold._util.arguments import arguments_of, check_arguments
 from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
@@ -24,22 +41,56 @@ from viewfold.data import View, as_view, as_views
 from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
 from viewfold.data.view import invented_name
-from viewfold.estimators.certainty import Certainty
-from viewfold.estimators.checks import check_y
-from viewfold.estimators.delivery import delivered
-from viewfold.estimators.turns import changes
-from viewfold.rows import BucketRows, Engine, RowSet, current_engine, using
+from viewfold.estimators import answers
+from viewfold.estimators.known import check_y, delivered, embed, given, view_of_known
+from viewfold.explain.events import events_table, log_table
+from viewfold.explain.features import distinguished
+from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
 from viewfold.state.admission import admit, meant
+from viewfold.state.clusters import Clusters, confidence
 from viewfold.state.hashes import seed_of
-from viewfold.state.method import Method
 from viewfold.state.names import rename
-from viewfold.state.registry import CARDS, STORES
-from viewfold.state.state import State
-from viewfold.state.transitions import fold, forget, recluster
-from viewfold.state.updates import Delivery, no_encoder, update
+from viewfold.state.state import State, ViewRecord
+from viewfold.state.transitions import Method, fold, forget, recluster
+from viewfold.state.updates import Delivery, extend, no_encoder, update
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Model = TypeVar("Model", bound="FoldingEstimator")
 
 
-class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHelp):
+def asks(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+    """Let a method that changes nothing see one state, whatever other threads do meanwhile."""
+    takes = arguments_of(method)
+
+    @wraps(method)
+    def call(self: Model, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_arguments(f"{type(self).__name__}.{method.__name__}", takes, kwargs)
+        return method(self._snapshot(), *args, **kwargs)
+
+    return call
+
+
+def changes(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
+    """Let a method that changes the model wait until no other thread changes it."""
+    takes = arguments_of(method)
+
+    @wraps(method)
+    def call(self: Model, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        check_arguments(f"{type(self).__name__}.{method.__name__}", takes, kwargs)
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return call
+
+
+class FoldingEstimator(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+    metaclass=ShortHelp,
+):
     """What all estimators of viewfold share: everything but the method."""
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012
@@ -52,17 +103,22 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
     n_init: int
     random_state: Seed
     keep_encoders: bool
+    _state: State
+    _held: dict[str, tuple[State, State]]
 
-    def __dir__(self) -> list[str]:
-        return without_requests(super().__dir__())
+    @abstractmethod
+    def _method(self) -> Method:
+        """Return the functions of the method, with its parameters."""
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be meant."""
         validate(self)
 
-    @abstractmethod
-    def _method(self) -> Method:
-        """Return the method, with its parameters."""
+    def _columns(self) -> int | None:
+        """Return how many columns a fold gives the consensus at most; None if that is not known."""
+        return None
+
+    # -- changes
 
     @changes
     @takes_reading
@@ -106,7 +162,7 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         state = State.empty() if self._now.views else self._now
         with using(engine or current_engine()) as engine:
             for view in as_views(X, ids=ids, **reading):
-                state = self._next(engine, state, admit(engine, state, view, similar_ids))
+                state = self._fold(engine, state, admit(engine, state, view, similar_ids))
         return self._keep(state)
 
     @changes
@@ -169,27 +225,47 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         """
         self._check_parameters()
         check_y(y, "partial_fit")
-        engine = self._engine_for(engine)
-        state = self._placed_state(engine)
-        name = own_name(X) if view is None else view
-        if name in (None, ""):
-            name = invented_name(state.names, len(state.views))
-        if name not in state.names:
+        state: State = getattr(self, "_state", None) or State.empty()
+        holder = self._engine
+        if engine not in (None, holder) and isinstance(state.embedding, BucketRows):
+            raise ValueError(
+                "The samples of this model are held by another engine "
+                f"({type(holder).__name__}). Leave engine= out, or save the model "
+                "and load it with viewfold.load(path, engine=…)."
+            )
+        engine = engine or holder
+        state, names = state.placed(engine), state.names
+        name = (own_name(X) if view is None else view) or invented_name(names, len(names))
+        if name not in names:
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)
-            after = self._next(engine, state, admit(engine, state, came, similar_ids, min_shared))
-            self.delivery_ = Delivery.first(after)
-            return self._keep(after)
-        if not self.keep_encoders:
-            raise no_encoder(name)
-        record = state.views[state.names.index(name)]
-        with using(engine):
+            came = admit(engine, state, came, similar_ids)
+            after = self._fold(engine, state, came, min_shared)
+            count = Delivery.first(after)
+        else:
+            if not self.keep_encoders:
+                raise no_encoder(name)
+            record, me = state.views[names.index(name)], type(self).__name__
             options = ReadOptions.of(**reading)
-            came = delivered(record, X, ids=ids, me=type(self).__name__, options=options)
-        came, seed = admit(engine, state, came, similar_ids, min_shared), seed_of(self.random_state)
-        after, count = update(engine, state, came, self._method(), seed=seed)
-        after, self.delivery_ = self._in_clusters(after, self.n_clusters), count
+            with using(engine):
+                came = delivered(record, X, ids=ids, me=me, options=options)
+            came = admit(engine, state, came, similar_ids)
+            seed = seed_of(self.random_state)
+            after, count = update(
+                engine, state, came, self._method(), seed=seed, min_shared=min_shared
+            )
+            after = self._in_clusters(after, self.n_clusters)
+        self.delivery_ = count
         return self._keep(after)
+
+    def _fold(
+        self, engine: Engine, state: State, view: View, min_shared: float | None = None
+    ) -> State:
+        seed, keep = seed_of(self.random_state), self.keep_encoders
+        method = self._method()
+        return fold(
+            engine, state, view, method, seed=seed, keep_encoders=keep, min_shared=min_shared
+        )
 
     @changes
     @takes_reading
@@ -236,13 +312,10 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         with using(engine or current_engine()) as engine:
             views = as_views(X, ids=ids, **reading)
         self.fit(views, similar_ids=similar_ids, engine=engine)
-        record = self.views_[0]
-        alone = len(self.views_) == 1 and record.encoder is not None
-        if not alone:
+        if len(self.views_) > 1 or self.views_[0].encoder is None:
             return self._by_row(X, views, self.embedding_, self.ids_, np.nan)
-        embedded, ids = self._embed(views[0], record), views[0].ids
-        collect = self._engine.collect
-        return self._by_row(X, views, collect(embedded), collect(ids), np.nan)
+        engine, rows = self._engine, embed(self._engine, self._fitted, views[0])
+        return self._by_row(X, views, engine.collect(rows), engine.collect(views[0].ids), np.nan)
 
     def _by_row(
         self, X: ViewsLike, views: list[View], found: Array, ids: Array, gap: float
@@ -251,13 +324,14 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
 
         What is found of samples is in the order of `ids`.
         """
-        n, at = views[0].length, self.ids_
+        first, at = views[0], self.ids_
+        n, where, collect = first.length, first.partitions, self._engine.collect
+        came = slice(None) if where is None else np.argsort(collect(where.numbers))
         if len(views) == 1 and isinstance(self._fitted.ids, BucketRows):
-            came = pd.Index(self._in_rows(views[0].ids, views[0]))
-            found = found[pd.Index(ids).get_indexer(came)]
-        if len(views) == 1 and not isinstance(X, View) and views[0].first_absent is not None:
-            n, where = views[0].n_came, views[0].partitions
-            at = self._in_rows(where.numbers, views[0]) if where else views[0].rows.present
+            found = found[pd.Index(ids).get_indexer(pd.Index(collect(first.ids)[came]))]
+        if len(views) == 1 and not isinstance(X, View) and first.first_absent is not None:
+            n = first.n_came
+            at = collect(where.numbers)[came] if where else first.rows.present
         if n is None or at.size >= n or at.max() >= n:
             return found
         gone = "NaN or zero" if any(view.n_empty for view in views) else "NaN"
@@ -270,12 +344,46 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         out[at] = found
         return out
 
-    def _in_rows(self, rows: RowSet, view: View) -> Array:
-        """Return values of the samples of a view, in the order in which its rows came."""
-        found = self._engine.collect(rows)
-        if view.partitions is None:
-            return found
-        return np.asarray(found[np.argsort(self._engine.collect(view.partitions.numbers))])
+    @changes
+    def extend(
+        self,
+        X: ViewLike,
+        *,
+        ids: IdsLike = None,
+        view: str | int | None = None,
+        similar_ids: Similar = "refuse",
+    ) -> Self:
+        """Add new samples of a known view to the consensus. Nobody else moves.
+
+        Parameters
+        ----------
+        X : array-like
+            Rows with the features of that view.
+        ids : array-like or str, optional
+            Their ids, none of them known; not needed if X is a DataFrame with an index.
+        view : str or int, optional
+            Name or number of the view; needed if there is more than one.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with ids that are almost known; see `fit`.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        viewfold.ViewFold.partial_fit : Take in new, late and corrected rows alike.
+        viewfold.ViewFold.predict : Tell clusters without keeping anything.
+        """
+        check_is_fitted(self)
+        engine, state = self._engine, self._fitted.placed(self._engine)
+        with using(engine):
+            (part, *others), _ = given(self.views_, X, ids, view)
+            if others:
+                raise ValueError("extend takes rows of one view. Name it with view=….")
+            new = view_of_known(part.rows, part.record, ids=part.ids, me=type(self).__name__)
+        new = admit(engine, state, new, similar_ids, only_new=True)
+        return self._keep(extend(engine, state, new))
 
     @changes
     def recluster(self, n_clusters: int) -> Self:
@@ -316,12 +424,31 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         check_is_fitted(self)
         state, other = self._fitted, clone(self).set_params(n_clusters=n_clusters)
         other._check_parameters()
-        assert state.clusters is not None
-        if n_clusters != state.clusters.n_clusters:
-            self._warn_columns(other)
+        has, could = state.embedding.shape[1], other._columns()
+        features = sum(record.n_features for record in state.views)
+        changed = n_clusters != self._clusters.n_clusters
+        if changed and could is not None and has < min(could, features):
+            warnings.warn(
+                f"The consensus has {has} columns; a fold for {n_clusters} clusters would "
+                f"have up to {could}. So many clusters may not be told apart well until further "
+                "views are folded.",
+                stacklevel=3,
+            )
         state = self._in_clusters(state, n_clusters)
         self.set_params(n_clusters=n_clusters)
         return self._keep(state)
+
+    def _in_clusters(self, state: State, n: int) -> State:
+        """Return a state that has as many clusters as are asked for."""
+        if state.clusters is None or n == state.clusters.n_clusters:
+            return state
+        if n > state.n_samples:
+            raise ValueError(
+                f"n_clusters={n} is more than there are samples ({state.n_samples}). "
+                "Ask for fewer clusters."
+            )
+        method = clone(self).set_params(n_clusters=n)._method()
+        return recluster(self._engine, state, method, seed=seed_of(self.random_state))
 
     @changes
     def rename(self, cluster: int, name: str | None) -> Self:
@@ -352,40 +479,6 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
-
-    def _in_clusters(self, state: State, n: int) -> State:
-        """Return a state that has as many clusters as are asked for."""
-        clusters = state.clusters
-        if clusters is None or n == clusters.n_clusters:
-            return state
-        if n > state.n_samples:
-            raise ValueError(
-                f"n_clusters={n!r} is more than there are samples ({state.n_samples}). "
-                "Ask for fewer clusters."
-            )
-        method = self._with_clusters(n)
-        return recluster(self._engine, state, method, seed=seed_of(self.random_state))
-
-    def _with_clusters(self, n: int) -> Method:
-        """Return the method for so many clusters."""
-        method: Method = clone(self).set_params(n_clusters=n)._method()
-        return method
-
-    def _columns(self) -> int | None:
-        """Return how many columns a fold gives the consensus at most; None if that is not known."""
-        return None
-
-    def _warn_columns(self, other: FoldingEstimator) -> None:
-        """Warn if a fold with the parameters of another model could have more columns."""
-        has, could = self._fitted.embedding.shape[1], other._columns()
-        features = sum(record.n_features for record in self.views_)
-        if could is not None and has < min(could, features):
-            warnings.warn(
-                f"The consensus has {has} columns; a fold for {other.n_clusters} clusters would "
-                f"have up to {could}. So many clusters may not be told apart well until further "
-                "views are folded.",
-                stacklevel=4,
-            )
 
     @changes
     def forget(self, ids: Iterable[int | str]) -> Self:
@@ -450,25 +543,242 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         viewfold.load : Read it back.
         viewfold.edit : Change a state file, and keep what it can be returned to.
         """
-        STORES["vf"](self, path, wait=wait)
+        # Estimators know no files: the room of state files is there when it is asked for.
+        importlib.import_module("viewfold.store.models").save(self, path, wait=wait)
 
-    def _repr_html_inner(self) -> str:
-        """Return what notebooks show: scikit-learn's diagram, once fitted within a card."""
+    # -- what is known of all samples
+
+    @property
+    @asks
+    def labels_(self) -> NDArray[np.intp]:
+        """The cluster of every sample ever seen, in the order of `ids_`."""
+        return self._collected(self._fitted.labels(self._engine))
+
+    @property
+    @asks
+    def ids_(self) -> Array:
+        """Every sample ever seen, in the order of `labels_` and `embedding_`."""
+        return self._collected(self._fitted.ids)
+
+    @property
+    @asks
+    def n_samples_(self) -> int:
+        """How many samples were ever seen."""
+        return self._fitted.n_samples
+
+    @property
+    @asks
+    def embedding_(self) -> Array:
+        """The consensus: a row per sample."""
+        return self._collected(self._fitted.embedding)
+
+    @property
+    @asks
+    def views_(self) -> tuple[ViewRecord, ...]:
+        """What is remembered of each view."""
+        return self._fitted.views
+
+    @property
+    @asks
+    def seen_(self) -> pd.DataFrame:
+        """Who was in which view: a row of bools per sample, a column per view."""
+        seen = self._collected(self._fitted.seen)
+        return pd.DataFrame(seen, pd.Index(self.ids_, name="id"), self._fitted.names)
+
+    @property
+    @asks
+    def history_(self) -> pd.DataFrame:
+        """The cluster of every sample after each step, −1 before it was seen.
+
+        A column for the fold of each view, and for every later step (more rows of a view, another
+        number of clusters) one that is called after what was done and its entry in the log.
+        """
+        history = self._collected(self._fitted.history)
+        return pd.DataFrame(history, pd.Index(self.ids_, name="id"), self._fitted.step_names)
+
+    @property
+    @asks
+    def log_(self) -> pd.DataFrame:
+        """What was done to the model and when (UTC): a row per entry, see `core.log.Event`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> model = ViewFold(2).fit({"labs": np.eye(6)}).forget([3])
+        >>> model.log_[["what", "view", "n_samples", "n_forgotten"]].to_numpy().tolist()
+        [['fold', 'labs', 6, <NA>], ['forget', None, 5, 1]]
+        """
+        state: State | None = getattr(self, "_state", None)
+        return log_table(state.log if state is not None and state.log else self._fitted.log)
+
+    @property
+    @asks
+    def events_(self) -> pd.DataFrame:
+        """What happened to clusters from step to step: a row per event, none for the first step.
+
+        Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
+        ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
+        a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from viewfold import ViewFold
+        >>> y = np.repeat([0, 1, 2, 3], 20)
+        >>> X = 9 * np.eye(4)[y] + np.random.default_rng(0).normal(size=(80, 4))
+        >>> model = ViewFold(4, random_state=0).fit(X).recluster(3)
+        >>> model.events_[["step", "kind", "samples", "share"]].to_numpy().tolist()
+        [['recluster (2)', 'merged', 40, 1.0]]
+        """
+        return events_table(self._engine, self._fitted)
+
+    @property
+    @asks
+    def cluster_names_(self) -> dict[int, str]:
+        """The names of clusters that have one; see `rename`."""
+        return dict(self._fitted.cluster_names)
+
+    @property
+    @asks
+    def cluster_centers_(self) -> Array:
+        """Centres of the clusters; see `viewfold.state.clusters.Clusters` for where they lie."""
+        return np.asarray(self._clusters.centers.sum(axis=0))
+
+    @property
+    @asks
+    def n_iter_(self) -> int:
+        """Iterations of the last fold."""
+        return self.views_[-1].n_iter
+
+    @property
+    @asks
+    def n_features_in_(self) -> int:
+        """Number of features, of a model that has seen one view (see `views_` for several)."""
+        return self._only_view("n_features_in_").n_features
+
+    @property
+    @asks
+    def feature_names_in_(self) -> Array:
+        """Names of the features, of a model that has seen one view with names."""
+        features = self._only_view("feature_names_in_").features
+        if features is None:
+            raise AttributeError("The view had no feature names.")
+        return np.array(features, dtype=object)
+
+    def _only_view(self, asked: str) -> ViewRecord:
+        if len(self.views_) > 1:
+            raise AttributeError(f"{asked} is one view's; with several, look into views_.")
+        return self.views_[0]
+
+    # -- questions
+
+    to_frame = asks(answers.to_frame)
+    annotate = asks(answers.annotate)
+    movers = asks(answers.movers)
+    uncertain = asks(answers.uncertain)
+    stability = asks(answers.stability)
+    transform = asks(answers.transform)
+    predict = asks(answers.predict)
+    predict_frame = asks(answers.predict_frame)
+    score = asks(answers.score)
+    features = asks(answers.features)
+    explain = asks(answers.explain)
+    loadings = asks(answers.loadings)
+    variance = asks(answers.variance)
+
+    # -- the state behind it
+
+    @property
+    def _fitted(self) -> State:
         state: State | None = getattr(self, "_state", None)
         if state is None or not state.views:
-            return str(super()._repr_html_inner())
-        # That of a fitted model would compute, and collect, each of its attributes.
-        diagram = clone(self)._repr_html_inner()
-        try:
-            return str(CARDS["html"](self._snapshot(), diagram))
-        except Exception:  # showing a model never fails, not even one whose engine is closed
-            return str(diagram)
+            raise AttributeError(
+                f"This {type(self).__name__} has not folded a view yet. Call fit or partial_fit."
+            )
+        return state
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        shown = (
-            {"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {}
-        )
-        return {"text/plain": repr(self), **shown}
+    @property
+    def _now(self) -> State:
+        """The state, also before the first view, with its rows where they can be joined."""
+        state: State = getattr(self, "_state", None) or State.empty()
+        return state.placed(self._engine)
+
+    @property
+    def _clusters(self) -> Clusters:
+        clusters = self._fitted.clusters
+        assert clusters is not None
+        return clusters
+
+    @property
+    def _judged(self) -> State:
+        """The state with what confidence needs, which is found once."""
+        state = self._fitted
+        found = self._held.get("judged")
+        if found is None or found[0] is not state:
+            # Of a snapshot, the model itself has it, too: they share the dict.
+            found = self._held["judged"] = (state, distinguished(state))
+        return found[1]
+
+    @property
+    def _engine(self) -> Engine:
+        """The engine that has the rows of this model."""
+        state: State | None = getattr(self, "_state", None)
+        return current_engine() if state is None else engine_of(state.embedding)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self._fitted.embedding.shape[1])
+
+    def _keep(self, state: State) -> Self:
+        clusters, before = state.clusters, getattr(self, "_state", None)
+        if clusters is not None and clusters.apart is not None and state is not before:
+            # What views tell apart is found again when it is asked for, from the state of then.
+            state = replace(state, clusters=replace(clusters, apart=None))
+        if state is not before:
+            self._held = {}
+        self._state = state
+        return self
+
+    def _collected(self, rows: RowSet) -> Array:
+        """Return rows of all samples as one array; those that are known by row number in order."""
+        state, found = self._fitted, self._engine.collect(rows)
+        if state.length is None or not isinstance(state.ids, BucketRows):
+            return found
+        ordered: Array = found[np.argsort(self._engine.collect(state.ids))]
+        return ordered
+
+    def _confidence(self) -> Array:
+        state = self._judged
+        assert state.clusters is not None
+        sure = confidence(self._engine, state.clusters, state.embedding, state.seen)
+        return self._collected(sure)
+
+    def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:
+        """Return a column for the names of clusters, None where there is none; if any has one."""
+        names = self._fitted.cluster_names
+        numbers = [*range(labels.max(initial=-1) + 1), -1]  # −1 is no cluster, and comes last
+        called = np.array([names.get(number) for number in numbers], object)
+        return {"name": called[labels]} if names else {}
+
+    @property
+    def _lock(self) -> Any:
+        # Estimators of other packages have constructors of their own: it is made when it is needed,
+        # and once, as dict.setdefault is atomic.
+        return self.__dict__.setdefault("_lock_of_changes", RLock())
+
+    def _snapshot(self) -> Self:
+        """Return a model with the state and the parameters of now."""
+        return copy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A lock cannot be copied, and a copy needs one of its own. dict() copies in one step, also
+        # if another thread adds an attribute meanwhile.
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_lock_of_changes", None)
+        return state
+
+    # -- scikit-learn and notebooks
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()
@@ -481,36 +791,22 @@ class FoldingEstimator(Certainty, ClusterMixin, BaseEstimator, metaclass=ShortHe
         state: State | None = getattr(self, "_state", None)
         return state is not None and bool(state.views)
 
-    @property
-    def _now(self) -> State:
-        """The state, also before the first view, with its rows where they can be joined."""
-        return self._placed_state(self._engine)
+    def __dir__(self) -> list[str]:
+        return without_requests(super().__dir__())
 
-    def _placed_state(self, engine: Engine) -> State:
-        state: State = getattr(self, "_state", None) or State.empty()
-        return state.placed(engine)
+    def _repr_html_inner(self) -> str:
+        """Return what notebooks show: scikit-learn's diagram, once fitted within a card."""
+        if not self.__sklearn_is_fitted__():
+            return str(super()._repr_html_inner())
+        # The diagram of a fitted model would compute, and collect, each of its attributes.
+        diagram = clone(self)._repr_html_inner()
+        try:
+            card = importlib.import_module("viewfold.web.card").card
+            return str(card(self._snapshot(), diagram))
+        except Exception:  # showing a model never fails, not even one whose engine is closed
+            return str(diagram)
 
-    def _engine_for(self, engine: Engine | None) -> Engine:
-        """Return the engine that was given, if it can have the rows of this model."""
-        state: State | None = getattr(self, "_state", None)
-        holder = self._engine
-        if engine is None or state is None or not isinstance(state.embedding, BucketRows):
-            return engine or holder
-        if holder is not engine:
-            raise ValueError(
-                "The samples of this model are held by another engine "
-                f"({type(holder).__name__}). Leave engine= out, or save the model "
-                "and load it with viewfold.load(path, engine=…)."
-            )
-        return engine
-
-    def _next(self, engine: Engine, state: State, view: View) -> State:
-        """Return the state after one more view: the way from a fold to labels."""
-        return fold(
-            engine,
-            state,
-            view,
-            self._method(),
-            seed=seed_of(self.random_state),
-            keep_encoders=self.keep_encoders,
-        )
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        diagram = get_config()["display"] == "diagram"
+        shown = {"text/html": self._repr_html_inner()} if diagram else {}
+        return {"text/plain": repr(self), **shown}

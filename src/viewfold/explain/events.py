@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from viewfold._util import constants
+from viewfold._util.arguments import is_whole_number
 from viewfold._util.types import Array, Ids
 from viewfold.method.clusters import match
 from viewfold.rows import Engine, LocalEngine, RowSet
-from viewfold.state.log import Log
+from viewfold.state.log import Event, Log
 from viewfold.state.names import Transfers
+from viewfold.state.state import State
 
 # What can happen to clusters, in the order in which it is told.
 KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
@@ -259,3 +261,30 @@ def one_story(log: Log, other: Log) -> bool:
     short, long = sorted((log, other), key=len)
     again = any(e.what == "fold" and e.n_new == e.n_samples for e in long[len(short) :])
     return bool(short) and long[: len(short)] == short and not again
+
+
+def events_table(engine: Engine, state: State) -> pd.DataFrame:
+    """Return what happened to clusters at each step of a state, a row per event."""
+    found = events_between(engine, state.history, state.steps, state.step_names)
+    names = [field.name for field in fields(ClusterEvent)]
+    return pd.DataFrame([vars(event) for event in found], columns=names)
+
+
+def log_table(log: Log) -> pd.DataFrame:
+    """Return a log as a table, by the numbers of its entries."""
+    names = [field.name for field in fields(Event)]
+    frame = pd.DataFrame([asdict(event) for event in log], columns=names)
+    counts = [name for name in names if name.startswith("n_")]
+    return frame.astype(dict.fromkeys([*counts, "undoes"], "Int64")).set_index("entry")
+
+
+def movers_table(ids: Ids, history: Array, steps: Sequence[int], entry: int) -> pd.DataFrame:
+    """Return who changed the cluster at the step of a log entry, with the clusters."""
+    if not is_whole_number(entry) or entry not in steps:
+        raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
+    i = steps.index(entry)
+    after = history[:, i]
+    before = history[:, i - 1] if i else after
+    moved = (before >= 0) & (before != after)
+    index = pd.Index(ids[moved], name="id")
+    return pd.DataFrame({"before": before[moved], "after": after[moved]}, index=index)

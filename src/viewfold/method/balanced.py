@@ -22,8 +22,8 @@ from viewfold.method import encoders
 from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
-from viewfold.state.method import Combined
 from viewfold.state.state import Encoder, State, unconnected_groups
+from viewfold.state.transitions import Combined
 
 
 def combine(
@@ -31,11 +31,11 @@ def combine(
     state: State,
     view: View,
     alignment: Alignment,
+    seed: int = 0,
     *,
     n_components: int,
     learn: encoders.Learner = encoders.learn_mix,
     scale: ScaleRule = "auto",
-    seed: int = 0,
 ) -> Combined:
     """Combine a view with the consensus."""
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))

@@ -14,12 +14,14 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.optimize import linear_sum_assignment
 
 from viewfold._util import constants
 from viewfold._util.types import Array
+from viewfold.data.view import View
 from viewfold.method.kmeans import (
     at_random,
     best_of,
@@ -30,9 +32,12 @@ from viewfold.method.kmeans import (
     lloyd,
     sums,
 )
-from viewfold.rows import Engine, LocalEngine, RowSet
+from viewfold.rows import Alignment, Engine, LocalEngine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import gram, unit_rows
 from viewfold.state.clusters import Clusters, assign, scattered
+from viewfold.state.hashes import draw
+from viewfold.state.state import State, unconnected_groups
+from viewfold.state.transitions import Combined, Method
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class ClusteringOptions:
 
     Attributes
     ----------
+    n_clusters : int
+        How many clusters.
     start : {"random", "ward"}
         Starts by k-means++, or from trees that Ward's method grows.
     weighted : bool
@@ -54,14 +61,14 @@ class ClusteringOptions:
         tell; None if the method makes nothing of groups.
     """
 
+    n_clusters: int
     start: Literal["random", "ward"] = "random"
     weighted: bool = False
     discriminants: bool = False
     n_init: int = 10
     unconnected: Literal["pair", "separate"] | None = None
 
-    def weights(self, rows: Array) -> Array:
-        """Return how much each row counts."""
+    def weigh_rows(self, rows: Array) -> Array:
         if not self.weighted:
             return np.ones(len(rows))
         length = np.linalg.norm(rows, axis=1).astype(np.float64)
@@ -69,6 +76,45 @@ class ClusteringOptions:
 
 
 REPEATED = 2000  # So many rows, or 50 for each cluster, tell how far clusters are found again
+
+# Clusters whose mean Jaccard similarity is below this should not be trusted (Hennig 2007).
+TRUSTED = 0.6
+
+
+def kmeans_method(
+    combine: Callable[[Engine, State, View, Alignment, int], Combined],
+    options: ClusteringOptions,
+    *,
+    basis: Callable[[Engine, RowSet], Array] | None = None,
+    relearns: bool = False,
+) -> Method:
+    """Return a method that finds clusters by k-means on the consensus.
+
+    Parameters
+    ----------
+    combine : callable
+        ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
+        and returns a `Combined`.
+    options : ClusteringOptions
+        How clusters are found in the consensus.
+    basis : callable, optional
+        ``basis(engine, embedding)``; see `viewfold.state.transitions.Method`. If not given, columns
+        stay as they are.
+    relearns : bool, default=False
+        See `viewfold.state.transitions.Method`.
+
+    Returns
+    -------
+    Method
+    """
+    return Method(
+        n_clusters=options.n_clusters,
+        combine=combine,
+        cluster=partial(cluster, options=options),
+        settle=partial(settle, options=options),
+        basis=basis or (lambda _, embedding: np.eye(embedding.shape[1])),
+        relearns=relearns,
+    )
 
 
 def sample_size(n_clusters: int) -> int:
@@ -78,34 +124,62 @@ def sample_size(n_clusters: int) -> int:
 
 def cluster(
     engine: Engine,
+    ids: RowSet,
     embedding: RowSet,
-    n_clusters: int,
+    options: ClusteringOptions,
     *,
-    sample: NDArray[np.intp],
     groups: RowSet | None = None,
     previous: RowSet | None = None,
-    options: ClusteringOptions | None = None,
     seed: int = 0,
 ) -> tuple[RowSet, Clusters]:
-    """Cluster the rows of an embedding by k-means, after scaling them to unit length."""
-    options = options or ClusteringOptions()
-    rows, theirs = engine.collect(engine.select(embedding, sample)), None
+    """Cluster the rows of an embedding by k-means, after scaling them to unit length.
+
+    Clusters get the numbers that they had among the `previous` labels, which are −1 for new
+    samples. `groups` numbers groups of samples that no view connects.
+    """
+    # The rows that k-means sees are drawn and ordered by id, so that the order of rows does not
+    # matter. They are the same from fold to fold: then so are the trees that k-means starts from.
+    drawn = draw(engine, ids, sample_size(options.n_clusters), seed=seed, purpose="k-means")
+    rows, theirs = engine.collect(engine.select(embedding, drawn)), None
     if groups is not None and options.unconnected == "pair":
-        theirs = engine.collect(engine.select(groups, sample))
-    clusters = _read(rows, theirs, n_clusters, options, seed)
+        theirs = engine.collect(engine.select(groups, drawn))
+    clusters = _find(rows, theirs, options, seed)
     if groups is not None and options.unconnected is not None:
-        warn_unconnected(engine, groups, options.unconnected, len(clusters.centers) > 1)
+        _warn_unconnected(engine, groups, options.unconnected, len(clusters.centers) > 1)
     again = _found_again(clusters, rows, theirs, options, seed)
-    return _numbered(engine, embedding, scattered(LocalEngine(), clusters, rows, again), previous)
+    clusters = scattered(LocalEngine(), clusters, rows, again)
+    labels = assign(engine, clusters, embedding)
+    if previous is None:
+        return labels, clusters
+    number = match(engine, previous, labels, options.n_clusters)
+    centers = clusters.centers.take(np.argsort(number), axis=1)
+    return engine.map(lambda block: number[block], labels), replace(clusters, centers=centers)
 
 
-def _read(
-    rows: Array, groups: Array | None, n_clusters: int, options: ClusteringOptions, seed: int
-) -> Clusters:
+def _find(rows: Array, groups: Array | None, options: ClusteringOptions, seed: int) -> Clusters:
     """Find clusters of some rows: those of groups one by one, if they can be paired."""
-    find = partial(_find, n_clusters=n_clusters, options=options, seed=seed)
-    clusters = None if groups is None else paired(find, rows, groups, n_clusters, seed)
-    return clusters or find(rows)[1]
+    clusters = None if groups is None else _pair_groups(rows, groups, options, seed)
+    return clusters or _find_together(rows, options, seed)[1]
+
+
+def _find_together(
+    embedding: Array, options: ClusteringOptions, seed: int
+) -> tuple[NDArray[np.intp], Clusters]:
+    rows, weights, k = unit_rows(embedding), options.weigh_rows(embedding), options.n_clusters
+    # Starts are compared on a sixteenth of a full sample, and the best one goes on with all of it.
+    few = sample_size(k) // 16
+    some, theirs = rows[:few], weights[:few]
+    if options.start == "ward":
+        starts = from_trees(some, embedding[:few], k, options.n_init, theirs)
+    else:
+        starts = at_random(some, k, options.n_init, seed)
+    best = best_of(some, starts, theirs)
+    if len(rows) > few:
+        best = lloyd(rows, best.centers, weights)
+    projection = np.eye(rows.shape[1])
+    if options.discriminants and 1 < k < len(rows):
+        projection, best = in_discriminants(rows, best, weights)
+    return best.labels, Clusters(projection, np.stack([best.centers]))
 
 
 def _found_again(
@@ -115,7 +189,7 @@ def _found_again(
 
     Clusters are found in one half of the rows and assigned to the other, and the other way round.
     """
-    k, engine = clusters.n_clusters, LocalEngine()
+    k, engine, once = options.n_clusters, LocalEngine(), replace(options, n_init=1)
     rows = rows[: max(REPEATED, 50 * k)]
     half = len(rows) // 2
     if half < k or k == 1:
@@ -123,46 +197,31 @@ def _found_again(
     shares = []
     for here, there in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         theirs = None if groups is None else groups[: len(rows)][here]
-        found = _read(rows[here], theirs, k, replace(options, n_init=1), seed)
-        own, other = (assign(engine, one, rows[there]) for one in (clusters, found))
+        own = assign(engine, clusters, rows[there])
+        other = assign(engine, _find(rows[here], theirs, once, seed), rows[there])
         shares.append(np.mean(match(engine, own, other, k)[other] == own))
     return round(float(np.mean(shares)), 2)  # nothing is told of a single sample
-
-
-def _numbered(
-    engine: Engine, embedding: RowSet, clusters: Clusters, previous: RowSet | None
-) -> tuple[RowSet, Clusters]:
-    """Assign rows to clusters, and give these the numbers that they had before."""
-    labels = assign(engine, clusters, embedding)
-    if previous is None:
-        return labels, clusters
-    number = match(engine, previous, labels, clusters.n_clusters)
-    centers = clusters.centers.take(np.argsort(number), axis=1)
-    renamed = engine.map(lambda block: number[block], labels)
-    return renamed, replace(clusters, centers=centers)
 
 
 def settle(
     engine: Engine,
     embedding: RowSet,
     labels: RowSet,
-    n_clusters: int,
+    options: ClusteringOptions,
     *,
+    n_clusters: int,
     groups: RowSet | None = None,
-    options: ClusteringOptions | None = None,
     again: float = 1.0,
 ) -> Clusters:
     """Return the centres of given clusters, computed from their rows; an empty one is far from all.
 
     `again` is the share of samples that were found again when the clusters were found.
     """
-    options = options or ClusteringOptions()
     if groups is not None:
-        one = partial(settle, engine, n_clusters=n_clusters, options=options, again=again)
-        return settled(engine, one, embedding, labels, groups)
+        return _settle_groups(engine, embedding, labels, options, n_clusters, groups, again)
 
     def products(block: Array, own: Array) -> tuple[Array | float, ...]:
-        rows, weights = unit_rows(block).astype(np.float64), options.weights(block)
+        rows, weights = unit_rows(block).astype(np.float64), options.weigh_rows(block)
         total, size = sums(rows, own, n_clusters, weights)
         return gram(rows * np.sqrt(weights)[:, None]), total, size, (weights**2).sum()
 
@@ -196,26 +255,6 @@ def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> 
     return np.asarray(linear_sum_assignment(together, maximize=True)[1])
 
 
-def _find(
-    embedding: Array, *, n_clusters: int, options: ClusteringOptions, seed: int
-) -> tuple[NDArray[np.intp], Clusters]:
-    """Cluster some rows."""
-    rows, weights = unit_rows(embedding), options.weights(embedding)
-    few = sample_size(n_clusters) // 16
-    some, theirs = rows[:few], weights[:few]
-    if options.start == "ward":
-        starts = from_trees(some, embedding[:few], n_clusters, options.n_init, theirs)
-    else:
-        starts = at_random(some, n_clusters, options.n_init, seed)
-    best = best_of(some, starts, theirs)
-    if len(rows) > few:
-        best = lloyd(rows, best.centers, weights)
-    projection = np.eye(rows.shape[1])
-    if options.discriminants and 1 < n_clusters < len(rows):
-        projection, best = in_discriminants(rows, best, weights)
-    return best.labels, Clusters(projection, np.stack([best.centers]))
-
-
 def pairing_stability(sizes: NDArray[np.intp], seed: int = 0) -> float:
     """Return how reliably the clusters of several groups are paired by their size, from 0 to 1.
 
@@ -230,19 +269,15 @@ def pairing_stability(sizes: NDArray[np.intp], seed: int = 0) -> float:
     return float((share.mean(axis=0)[rank[:, 0]] * kept).sum(axis=1).mean())
 
 
-def paired(
-    find: Callable[[Array], tuple[NDArray[np.intp], Clusters]],
-    embedding: Array,
-    groups: NDArray[np.intp],
-    n_clusters: int,
-    seed: int,
+def _pair_groups(
+    embedding: Array, groups: NDArray[np.intp], options: ClusteringOptions, seed: int
 ) -> Clusters | None:
     """Cluster each group by itself and pair clusters by size; None if that is not reliable."""
-    members = [embedding[groups == group] for group in range(groups.max() + 1)]
-    if min(map(len, members)) < n_clusters:
+    k, members = options.n_clusters, [embedding[groups == g] for g in range(groups.max() + 1)]
+    if min(map(len, members)) < k:
         return None
-    found = [find(rows) for rows in members]
-    sizes = np.array([np.bincount(labels, minlength=n_clusters) for labels, _ in found])
+    found = [_find_together(rows, options, seed) for rows in members]
+    sizes = np.array([np.bincount(labels, minlength=k) for labels, _ in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
     if pairing_stability(np.take_along_axis(sizes, order, axis=1), seed) < constants.PAIRED:
         return None
@@ -250,27 +285,29 @@ def paired(
     return Clusters(np.hstack([one.projection for _, one in found]), _blocks(by_size))
 
 
-def settled(
+def _settle_groups(
     engine: Engine,
-    settle: Callable[[RowSet, RowSet], Clusters],
     embedding: RowSet,
     labels: RowSet,
+    options: ClusteringOptions,
+    n_clusters: int,
     groups: RowSet,
+    again: float,
 ) -> Clusters:
     """Return the centres of given clusters for each group, in directions of its own."""
     last = engine.reduce(lambda group: group.max(initial=-1), groups, combine=max)
     found = []
     for group in range(int(last) + 1):
         mine = engine.map(lambda block, group=group: block == group, groups)
-        rows = engine.keep(embedding, mine)
+        rows, own = engine.keep(embedding, mine), engine.keep(labels, mine)
         if rows.shape[0]:
-            found.append(settle(rows, engine.keep(labels, mine)))
+            found.append(settle(engine, rows, own, options, n_clusters=n_clusters, again=again))
     projection = np.hstack([one.projection for one in found])
     scatter = np.concatenate([one.scatter for one in found if one.scatter is not None])
     return Clusters(projection, _blocks([one.centers[0] for one in found]), scatter)
 
 
-def warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: bool) -> None:
+def _warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: bool) -> None:
     """Say that nothing connects the groups, what was done about it, and what would connect them."""
     last = int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
     sizes = engine.reduce(lambda group: np.bincount(group, minlength=last + 1), groups)
@@ -306,34 +343,64 @@ def silhouette(engine: Engine, embedding: RowSet, labels: RowSet, n_clusters: in
     cluster: (b − a) / max(a, b), and 0 of a row that is alone. The mean squared distance of x to a
     cluster with the mean m is ‖x − m‖² plus the variance, so two passes over the rows are enough.
     """
-    counts, total, squares = engine.reduce(partial(_sums, n_clusters), embedding, labels)
+
+    def sum_clusters(block: Array, label: Array) -> tuple[Array, Array, Array]:
+        rows = unit_rows(block.astype(np.float64))
+        total, counts = sums(rows, label, n_clusters)
+        return counts, total, np.bincount(label, (rows**2).sum(axis=1), n_clusters)
+
+    counts, total, squares = engine.reduce(sum_clusters, embedding, labels)
     if np.count_nonzero(counts) < 2:
         return 0.0
     size = np.maximum(counts, 1)
-    widths = partial(_widths, counts, total / size[:, None], squares / size)
-    return float(engine.reduce(widths, embedding, labels) / counts.sum())
+    mean, squares = total / size[:, None], squares / size
+
+    def sum_widths(block: Array, label: Array) -> Array:
+        rows = unit_rows(block.astype(np.float64))
+        # ‖x − m‖² plus the variance is ‖x‖² − 2 xᵀm plus the mean of squares.
+        apart = (rows**2).sum(axis=1)[:, None] - 2 * rows @ mean.T + squares
+        apart[:, counts == 0] = np.inf
+        own = np.arange(len(rows)), label
+        within = np.maximum(apart[own], 0) * counts[label] / np.maximum(counts[label] - 1, 1)
+        apart[own] = np.inf
+        between = np.maximum(apart.min(axis=1, initial=np.inf), 0)
+        most = np.maximum(within, between)
+        width = np.divide(between - within, most, out=np.zeros_like(most), where=most > 0)
+        return np.asarray(width[counts[label] > 1].sum())
+
+    return float(engine.reduce(sum_widths, embedding, labels) / counts.sum())
 
 
-def _sums(n_clusters: int, block: Array, label: Array) -> tuple[Array, Array, Array]:
-    """Return, for each cluster, how many rows it has, their sum, and the sum of their squares."""
-    rows = unit_rows(block.astype(np.float64))
-    total, counts = sums(rows, label, n_clusters)
-    return counts, total, np.bincount(label, (rows**2).sum(axis=1), n_clusters)
+def stability_table(
+    engine: Engine, state: State, method: Method, n_resamples: int, seed: int
+) -> pd.DataFrame:
+    """Return how well each cluster is found again in some rows of the consensus."""
+    k, labels = method.n_clusters, state.labels(engine)
+    size = engine.reduce(lambda block: np.bincount(block, minlength=k), labels)
+    some = draw(engine, state.ids, max(REPEATED, 50 * k), seed=seed, purpose="stability")
+    groups = unconnected_groups(engine, state.seen, state.views)
+    theirs = None if groups is None else engine.collect(engine.select(groups, some))
+    rows = engine.collect(engine.select(state.embedding, some))
 
+    def find(drawn: NDArray[np.intp], seed: int) -> Array:
+        found, _ = method.cluster(
+            LocalEngine(),
+            np.arange(drawn.size),
+            rows[drawn],
+            groups=None if theirs is None else theirs[drawn],
+            previous=None,
+            seed=seed,
+        )
+        return np.asarray(found)
 
-def _widths(counts: Array, mean: Array, squares: Array, block: Array, label: Array) -> Array:
-    """Return the sum of the silhouettes of rows, given the means of clusters and of squares."""
-    rows = unit_rows(block.astype(np.float64))
-    # ‖x − m‖² plus the variance is ‖x‖² − 2 xᵀm plus the mean of squares.
-    apart = (rows**2).sum(axis=1)[:, None] - 2 * rows @ mean.T + squares
-    apart[:, counts == 0] = np.inf
-    own = np.arange(len(rows)), label
-    within = np.maximum(apart[own], 0) * counts[label] / np.maximum(counts[label] - 1, 1)
-    apart[own] = np.inf
-    between = np.maximum(apart.min(axis=1, initial=np.inf), 0)
-    most = np.maximum(within, between)
-    width = np.divide(between - within, most, out=np.zeros_like(most), where=most > 0)
-    return np.asarray(width[counts[label] > 1].sum())
+    known = engine.collect(engine.select(labels, some))
+    with all_on_one_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about groups, which was said when they came
+        share = resampled(find, known, k, n_resamples, seed)
+    return pd.DataFrame(
+        {"size": size.astype(np.intp), "stability": share, "trusted": share >= TRUSTED},
+        index=pd.RangeIndex(k, name="cluster"),
+    )
 
 
 def resampled(

@@ -36,8 +36,8 @@ from viewfold.method.scaling import (
 )
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense, gram, inverse_sqrt, polar, triangle, whitener_of
-from viewfold.state.method import Combined
 from viewfold.state.state import State
+from viewfold.state.transitions import Combined
 
 Solver = Literal["auto", "gram", "direct"]
 
@@ -47,6 +47,7 @@ def combine(
     state: State,
     view: View,
     alignment: Alignment,
+    seed: int = 0,
     *,
     n_clusters: int,
     z_step: Literal["paper", "exact"] = "paper",

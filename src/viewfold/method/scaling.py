@@ -25,8 +25,8 @@ from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, top_eigenvectors
 from viewfold.state.hashes import draw
-from viewfold.state.method import NothingVariesError
 from viewfold.state.parts import part
+from viewfold.state.transitions import NothingVariesError
 
 Standardise = Literal["zscore", "center"] | None
 

@@ -76,13 +76,13 @@ def annotate(
 
 def tag_cluster(ax: Axes, at: Array, c: int, many: bool, names: Mapping[int, str]) -> None:
     """Write what a cluster is on a little tag: above its middle if it could hide a small one."""
-    tag = {
+    tag: dict[str, Any] = {
         "boxstyle": "round,pad=0.2",
         "facecolor": ax.get_facecolor(),
         "edgecolor": cluster_colour(c),
+        "linewidth": 0.6 if many else 1,
     }
     up, size = (9, 6) if many else (0, 8)
-    tag["linewidth"] = 0.6 if many else 1
     said = called(c, names)
     text = ax.annotate(said, (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
     text.set(ha="center", va="center", size=size, weight="bold", gid=f"cluster{c}.tag")

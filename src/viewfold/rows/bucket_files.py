@@ -263,23 +263,19 @@ class BucketRows:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
         return sum(part.n for part in self.parts)
 
     @property
     def size(self) -> int:
-        """How many values there are."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows, columns."""
         tail = self.tail if self.columns is None else (self.columns.size,)
         return (self.n, *tail)
 
     @property
     def ndim(self) -> int:
-        """1 of single values, 2 of rows."""
         return 1 + len(self.tail)
 
     @property

@@ -298,7 +298,6 @@ class BucketEngine(Engine, ABC):
         return [(i, tuple(one.parts[i] for one in rows)) for i in filled]
 
     def _nothing(self, ids: Array, kind: Any = None) -> BucketRows:
-        """Return no rows, in as many buckets as there are."""
         held = np.dtype(ids.dtype if kind is None else kind)
         tail = tuple(ids.shape[1:])
         one = Stored("", "text" if held.kind == "O" else "dense", held.name, tail, 0, 0)
@@ -353,7 +352,6 @@ def _starts(rows: BucketRows) -> NDArray[np.intp]:
 
 
 def _row_bytes(rows: RowSet) -> float:
-    """Return how many bytes a row has, on the average."""
     held = rows.X if isinstance(rows, Rows) else rows
     if sparse.issparse(held):
         return float(12 * held.nnz / max(held.shape[0], 1))
@@ -407,6 +405,12 @@ class BucketAlignment:
 
     def absent(self, rows: RowSet) -> BucketRows:
         return self._made(_absent, 4, rows)
+
+    def view_rows(self, rows: RowSet) -> BucketRows:
+        return self._made(partial(_partners, fill=0), 1, rows)
+
+    def known_rows(self, rows: RowSet) -> BucketRows:
+        return self._made(partial(_partners, fill=0), 2, rows)
 
     def _made(self, make: Work, which: int, rows: RowSet) -> BucketRows:
         rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)

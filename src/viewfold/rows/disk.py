@@ -164,7 +164,6 @@ def do(sent: Sent, items: bytes) -> bytes:
 
 
 def fold(sent: Sent, *results: bytes) -> bytes:
-    """Combine results, in order."""
     _, combine = _received(sent)
     return pickle.dumps(reduce(combine, map(pickle.loads, results)), protocol=5)
 

@@ -115,7 +115,6 @@ def eigenbasis(M: Array) -> Array:
 
 
 def _signs(vectors: Array) -> Array:
-    """Return the signs that make the largest entry of each column positive."""
     peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     return np.asarray(np.sign(peak))
 
@@ -195,10 +194,8 @@ def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix
 
 
 def column_sums(X: Matrix) -> Array:
-    """Sum the rows of a block."""
     return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
 
 
 def dense(M: Matrix) -> Array:
-    """Return a matrix as a dense array."""
     return np.asarray(M.toarray() if hasattr(M, "toarray") else M)

@@ -344,6 +344,12 @@ class Alignment(Protocol):
     def absent(self, rows: RowSet) -> RowSet:
         """Return what is known of the samples that the view lacks."""
 
+    def view_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each row of the view, the row of its sample among those of the union."""
+
+    def known_rows(self, rows: RowSet) -> RowSet:
+        """Return, for each sample known before, its row among those of the union."""
+
     def carry(self, rows: RowSet, fill: float) -> RowSet:
         """Return what is known of each sample of the union, and `fill` for the new ones."""
 
@@ -588,6 +594,12 @@ class LocalAlignment:
         if rows.ndim == 2 and rows.dtype.kind == "f":
             return Rows(rows, self.lacking)
         return Picked(rows, self.lacking)
+
+    def view_rows(self, rows: Array) -> Picked:
+        return Picked(rows, self.rows)
+
+    def known_rows(self, rows: Array) -> Picked:
+        return Picked(rows, self.previous)
 
     def carry(self, rows: Array, fill: float) -> Array:
         out = np.full((self.n_samples, *rows.shape[1:]), fill, rows.dtype)

@@ -87,7 +87,6 @@ def mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def kind_of(ids: Ids) -> IdKind:
-    """Return whether ids are whole numbers, texts, or both."""
     if ids.dtype != object:
         return "whole numbers"
     found = pd.api.types.infer_dtype(ids, skipna=False)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
@@ -25,16 +24,24 @@ def admit(
     state: State,
     view: View,
     similar_ids: Similar = "refuse",
-    min_shared: float | None = None,
+    *,
+    only_new: bool = False,
 ) -> View:
-    """Check the ids of a view before it is folded or its samples are added."""
+    """Check the ids of a view before it is folded or its samples are added.
+
+    Ids that are matched get the spelling that is known. With `only_new`, the view is about to be
+    added to the samples of another one, so that its rows need not be theirs.
+    """
     check_rule(similar_ids)
     view = placed(engine, view)
+    kind = _kind_of_known(engine, state) if state.views else None
     if view.length is None and state.length is None:
-        ids = _matched_ids(engine, state, view, similar_ids)
+        ids = _matched_ids(engine, state, view, similar_ids, kind)
         view = view if ids is view.ids else replace(view, ids=ids)
-    if min_shared is not None:
-        _check_shared(engine, state, view, min_shared)
+    if kind is not None and not only_new:
+        _check_rows(engine, state, view)
+    if kind is not None and (view.length is None or not only_new):
+        _check_kind(engine, state, view, kind)
     return view
 
 
@@ -44,12 +51,15 @@ def placed(engine: Engine, view: View) -> View:
     return replace(view, ids=ids, rows=replace(rows, fill=view.rows.fill))
 
 
-def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> RowSet:
+def _matched_ids(
+    engine: Engine, state: State, view: View, rule: Similar, kind: IdKind | None
+) -> RowSet:
     """Return the ids of a view, after similar ones were refused or matched."""
     if view.ids.dtype != object and (not state.views or state.ids.dtype != object):
         return view.ids  # whole numbers are the same or not
-    kind = kind_of_known(engine, state) if state.views else None
-    label, rows = f"View {view.name!r}", _row_numbers(view)
+    label, rows = f"View {view.name!r}", None
+    if isinstance(view.ids, np.ndarray):  # else rows are not in their order, and have no numbers
+        rows = np.arange(view.ids.size) if view.rows.present is None else view.rows.present
 
     def matched(ids: Ids, others: Ids) -> Ids:
         known, similar = np.zeros(ids.size, bool), ids[:0]
@@ -62,14 +72,7 @@ def _matched_ids(engine: Engine, state: State, view: View, rule: Similar) -> Row
     return engine.match(matched, view.ids, state.ids)
 
 
-def _row_numbers(view: View) -> NDArray[np.intp] | None:
-    """Return how errors number the rows of a view; None if they are not in their order."""
-    if not isinstance(view.ids, np.ndarray):
-        return None
-    return np.arange(view.ids.size) if view.rows.present is None else view.rows.present
-
-
-def kind_of_known(engine: Engine, state: State) -> IdKind:
+def _kind_of_known(engine: Engine, state: State) -> IdKind:
     """Return whether the known ids are whole numbers, texts, or both."""
     kinds = engine.reduce(
         lambda block: {kind_of(block)} if len(block) else set(),
@@ -80,35 +83,26 @@ def kind_of_known(engine: Engine, state: State) -> IdKind:
     return kind
 
 
-def _check_shared(engine: Engine, state: State, view: View, least: float) -> None:
+def check_shared(view: View, n_shared: int, least: float | None) -> None:
+    """Refuse a view of which too few samples are known: a number (int), or a share (float)."""
+    if least is None:
+        return
     part = isinstance(least, float)
     if isinstance(least, bool | np.bool_) or least < 0 or (part and least > 1):
         raise ValueError(
             f"min_shared={as_python(least)!r}: expected a whole number or a part from 0 to 1."
         )
-    shared = engine.join(state.ids, view.ids).n_shared if state.views else 0
-    if shared < (least * view.ids.size if part else least):
+    n = view.shape[0]
+    if n_shared < (least * n if part else least):
         asked = f"{100 * least:g} % of them" if part else f"{least:,}"
         raise ValueError(
-            f"View {view.name!r}: {shared:,} of its {view.ids.size:,} samples are known, fewer "
+            f"View {view.name!r}: {n_shared:,} of its {n:,} samples are known, fewer "
             f"than asked for ({asked}). Are the ids those of the other views? Nothing was changed."
         )
 
 
-def check_fits(engine: Engine, state: State, view: View) -> None:
-    """Refuse a view whose name is taken, or whose rows cannot be matched with known samples."""
-    if not state.views:
-        return
-    if view.name in state.names:
-        raise ValueError(
-            f"A view named {view.name!r} was folded already (views: {state.names}). "
-            "Give the new one a name of its own."
-        )
-    check_samples(engine, state, view)
-
-
-def check_samples(engine: Engine, state: State, view: View) -> None:
-    """Refuse a view whose rows cannot be matched with known samples."""
+def _check_rows(engine: Engine, state: State, view: View) -> None:
+    """Refuse a view without ids whose rows cannot be matched with known samples."""
     if view.length is not None and state.length is None:
         column = _known_column(engine, state, view)
         said = f"View {view.name!r} has no ids, but the samples folded so far do. "
@@ -124,7 +118,6 @@ def check_samples(engine: Engine, state: State, view: View) -> None:
             f"(ids=…), or mark samples that a view lacks with rows "
             "without any value."
         )
-    check_kind_of_ids(engine, state, view)
 
 
 def how_to_give_ids() -> str:
@@ -132,7 +125,7 @@ def how_to_give_ids() -> str:
     return "Pass ids= with one id per row, or a DataFrame whose index holds them."
 
 
-def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
+def _check_kind(engine: Engine, state: State, view: View, kind: IdKind) -> None:
     """Refuse ids of another kind than the known ones: they are fixed by the first view."""
     if state.length is not None and view.ids.dtype == object:
         first = engine.head(view.ids, 1).tolist()[0]
@@ -140,8 +133,7 @@ def check_kind_of_ids(engine: Engine, state: State, view: View) -> None:
             f"View {view.name!r} has ids like {first!r}, but the samples folded so far are "
             "known by row number. Give ids from the first view on, or row numbers here."
         )
-    example, kind = engine.head(state.ids, 1).tolist()[0], kind_of_known(engine, state)
-    label = f"View {view.name!r}"
+    example, label = engine.head(state.ids, 1).tolist()[0], f"View {view.name!r}"
 
     def check(ids: Ids) -> int:
         check_kind(kind, example, ids, label)

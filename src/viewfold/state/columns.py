@@ -146,7 +146,7 @@ def _numbers(array: Array, most: int = 2**31 - 1) -> Array:
 Columns = tuple[Column, ...] | None
 
 
-def counted(
+def count_levels(
     engine: Engine, columns: Columns, rows: RowSet, *, n_corrected: int = 0, n_known: int = 0
 ) -> Columns:
     """Return columns that know at least how many samples have each level, with more rows."""
@@ -196,7 +196,7 @@ def without_levels(record: ViewRecord) -> ViewRecord:
     return _with_columns(record, tuple(columns))
 
 
-def removed(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
+def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
     """Return how many levels of which columns lost their names."""
     pairs = zip(before.columns or (), after.columns or (), strict=True)
     found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}

@@ -16,10 +16,10 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
-from viewfold.rows import Engine, RowSet
+from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, membership
 from viewfold.state.parts import part
-from viewfold.state.state import State, ViewRecord
+from viewfold.state.state import State
 
 # Of the regressions on P, whose columns are scaled to length 1; a hundredth or ten times of it do
 # as well.
@@ -203,13 +203,21 @@ def regression(G: Array, cross: Array) -> Array:
 # -- through changes of the consensus
 
 
-def carried(engine: Engine, before: State, after: State) -> State:
-    """Return a state whose moments belong to its own consensus and clusters; `before` had them."""
+def carry_moments(
+    engine: Engine,
+    before: State,
+    after: State,
+    then: tuple[RowSet, RowSet],
+    now: tuple[RowSet, RowSet],
+) -> State:
+    """Return a state whose moments, which `before` had, belong to its own consensus and clusters.
+
+    `then` and `now` are embedding and labels of the samples that both states have.
+    """
     if not any(record.moments for record in after.views):
         return after
     assert before.clusters is not None
     assert after.clusters is not None
-    rows = _side_by_side(engine, before, after)
     k, k_now = before.clusters.n_clusters, after.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, B_now: Array, cluster_now: Array) -> tuple[Array, ...]:
@@ -218,48 +226,38 @@ def carried(engine: Engine, before: State, after: State) -> State:
         return P_now.T @ both, both.sum(axis=0)
 
     with engine.session():
-        products, total = engine.reduce(sums, *rows)
-    p, n = len(products), rows[0].shape[0]
+        products, total = engine.reduce(sums, *then, *now)
+    p, n = len(products), then[0].shape[0]
     products -= np.outer(total[:p], total) / n
     step = regression(products[:, :p], products[:, p:])
-    return replace(after, views=tuple(_followed(record, step) for record in after.views))
-
-
-def _side_by_side(engine: Engine, before: State, after: State) -> tuple[RowSet, ...]:
-    """Return embedding and labels before and after, of the samples that both states have."""
-    then, now = ((one.embedding, one.labels(engine)) for one in (before, after))
-    if before.ids is after.ids:
-        return (*then, *now)
-    if before.n_samples <= after.n_samples:
-        where = engine.join(after.ids, before.ids)
-        return (*then, *(where.partners(rows) for rows in now))
-    where = engine.join(before.ids, after.ids)
-    return (*(where.partners(rows) for rows in then), *now)
-
-
-def _followed(record: ViewRecord, step: Array) -> ViewRecord:
-    """Return a record whose moments are those of another P."""
-    if record.moments is None:
-        return record
-    A = (step @ record.moments.coefficients).astype(np.float32)
-    return replace(record, moments=replace(record.moments, coefficients=A))
+    views = list(after.views)
+    for i, record in enumerate(views):
+        if record.moments is not None:
+            A = (step @ record.moments.coefficients).astype(np.float32)
+            views[i] = replace(record, moments=replace(record.moments, coefficients=A))
+    return replace(after, views=tuple(views))
 
 
 # -- from the rows of a view
 
 
-def learned(engine: Engine, state: State, view: View, rows: RowSet) -> State:
-    """Return a state whose moments of a view know (more) rows of it."""
+def learn_moments(
+    engine: Engine, state: State, view: View, rows: RowSet, labels: RowSet, alignment: Alignment
+) -> State:
+    """Return a state whose moments of a view know (more) rows of it.
+
+    `rows` are those of the view with missing cells as NaN, `labels` the clusters of all samples,
+    and `alignment` led to these. Of fewer than ten rows, nothing is learned.
+    """
     n, r = rows.shape[0], state.embedding.shape[1]
     if n < FEWEST:
         return state
     assert state.clusters is not None
-    k, labels = state.clusters.n_clusters, state.labels(engine)
+    k = state.clusters.n_clusters
     which = state.names.index(view.name or state.names[-1])
     record, old = state.views[which], state.views[which].moments
     with engine.session():
-        where = engine.join(state.ids, view.ids)
-        beside = where.partners(state.embedding), where.partners(labels)
+        beside = alignment.view_rows(state.embedding), alignment.view_rows(labels)
         mean = None if old is None else old.mean
         sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
         others = _others(engine, state, which, labels, sums) if record.n_samples > n else None

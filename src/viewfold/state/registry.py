@@ -1,4 +1,4 @@
-"""Registries of methods, encoders, parts of files, stores and cards, which packages can add to.
+"""Registries of methods, encoders and parts of files, which packages can add to.
 
 One decorated class or function adds an entry. Other packages announce theirs as entry points, which
 are imported when they are asked for.
@@ -129,9 +129,3 @@ PARTS: Registry[Any] = Registry(
 """Classes and functions that rebuild a stored object from its parts, by ``"type/version"``. All of
 viewfold's own are listed here, or a file could be read only after some other module was imported.
 Entries are never removed, so that every file ever written can be read."""
-
-STORES: Registry[Any] = Registry("viewfold.stores", {"vf": "viewfold.store.models:save"})
-"""``save(model, path, wait=…)`` by the kind of file: estimators know no files."""
-
-CARDS: Registry[Any] = Registry("viewfold.cards", {"html": "viewfold.web.card:card"})
-"""``card(model, diagram)`` by the kind of text: what notebooks show of fitted estimators."""

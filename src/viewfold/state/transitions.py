@@ -1,45 +1,150 @@
 """The ways from a state to the next: fold a view, find other clusters, forget samples.
 
-Pure functions: they take a state and return another one. What differs between methods is behind
-`Method`; where rows live is the engine's business.
+Pure functions: they take a state and return another one. What differs between methods are the
+functions of a `Method`; where rows live is the engine's business.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from viewfold._util.constants import FEWEST
+from viewfold._util.records import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
-from viewfold.state.admission import check_fits, placed
-from viewfold.state.columns import counted, removed, without_forgotten
+from viewfold.state.admission import check_shared
+from viewfold.state.clusters import Clusters
+from viewfold.state.columns import count_levels, removed_levels, without_forgotten
 from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
-from viewfold.state.log import FINAL, Log, noted
-from viewfold.state.method import Combined, Method
-from viewfold.state.moments import carried, learned
+from viewfold.state.log import FINAL, noted
+from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.names import following, lost, with_names
-from viewfold.state.state import State, ViewRecord, followed, unconnected_groups
+from viewfold.state.state import Encoder, State, ViewRecord, followed, unconnected_groups
 
-MOST_STEPS = 100  # Columns that the history has at most, unless more views than that were folded
+MOST_STEPS = 100  # Columns of the history at most, unless more views than that were folded
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """The result of combining a view with the consensus.
+
+    Attributes
+    ----------
+    embedding : RowSet
+        A row for each sample of the union.
+    encoder : Encoder
+        Embeds samples that are in this view and in no other.
+    linear_map : ndarray or None
+        What the fold does to samples that the view lacks: ``row @ linear_map``. Applied to the
+        encoders of earlier views, so that they keep embedding into the present consensus. If fewer
+        than ten samples are shared, the map leaves out what was learned from these (privacy).
+    n_iter : int
+        Iterations taken.
+    objective : tuple of float
+        The objective after each of them.
+    agreement : float or None
+        See `ViewRecord`.
+    """
+
+    __repr__ = short_repr
+
+    embedding: RowSet
+    encoder: Encoder
+    linear_map: Array | None
+    n_iter: int = 1
+    objective: tuple[float, ...] = ()
+    agreement: float | None = None
+
+
+class NothingVariesError(ValueError):
+    """A view whose samples are all alike says nothing about them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """The functions that make one method differ from another; see docs/extending.md.
+
+    Attributes
+    ----------
+    n_clusters : int
+        How many clusters it finds.
+    combine : callable
+        ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
+        and returns a `Combined`; for the first view, `state.views` is empty.
+    cluster : callable
+        ``cluster(engine, ids, embedding, groups=, previous=, seed=)`` returns the cluster of each
+        sample, and the `Clusters`. `groups` has a number for each group of samples that no view
+        connects with the others, None if there is one group; `previous` holds the labels before
+        this fold, −1 for new samples, None for the first view.
+    settle : callable
+        ``settle(engine, embedding, labels, n_clusters=, groups=, again=)`` returns the `Clusters`,
+        computed from their present samples alone, after samples were removed.
+    basis : callable
+        ``basis(engine, embedding)`` returns T such that ``embedding @ T`` has the form that the
+        method gives a consensus. Used after samples were removed: columns that were orthogonal with
+        all rows are not so without some, and their products would tell the rows that are gone.
+    relearns : bool
+        Whether more rows of a known view are combined with the consensus as a view is, after they
+        were placed by its encoder. If not, that is all that happens to them.
+    """
+
+    __repr__ = short_repr
+
+    n_clusters: int
+    combine: Callable[[Engine, State, View, Alignment, int], Combined]
+    cluster: Callable[..., tuple[RowSet, Clusters]]
+    settle: Callable[..., Clusters]
+    basis: Callable[[Engine, RowSet], Array]
+    relearns: bool = False
+
+
+def check_enough(view: View, alignment: Alignment, n_clusters: int) -> None:
+    """Refuse a view after which there are fewer samples than clusters."""
+    n = alignment.n_samples
+    if n < n_clusters:
+        raise ValueError(
+            f"View {view.name!r} has {n:,} samples together "
+            f"with those known before, fewer than n_clusters={n_clusters!r}. "
+            "Give it more of them, or ask for fewer clusters."
+        )
 
 
 def fold(
-    engine: Engine, state: State, view: View, method: Method, *, seed: int, keep_encoders: bool
+    engine: Engine,
+    state: State,
+    view: View,
+    method: Method,
+    *,
+    seed: int,
+    keep_encoders: bool,
+    min_shared: float | None = None,
 ) -> State:
-    """Fold a view into the consensus and find the clusters."""
-    view = placed(engine, view)
-    check_fits(engine, state, view)
-    raw = with_gaps(view) if keep_encoders else None
+    """Fold a view that was admitted into the consensus, and find the clusters.
+
+    Only small matrices are remembered of the view; without `keep_encoders` not even what `predict`
+    needs, and the encoders of earlier views go, too.
+    """
+    if view.name in state.names:
+        raise ValueError(
+            f"A view named {view.name!r} was folded already (views: {state.names}). "
+            "Give the new one a name of its own."
+        )
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    check_shared(view, alignment.n_shared, min_shared)
+    check_enough(view, alignment, method.n_clusters)
+    raw = replace(view.rows, fill=None) if keep_encoders else None
+    known_labels = state.labels(engine) if state.views else None
+    previous = None if known_labels is None else alignment.carry(known_labels, -1)
     with engine.session():
         combined = method.combine(engine, state, view, alignment, seed)
         record = _record(state, view, alignment, combined)
-        seen = _seen(engine, state, alignment)
-        previous = alignment.carry(state.labels(engine), -1) if state.views else None
+        here = engine.map(lambda known: np.ones(len(known), bool), alignment.known)
+        seen = _with_column(engine, state.seen, alignment, here, False)
         labels, clusters = method.cluster(
             engine,
             alignment.ids,
@@ -48,41 +153,39 @@ def fold(
             previous=previous,
             seed=seed,
         )
-    log = _noted(engine, state, record, previous, labels)
-    state = with_names(engine, replace(state, log=log), previous, labels)
-    before = state if state.views else replace(state, key=new_key(), length=view.length)
-    columns = view.columns if raw is None else counted(engine, view.columns, raw)
+    log = noted(
+        state.log,
+        "fold",
+        alignment.n_samples,
+        view=record.name,
+        n_new=record.n_new,
+        n_shared=record.n_shared,
+        n_moved=0 if previous is None else count_moved(engine, previous, labels),
+    )
+    named = with_names(engine, replace(state, log=log), previous, labels)
+    key, length = (state.key, state.length) if state.views else (new_key(), view.length)
+    columns = view.columns if raw is None else count_levels(engine, view.columns, raw)
     after = replace(
-        before,
+        named,
         ids=alignment.ids,
         embedding=combined.embedding,
         seen=seen,
-        history=appended(engine, alignment.carry(state.history, -1), labels),
+        history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_printed(engine, before, alignment, raw),
+        fingerprints=_with_prints(engine, state, alignment, raw, key),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
+        length=length,
+        key=key,
     )
-    if raw is not None:
-        return learned(engine, carried(engine, before, after), view, raw)
-    return after.without_encoders(engine)
-
-
-def with_gaps(view: View) -> RowSet:
-    """Return the rows of a view with their missing cells, as NaN."""
-    return replace(view.rows, fill=None)
-
-
-def _printed(engine: Engine, state: State, alignment: Alignment, rows: RowSet | None) -> RowSet:
-    """Return all fingerprints with a column for the rows of a view; unknown if there are none."""
-    if rows is None:
-        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
-    else:
-        prints = fingerprints(engine, rows, state.key)
-    before = engine.map(shortened, state.fingerprints)
-    return _with_column(engine, before, alignment, prints, UNKNOWN)
+    if raw is None:
+        return after.without_encoders(engine)
+    if known_labels is not None:
+        now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
+        after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
+    return learn_moments(engine, after, view, raw, labels, alignment)
 
 
 def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
@@ -105,19 +208,16 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
     )
 
 
-def _noted(
-    engine: Engine, state: State, record: ViewRecord, previous: RowSet | None, labels: RowSet
-) -> Log:
-    """Return the log with an entry for a fold."""
-    n_moved = 0 if previous is None else moved(engine, previous, labels)
-    counts = {"n_new": record.n_new, "n_shared": record.n_shared, "n_moved": n_moved}
-    return noted(state.log, "fold", int(labels.shape[0]), view=record.name, **counts)
-
-
-def _seen(engine: Engine, state: State, alignment: Alignment) -> RowSet:
-    """Return who was in which view, with a column for this one."""
-    here = engine.map(lambda known: np.ones(len(known), bool), alignment.known)
-    return _with_column(engine, state.seen, alignment, here, False)
+def _with_prints(
+    engine: Engine, state: State, alignment: Alignment, rows: RowSet | None, key: int
+) -> RowSet:
+    """Return all fingerprints with a column for the rows of a view; unknown if there are none."""
+    if rows is None:
+        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
+    else:
+        prints = fingerprints(engine, rows, key)
+    before = engine.map(shortened, state.fingerprints)
+    return _with_column(engine, before, alignment, prints, UNKNOWN)
 
 
 def _with_column(
@@ -129,16 +229,26 @@ def _with_column(
         (lambda block: block, of_view),
         (lambda block: np.full(len(block), fill, dtype), alignment.absent(rows)),
     )
-    return appended(engine, alignment.carry(rows, fill), column)
+    return append_column(engine, alignment.carry(rows, fill), column)
 
 
-def moved(engine: Engine, before: RowSet, now: RowSet) -> int:
+def append_column(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
+    """Return rows with one more column, of their kind."""
+    return engine.map(
+        lambda block, last: np.column_stack([block, last.astype(block.dtype)]), rows, column
+    )
+
+
+def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     """Return how many samples have another cluster than before."""
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
 
 def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
-    """Find clusters anew in the present embedding, with an entry in the log."""
+    """Find clusters anew in the present embedding, with an entry in the log.
+
+    Clusters that go on have the numbers that they had.
+    """
     with engine.session():
         previous = state.labels(engine)
         labels, clusters = method.cluster(
@@ -149,20 +259,21 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
             previous=previous,
             seed=seed,
         )
-    counts = {"n_moved": moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
+    counts = {"n_moved": count_moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
-    return carried(
-        engine, state, stepped(engine, replace(state, clusters=clusters, log=log), labels)
-    )
+    after = add_step(engine, replace(state, clusters=clusters, log=log), previous, labels)
+    rows = state.embedding
+    return carry_moments(engine, state, after, (rows, previous), (rows, labels))
 
 
-def stepped(engine: Engine, state: State, labels: RowSet) -> State:
+def add_step(engine: Engine, state: State, previous: RowSet, labels: RowSet) -> State:
     """Return a state with labels as the last column of its history, by the last entry of its log.
 
     If there are too many columns, that of the oldest step goes which is not the fold of a view.
     """
-    state = with_names(engine, state, state.labels(engine), labels)
-    history, steps = appended(engine, state.history, labels), (*state.steps, state.log[-1].entry)
+    state = with_names(engine, state, previous, labels)
+    history = append_column(engine, state.history, labels)
+    steps = (*state.steps, state.log[-1].entry)
     folds = {record.entry for record in state.views}
     others = [i for i, entry in enumerate(steps) if entry not in folds]
     if len(steps) > MOST_STEPS and others:
@@ -175,15 +286,9 @@ def stepped(engine: Engine, state: State, labels: RowSet) -> State:
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     """Remove samples, with an entry in the log; see `keep_samples`."""
     after = keep_samples(engine, state, kept, method)
-    _tell_removed(state, after)
-    facts = {"n_forgotten": state.n_samples - after.n_samples, "note": lost(state, after)}
-    return replace(after, log=noted(state.log, FINAL, after.n_samples, **facts))
-
-
-def _tell_removed(before: State, after: State) -> None:
-    """Say how many levels lost their names; not which, as a program may log it."""
-    for old, new in zip(before.views, after.views, strict=True):
-        for column, n in removed(old, new).items():
+    for old, new in zip(state.views, after.views, strict=True):
+        for column, n in removed_levels(old, new).items():
+            # How many levels, and not which, as a program may log it.
             levels, have = ("1 level", "it has") if n == 1 else (f"{n:,} levels", "they have")
             had = "it" if n == 1 else "one of them"
             warnings.warn(
@@ -192,12 +297,18 @@ def _tell_removed(before: State, after: State) -> None:
                 f"forgotten, so {have} lost the name. In rows that come later, {had} counts as a "
                 "level that is not known. To have all levels, fold the view anew into another "
                 "file.",
-                stacklevel=4,
+                stacklevel=3,
             )
+    facts = {"n_forgotten": state.n_samples - after.n_samples, "note": lost(state, after)}
+    return replace(after, log=noted(state.log, FINAL, after.n_samples, **facts))
 
 
 def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
-    """Return a state of some samples only; of the others, nothing is left but in encoders."""
+    """Return a state of some samples only; of the others, nothing is left but in encoders.
+
+    Labels are as before.
+    """
+    assert state.clusters is not None
     with engine.session():
         rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
         basis = method.basis(engine, rows)
@@ -212,18 +323,21 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         views=_without_forgotten(engine, with_current_encoders(state, basis), state, kept),
         maps=(None,) * len(state.views),
     )
-    assert state.clusters is not None
-    labels = after.labels(engine)
+    labels, clusters = after.labels(engine), state.clusters
     with engine.session():
+        groups = unconnected_groups(engine, after.seen, after.views)
         clusters = method.settle(
             engine,
             after.embedding,
             labels,
-            groups=unconnected_groups(engine, after.seen, after.views),
-            before=state.clusters,
+            n_clusters=clusters.n_clusters,
+            groups=groups if len(clusters.centers) > 1 else None,
+            again=1.0 if clusters.scatter is None else float(clusters.scatter[0, 2]),
         )
     names = following(engine, state.cluster_names, labels, labels)
-    return carried(engine, state, replace(after, clusters=clusters, cluster_names=names))
+    after = replace(after, clusters=clusters, cluster_names=names)
+    before = engine.keep(state.embedding, kept), labels
+    return carry_moments(engine, state, after, before, (after.embedding, labels))
 
 
 def _without_forgotten(
@@ -232,11 +346,9 @@ def _without_forgotten(
     """Return records that name no level which only samples that go may have."""
     if not any(record.columns for record in views):
         return views
-
-    def gone(seen: Array, stays: Array) -> Array:
-        return np.asarray(np.count_nonzero(seen[~stays], axis=0))
-
-    numbers = engine.reduce(gone, state.seen, kept).tolist()
+    numbers = engine.reduce(
+        lambda seen, stays: np.count_nonzero(seen[~stays], axis=0), state.seen, kept
+    ).tolist()
     return tuple(
         without_forgotten(record, int(n)) for record, n in zip(views, numbers, strict=True)
     )
@@ -276,12 +388,3 @@ def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
         return np.asarray(block * factor[:, None].astype(block.dtype))
 
     return engine.map(scaled, rows)
-
-
-def appended(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
-    """Return rows with one more column, of their kind."""
-
-    def append(block: Array, last: Array) -> Array:
-        return np.column_stack([block, last.astype(block.dtype)])
-
-    return engine.map(append, rows, column)

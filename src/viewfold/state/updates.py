@@ -20,22 +20,26 @@ from viewfold._util.records import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
-from viewfold.state.admission import check_kind_of_ids, check_samples, how_to_give_ids, placed
-from viewfold.state.columns import counted
+from viewfold.state.admission import check_shared, how_to_give_ids
+from viewfold.state.clusters import assign
+from viewfold.state.columns import count_levels
 from viewfold.state.hashes import UNKNOWN, fingerprints, shortened
 from viewfold.state.log import noted
-from viewfold.state.method import Method, NothingVariesError
-from viewfold.state.moments import carried, learned
+from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
 from viewfold.state.state import Encoder, State, unconnected_groups
 from viewfold.state.transitions import (
-    moved,
-    stepped,
+    Method,
+    NothingVariesError,
+    add_step,
+    check_enough,
+    count_moved,
     with_current_encoders,
-    with_gaps,
 )
 
-MOST = 8  # So many encoders of a view are kept; of more, the one learned from the fewest rows goes
+MOST_ENCODERS = (
+    8  # So many encoders of a view are kept; of more, the one learned from the fewest rows goes
+)
 
 
 @part("committee")
@@ -80,7 +84,7 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     """Return an encoder of a view with one more that was learned from other rows of it."""
     before = encoder if isinstance(encoder, Committee) else Committee(encoder, float(n_rows), None)
     members = [Committee(another, float(n_more), None), *before.members()]
-    while len(members) > MOST:
+    while len(members) > MOST_ENCODERS:
         del members[int(np.argmin([one.n_rows for one in members]))]
     made: Committee | None = None
     for one in reversed(members):
@@ -136,18 +140,19 @@ class Delivery:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a delivery that are not known yet, also with their gaps, and fingerprints."""
+    """The rows of a delivery that are not known yet, and where their samples stand."""
 
     __repr__ = short_repr
 
     view: View
-    raw: RowSet
-    prints: RowSet
+    raw: RowSet  # with missing cells as NaN
+    prints: RowSet  # their fingerprints
+    alignment: Alignment
     count: Delivery
     n_missing: int
 
 
-def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
+def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment) -> _Rows:
     """Tell the rows of a delivery apart, and leave those out that are known.
 
     A view without an encoder learns from all rows of a delivery: those that are known connect the
@@ -155,8 +160,7 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
     """
     name = view.name or ""
     which = state.names.index(name)
-    raw = with_gaps(view)
-    alignment = engine.join(state.ids, view.ids)
+    raw = replace(view.rows, fill=None)
     prints = fingerprints(engine, raw, state.key)
 
     def kinds(
@@ -188,57 +192,88 @@ def _unknown_rows(engine: Engine, state: State, view: View) -> _Rows:
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
         )
         raw, prints = engine.keep(raw, changed), engine.keep(prints, changed)
-    return _Rows(view, raw, prints, count, n_missing if view.gaps is not None else 0)
+        alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    missing = n_missing if view.gaps is not None else 0
+    return _Rows(view, raw, prints, alignment, count, missing)
 
 
 def update(
-    engine: Engine, state: State, view: View, method: Method, *, seed: int
+    engine: Engine,
+    state: State,
+    view: View,
+    method: Method,
+    *,
+    seed: int,
+    min_shared: float | None = None,
 ) -> tuple[State, Delivery]:
-    """Take in more rows of a known view, and find the clusters if they are many."""
-    view = placed(engine, view)
-    check_samples(engine, state, view)
-    _check_kept(engine, state, view)
-    rows = _unknown_rows(engine, state, view)
-    if not rows.count.n_changed:
-        return state, rows.count
+    """Take in more rows of a known view, and find the clusters if they are many.
+
+    The state stays as it is if all rows were known: a delivery can be repeated.
+    """
     which = state.names.index(view.name or "")
     record = state.views[which]
+    # Views that had too few samples have no encoder, but fingerprints; these go with encoders.
+    if record.encoder is None and record.n_samples >= constants.FEWEST:
+        printed = lambda block: np.count_nonzero(block[:, which])  # noqa: E731
+        if not engine.reduce(printed, state.fingerprints):
+            raise no_encoder(record.name)
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    check_shared(view, alignment.n_shared, min_shared)
+    rows = _unknown_rows(engine, state, view, alignment)
+    if not rows.count.n_changed:
+        return state, rows.count
+    alignment = rows.alignment
     many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
+    anew = record.encoder is None or many
+    known_labels = state.labels(engine)
     with engine.session():
         if record.encoder is None:
             after = _first_learned(engine, state, rows, which, method, seed)
         else:
             after = _placed(engine, state, rows, which)
             if many and method.relearns:
+                again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
-                    after = _learned(engine, after, rows, which, method, seed)
+                    after = _learned(engine, after, rows, again, which, method, seed)
             elif many:
                 after = _in_form(engine, after, method)
-        anew = record.encoder is None or many
+        previous = after.labels(engine)
         if anew:
             labels, clusters = method.cluster(
                 engine,
                 after.ids,
                 after.embedding,
                 groups=unconnected_groups(engine, after.seen, after.views),
-                previous=after.labels(engine),
+                previous=previous,
                 seed=seed,
             )
             after = replace(after, clusters=clusters)
         else:
-            labels = _nearest(engine, after, rows.view, method)
-    after, count = _recorded(engine, state, after, rows.count, labels)
-    after = carried(engine, state, after) if anew else after
-    return learned(engine, after, rows.view, rows.raw), count
+            labels = _nearest(engine, after, alignment, known_labels)
+    count = replace(rows.count, n_moved=count_moved(engine, previous, labels))
+    log = noted(
+        state.log,
+        "update",
+        after.n_samples,
+        view=count.view,
+        n_new=count.n_new,
+        n_shared=count.n_late,
+        n_corrected=count.n_corrected,
+        n_moved=count.n_moved,
+    )
+    after = add_step(engine, replace(after, log=log), previous, labels)
+    if anew:
+        now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
+        after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
+    return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
 
 
-def extend(engine: Engine, state: State, view: View, method: Method) -> State:
+def extend(engine: Engine, state: State, view: View) -> State:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
-    view = placed(engine, view)
-    raw = with_gaps(view)
-    alignment = engine.join(state.ids, view.ids)
+    raw = replace(view.rows, fill=None)
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     if alignment.n_shared:
         first = engine.head(engine.keep(view.ids, alignment.known), 1).tolist()[0]
         others = alignment.n_shared - 1
@@ -247,26 +282,20 @@ def extend(engine: Engine, state: State, view: View, method: Method) -> State:
             f"{known} known already, and extend adds new samples only. "
             f"To update known samples as well, use partial_fit."
         )
-    _check_has_ids(engine, state, view)
+    if view.length is not None:
+        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     prints = fingerprints(engine, raw, state.key)
-    new = _Rows(view, raw, prints, Delivery(name, n, 0), view.n_missing)
+    new = _Rows(view, raw, prints, alignment, Delivery(name, n, 0), view.n_missing)
     with engine.session():
         after = _placed(engine, state, new, which)
-        labels = _nearest(engine, after, view, method)
+        labels = _nearest(engine, after, alignment, state.labels(engine))
 
     def now(history: Array, own: Array) -> Array:
         return np.column_stack([history[:, :-1], own.astype(history.dtype)])
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learned(engine, after, view, raw)
-
-
-def _check_has_ids(engine: Engine, state: State, view: View) -> None:
-    """Refuse new samples without ids, or with ids of another kind."""
-    if view.length is not None:
-        raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
-    check_kind_of_ids(engine, state, view)
+    return learn_moments(engine, after, view, raw, labels, alignment)
 
 
 def no_encoder(name: str) -> ValueError:
@@ -278,30 +307,16 @@ def no_encoder(name: str) -> ValueError:
     )
 
 
-def _check_kept(engine: Engine, state: State, view: View) -> None:
-    """Refuse rows of a view whose encoder was removed; of one that had too few samples, take them.
-
-    These have fingerprints, which are removed with encoders.
-    """
-    which = state.names.index(view.name or "")
-    record = state.views[which]
-    if record.encoder is not None or record.n_samples < constants.FEWEST:
-        return
-    if not engine.reduce(lambda block: np.count_nonzero(block[:, which]), state.fingerprints):
-        raise no_encoder(record.name)
-
-
-def _known_since(
-    engine: Engine, state: State, rows: _Rows, which: int, alignment: Alignment
-) -> State:
+def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     """Return the state with all that is noted of the rows, but for the embedding."""
 
-    def marked(seen: Array) -> Array:
+    def mark_seen(seen: Array) -> Array:
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
 
-    def printed(prints: Array, own: Array) -> Array:
+    def put_prints(prints: Array, own: Array) -> Array:
         return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
 
+    alignment = rows.alignment
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
@@ -312,7 +327,7 @@ def _known_since(
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
-        columns=counted(
+        columns=count_levels(
             engine,
             record.columns,
             rows.raw,
@@ -323,9 +338,9 @@ def _known_since(
     return replace(
         state,
         ids=alignment.ids,
-        seen=alignment.merge((marked, seen), (_same, alignment.absent(state.seen))),
+        seen=alignment.merge((mark_seen, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (printed, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
+            (put_prints, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
@@ -335,8 +350,7 @@ def _known_since(
 
 def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     """Return the state with rows where the view's encoder places them."""
-    encoder = state.encoder(rows.count.view)
-    alignment = engine.join(state.ids, rows.view.ids, ordered=state.length is not None)
+    encoder, alignment = state.encoder(rows.count.view), rows.alignment
     dtype = state.embedding.dtype
 
     def mean(own: Array, partners: Array, seen: Array) -> Array:
@@ -351,7 +365,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
         alignment.partners(state.seen, False),
     )
     placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
-    return replace(_known_since(engine, state, rows, which, alignment), embedding=placed)
+    return replace(_known_since(engine, state, rows, which), embedding=placed)
 
 
 def _first_learned(
@@ -359,7 +373,7 @@ def _first_learned(
 ) -> State:
     """Combine rows of a view that has no encoder yet, which could place them one by one."""
     try:
-        return _learned(engine, state, rows, which, method, seed)
+        return _learned(engine, state, rows, rows.alignment, which, method, seed)
     except NothingVariesError:
         raise NothingVariesError(
             f"View {rows.count.view!r} has got fewer than ten samples at a time so far, so that "
@@ -369,15 +383,21 @@ def _first_learned(
 
 
 def _learned(
-    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
+    engine: Engine,
+    state: State,
+    rows: _Rows,
+    alignment: Alignment,
+    which: int,
+    method: Method,
+    seed: int,
 ) -> State:
     """Combine the rows with the consensus; their encoder joins the one that there is."""
     view, n = rows.view, rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
-    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    check_enough(view, alignment, method.n_clusters)
     combined = method.combine(engine, state, view, alignment, seed)
     if state.views[which].encoder is None:  # it could not place them
-        state = _known_since(engine, state, rows, which, alignment)
+        state = _known_since(engine, state, rows, which)
     linear_map = combined.linear_map
     if linear_map is None:  # earlier rows are as they were
         linear_map = np.eye(state.embedding.shape[1])
@@ -385,7 +405,7 @@ def _learned(
     record = views[which]
     if n >= constants.FEWEST:
         if record.encoder is None:
-            columns = counted(engine, view.columns, rows.raw)
+            columns = count_levels(engine, view.columns, rows.raw)
             views[which] = replace(
                 record, encoder=combined.encoder, columns=columns, source=view.source
             )
@@ -408,34 +428,15 @@ def _in_form(engine: Engine, state: State, method: Method) -> State:
     )
 
 
-def _nearest(engine: Engine, state: State, view: View, method: Method) -> RowSet:
+def _nearest(engine: Engine, state: State, alignment: Alignment, known_labels: RowSet) -> RowSet:
     """Return labels of which only those of the view's samples are new."""
     assert state.clusters is not None
-    alignment = engine.join(state.ids, view.ids)
-    rows = engine.map(_same, alignment.partners(state.embedding))
+    rows = engine.map(_same, alignment.view_rows(state.embedding))
     return alignment.merge(
-        (_same, method.assign(engine, state.clusters, rows)),
-        (_same, alignment.absent(state.labels(engine))),
+        (_same, assign(engine, state.clusters, rows)),
+        (_same, alignment.absent(known_labels)),
     )
 
 
 def _same(block: Array) -> Array:
     return block
-
-
-def _recorded(
-    engine: Engine, state: State, after: State, count: Delivery, labels: RowSet
-) -> tuple[State, Delivery]:
-    """Return the state with the labels in its history, and an entry in its log."""
-    n_moved = moved(engine, after.labels(engine), labels)
-    log = noted(
-        state.log,
-        "update",
-        after.n_samples,
-        view=count.view,
-        n_new=count.n_new,
-        n_shared=count.n_late,
-        n_corrected=count.n_corrected,
-        n_moved=n_moved,
-    )
-    return stepped(engine, replace(after, log=log), labels), replace(count, n_moved=n_moved)

@@ -362,17 +362,17 @@ def _is_scatter(scatter: Any, n_groups: int) -> bool:
 
 def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
-    from viewfold.state.updates import MOST, Committee
+    from viewfold.state.updates import MOST_ENCODERS, Committee
 
     members: list[Committee] = []
-    while part is not None and len(members) <= MOST:
+    while part is not None and len(members) <= MOST_ENCODERS:
         if not isinstance(part, Committee) or isinstance(part.encoder, Committee | None):
             yield "there is no committee.encoder"
             return
         members.append(part)
         part = part.others
-    if len(members) > MOST:
-        yield f"there are more than {MOST} encoders"
+    if len(members) > MOST_ENCODERS:
+        yield f"there are more than {MOST_ENCODERS} encoders"
         return
     for one in members:
         if not isinstance(one.n_rows, float) or not 1 <= one.n_rows < 2**63:

@@ -124,7 +124,6 @@ def least_certain(engine: Engine, sure: RowSet, most: int) -> tuple[NDArray[np.i
 
 
 def last_entry(state: State) -> int:
-    """Return the last entry of the log."""
     return state.log[-1].entry if state.log else max(state.steps, default=0)
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array
 from viewfold._util.version import __version__
+from viewfold.estimators.answers import ask_views
 from viewfold.explain import Told, feature_table, variance_table
 from viewfold.state.clusters import next_nearest
 from viewfold.state.names import Transfers
@@ -207,7 +208,6 @@ class ModelFacts(ModelRows):
         return found
 
     def coverage(self) -> dict[str, Any]:
-        """Return which combinations of views there are."""
         shown, rest = self.counts.patterns[:PATTERNS], self.counts.patterns[PATTERNS:]
         others = {"patterns": len(rest), "count": sum(many for _, many in rest)} if rest else None
         return {
@@ -341,7 +341,7 @@ def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | N
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            tellers = model._tellers(None)
+            tellers = ask_views(model, None)
         except ValueError as error:
             return {"top": [], "heat": None, "note": str(error)}, None
     notes = [str(one.message) for one in said]

@@ -144,7 +144,6 @@ class Desk:
         return {**facts, **lists}
 
     def changes(self, since: int) -> dict[str, Any] | None:
-        """Return who moved since an entry of the log, and what happened to clusters."""
         return changes(self._folded(), since)
 
     def export(self, ending: str) -> Path:
@@ -249,8 +248,6 @@ class Desk:
         return self._begin("suggest", "looking at numbers of clusters", work)
 
     def rename(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Give a cluster a name."""
-
         def change(model: FoldingEstimator) -> dict[str, Any]:
             model.rename(said["cluster"], said["name"])
             return {"cluster": said["cluster"], "cluster_names": model.cluster_names_}
@@ -260,7 +257,6 @@ class Desk:
         )
 
     def undoable(self) -> dict[str, Any]:
-        """Return what an undo would take back."""
         from viewfold.store.kept import undoing
 
         _, taken = undoing(self.state)
@@ -282,7 +278,6 @@ class Desk:
         return self._now("undo", "taking back", work)
 
     def forget(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Remove samples for good."""
         from viewfold.store import forget
 
         def work(job: Job) -> dict[str, Any]:
@@ -293,7 +288,6 @@ class Desk:
         return self._now("forget", "forgetting samples", work)
 
     def close(self, seconds: float) -> None:
-        """End what is being done."""
         self.worker.stop(seconds)
 
     # -- how it is done
@@ -346,18 +340,15 @@ class Desk:
         )
 
     def _note_mine(self, model: FoldingEstimator, before: int) -> None:
-        """Remember which entries of the log this page made."""
         self._mine |= set(range(before + 1, _entry(model) + 1))
 
 
 def _entry(model: FoldingEstimator) -> int:
-    """Return the last entry of a model's log."""
     state = getattr(model, "_state", None)
     return state.log[-1].entry if state is not None and state.log else 0
 
 
 def _replace_texts(facts: Any, words: Callable[[str], str]) -> Any:
-    """Return facts in which texts name a file as its owner does."""
     if isinstance(facts, str):
         return words(facts)
     if isinstance(facts, dict):

@@ -29,23 +29,31 @@ class _WrongError(Exception):
     """A value that is not of its kind; the text says what was expected."""
 
 
-def text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _WrongError("a text")
-    return value
+def _check(expected: str, is_right: Callable[[Any], Any]) -> Check:
+    def check(value: Any) -> Any:
+        if not is_right(value):
+            raise _WrongError(expected)
+        return value
+
+    return check
 
 
-def any_text(value: Any) -> str:
-    """Return a text, which may be empty."""
-    if not isinstance(value, str):
-        raise _WrongError("a text")
-    return value
+def one_of(*words: str) -> Check:
+    return _check(f"one of {', '.join(words)}", lambda value: value in words)
 
 
-def flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _WrongError("true or false")
-    return value
+def _is_list(value: Any, kind: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+
+text = _check("a text", lambda value: isinstance(value, str) and value)
+any_text = _check("a text", lambda value: isinstance(value, str))
+flag = _check("true or false", lambda value: isinstance(value, bool))
+texts = _check("a list of texts", lambda value: _is_list(value, str))
+ids = _check(
+    "a list of sample ids, at least one",
+    lambda value: value and _is_list(value, str | int) and not any(one is True for one in value),
+)
 
 
 def whole(least: int, most: int | None = None) -> Check:
@@ -62,7 +70,6 @@ def whole(least: int, most: int | None = None) -> Check:
 
 
 def share(value: Any) -> float:
-    """Return a number of samples, or a part of them below 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise _WrongError("a number of samples such as 100, or a part of them such as 0.5")
     if value > 1 and value != int(value):
@@ -71,30 +78,7 @@ def share(value: Any) -> float:
 
 
 def clusters(value: Any) -> int:
-    """Return a number of clusters, or what stands for the one that stands out."""
     return AUTO if value == "auto" else int(whole(1)(value))
-
-
-def texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _WrongError("a list of texts")
-    return value
-
-
-def one_of(*words: str) -> Check:
-    def check(value: Any) -> str:
-        if value not in words:
-            raise _WrongError(f"one of {', '.join(words)}")
-        return str(value)
-
-    return check
-
-
-def ids(value: Any) -> list[int | str]:
-    right = isinstance(value, list) and value
-    if not right or not all(isinstance(one, str | int) and one is not True for one in value):
-        raise _WrongError("a list of sample ids, at least one")
-    return list(value)
 
 
 # About a file; see `viewfold.data.File`.
@@ -250,8 +234,7 @@ class Uploads:
         """Write what comes to a file; nothing is left of it if it does not come to an end."""
         import anyio.to_thread
 
-        from viewfold.data.files import formats
-        from viewfold.data.readers import suffix_of
+        from viewfold.data.files import formats, suffix_of
 
         key, name = secrets.token_hex(16), plain_name(name)
         suffix, packed = suffix_of(name)

@@ -66,7 +66,6 @@ class Job:
 
     @property
     def state(self) -> str:
-        """How it stands: running, done or failed."""
         return "failed" if self.raised else "running" if self.answer is None else "done"
 
     def facts(self) -> dict[str, Any]:
@@ -126,7 +125,6 @@ class Worker:
         self.wait(seconds)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait for the end of what is being done."""
         if self._thread.is_alive():
             self._thread.join(seconds)
 
@@ -173,7 +171,6 @@ STATUS = {
 
 
 def status_of(error: BaseException) -> int:
-    """Return the HTTP status of an error."""
     if isinstance(error, ChangedError):
         return 409
     if isinstance(error, TooLargeError):

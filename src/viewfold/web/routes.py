@@ -29,13 +29,13 @@ T = TypeVar("T")
 Answer = Callable[[Request], Awaitable[Response]]
 
 MOST_BODY = 10 * 2**20  # bytes of a request that is no file: room for a list of a million ids
-# The page itself, which holds no data: address, package, file, kind.
+# The page itself, which holds no data: address, file, kind.
 STATIC = {
-    "": ("viewfold.web", "index.html", "text/html; charset=utf-8"),
-    "page.js": ("viewfold.web", "static/page.js", "text/javascript; charset=utf-8"),
-    "page.css": ("viewfold.web", "static/page.css", "text/css; charset=utf-8"),
-    "ui.js": ("viewfold.web", "static/ui.js", "text/javascript; charset=utf-8"),
-    "ui.css": ("viewfold.web", "static/ui.css", "text/css; charset=utf-8"),
+    "": ("index.html", "html"),
+    "page.js": ("static/page.js", "javascript"),
+    "page.css": ("static/page.css", "css"),
+    "ui.js": ("static/ui.js", "javascript"),
+    "ui.css": ("static/ui.css", "css"),
 }
 
 
@@ -45,12 +45,10 @@ class Json(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return the bytes."""
         return as_json(content).encode()
 
 
 def app_of(desk: Desk) -> Starlette:
-    """Return the application that answers for a desk."""
     api = _Api(desk)
     routes = [Route(f"/{name}", _static(*where), methods=["GET"]) for name, where in STATIC.items()]
     routes += [
@@ -76,60 +74,46 @@ class _Api:
         new = {"clusters": inputs.clusters, **entry}
         name = {"cluster": inputs.whole(0), "name": inputs.any_text, **entry}
         return [
-            ("GET", "status", self._get(lambda said: desk.status(said.get("entry")), entry)),
-            ("GET", "summary", self._get(lambda said: desk.page().summary)),
+            ("GET", "status", self._ask(lambda said: desk.status(said.get("entry")), entry)),
+            ("GET", "summary", self._ask(lambda said: desk.page().summary)),
             ("GET", "columns/{name}", self.column),
-            ("GET", "changes", self._get(lambda s: desk.changes(s["entry"]), entry, "entry")),
-            ("GET", "explain", self._get(desk.explain, asks)),
+            ("GET", "changes", self._ask(lambda s: desk.changes(s["entry"]), entry, "entry")),
+            ("GET", "explain", self._ask(desk.explain, asks)),
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),
             ("DELETE", "uploads/{upload}", self.drop),
-            ("POST", "inspect", self._job(desk.inspect, inputs.VIEW, "upload")),
-            ("POST", "fold", self._job(desk.fold, inputs.FOLD, "upload")),
-            ("POST", "recluster", self._job(desk.recluster, new, "clusters")),
-            ("POST", "suggest", self._job(desk.suggest, numbers)),
+            ("POST", "inspect", self._ask(desk.inspect, inputs.VIEW, "upload")),
+            ("POST", "fold", self._ask(desk.fold, inputs.FOLD, "upload")),
+            ("POST", "recluster", self._ask(desk.recluster, new, "clusters")),
+            ("POST", "suggest", self._ask(desk.suggest, numbers)),
             ("GET", "job", self.job),
-            ("DELETE", "job", self.stop),
-            ("POST", "rename", self._post(desk.rename, name, "cluster", "name")),
-            ("GET", "undo", self._get(lambda said: desk.undoable())),
-            ("POST", "undo", self._post(desk.undo, entry, "entry")),
-            ("POST", "forget", self._post(desk.forget, {"ids": inputs.ids}, "ids")),
+            ("DELETE", "job", self.job),
+            ("POST", "rename", self._ask(desk.rename, name, "cluster", "name")),
+            ("GET", "undo", self._ask(lambda said: desk.undoable())),
+            ("POST", "undo", self._ask(desk.undo, entry, "entry")),
+            ("POST", "forget", self._ask(desk.forget, {"ids": inputs.ids}, "ids")),
         ]
 
-    # -- kinds of requests
+    def _ask(self, ask: Callable[[dict[str, Any]], Any], known: Any = None, *needed: str) -> Answer:
+        """Answer with facts; for a job, which takes a while, with how far it is."""
 
-    def _get(self, ask: Callable[[dict[str, Any]], Any], known: Any = None, *needed: str) -> Answer:
         async def answer(request: Request) -> Response:
-            said = checked(dict(request.query_params), known or {}, needed)
-            return Json(await self._call(ask, said))
-
-        return answer
-
-    def _post(
-        self, do: Callable[[dict[str, Any]], Any], known: dict[str, Check], *needed: str
-    ) -> Answer:
-        async def answer(request: Request) -> Response:
-            return Json(await self._call(do, checked(await _body(request), known, needed)))
-
-        return answer
-
-    def _job(
-        self, begin: Callable[[dict[str, Any]], Job], known: dict[str, Check], *needed: str
-    ) -> Answer:
-        async def answer(request: Request) -> Response:
-            job = await self._call(begin, checked(await _body(request), known, needed))
-            return Json(job.facts(), status_code=202)
+            posted = request.method == "POST"
+            given = await _body(request) if posted else dict(request.query_params)
+            found = await self._call(ask, checked(given, known or {}, needed))
+            if isinstance(found, Job):
+                return Json(found.facts(), status_code=202)
+            return Json(found)
 
         return answer
 
     async def _call(self, ask: Callable[..., T], *args: Any) -> T:
-        """Call something that may take a while, with the engine and words of the command line."""
+        """Call something that may take a while, with the engine of the command line."""
         return await run_in_threadpool(self.desk.worker.context.copy().run, ask, *args)
 
     # -- those with a shape of their own
 
     async def column(self, request: Request) -> Response:
-        """Return a column as bytes."""
         said = checked(dict(request.query_params), {"entry": inputs.whole(0)})
         name = request.path_params["name"]
         data, kind = await self._call(self.desk.column, name, said.get("entry"))
@@ -153,7 +137,6 @@ class _Api:
         )
 
     async def upload(self, request: Request) -> Response:
-        """Take a file, as the body of the request."""
         said = checked(dict(request.query_params), {"name": inputs.text}, ("name",))
         uploads = self.desk.uploads
         uploads.check(request.headers.get("content-length"))
@@ -162,22 +145,14 @@ class _Api:
         return Json(facts, status_code=201)
 
     async def drop(self, request: Request) -> Response:
-        """Remove a file that is not wanted any more."""
         return Json({"removed": self.desk.uploads.drop(request.path_params["upload"])})
 
     async def job(self, request: Request) -> Response:
-        """Tell how far the work is, or what came of it."""
         job = self.desk.worker.latest
         if job is None:
             raise FileNotFoundError("Nothing was asked for yet.")
-        return Json(job.facts())
-
-    async def stop(self, request: Request) -> Response:
-        """End the work at its next sign of life."""
-        job = self.desk.worker.latest
-        if job is None:
-            raise FileNotFoundError("Nothing was asked for yet.")
-        job.stopping = True
+        if request.method == "DELETE":  # it ends at its next sign of life
+            job.stopping = True
         return Json(job.facts())
 
 
@@ -223,10 +198,11 @@ async def _not_served(request: Request, error: Exception) -> Response:
     return Json({"error": facts}, status_code=error.status_code)
 
 
-def _static(package: str, name: str, kind: str) -> Answer:
+def _static(name: str, kind: str) -> Answer:
     async def answer(request: Request) -> Response:
         with suppress(FileNotFoundError):
-            return Response(resources.files(package).joinpath(name).read_bytes(), media_type=kind)
+            data = resources.files("viewfold.web").joinpath(name).read_bytes()
+            return Response(data, media_type=f"text/{kind}; charset=utf-8")
         raise HTTPException(404)
 
     return answer

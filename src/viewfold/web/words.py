@@ -14,7 +14,6 @@ LONGEST = 200  # letters of a name on a page: endless ones would make the page e
 
 
 def counted(number: int, what: str) -> str:
-    """Say how many of something there are."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
@@ -67,7 +66,6 @@ def as_line(sample: int | str) -> str:
 
 
 def from_line(line: str) -> str:
-    """Return the sample id that a line stands for."""
     return str(json.loads(line)) if line.startswith('"') else line
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, Protocol
@@ -20,10 +20,11 @@ from scipy import sparse
 
 from viewfold import as_view
 from viewfold import missing as patterns
-from viewfold.estimators import FCMVC, Recipe
+from viewfold.estimators import FCMVC
 from viewfold.rows import Engine
 from viewfold.state.clusters import Clusters
 from viewfold.state.registry import METHODS
+from viewfold.state.transitions import Method
 from viewfold_research import baselines
 from viewfold_research._linalg import Array, Matrix
 from viewfold_research.baselines._base import Aligned, Baseline
@@ -153,16 +154,12 @@ def _fold_fcmvc(
 class Unclustered(FCMVC):
     """FCMVC without k-means after each fold, which the paper does not time."""
 
-    def _method(self) -> Recipe:
-        return _OneCluster(**vars(super()._method()))
+    def _method(self) -> Method:
+        return replace(super()._method(), cluster=_one_cluster)
 
 
-class _OneCluster(Recipe):
-    def cluster(
-        self, engine: Engine, ids: Array, embedding: Array, **_: Any
-    ) -> tuple[Array, Clusters]:
-        """Put all samples into one cluster."""
-        return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
+def _one_cluster(engine: Engine, ids: Array, embedding: Array, **_: Any) -> tuple[Array, Clusters]:
+    return np.zeros(ids.size, np.intp), Clusters(np.eye(1), np.zeros((1, 1, 1)))
 
 
 def estimator(

@@ -1,7 +1,7 @@
 """Excel workbooks (.xlsx): every sheet is a table, with names in its first row.
 
-openpyxl reads and writes them, row by row, so that no sheet is ever held as a whole. It is asked
-only after the archive was looked at: sizes, macros, and definitions that would unfold in memory.
+openpyxl reads them row by row, so that no sheet is ever held as a whole, as pandas would. It is
+asked only after the archive was looked at: sizes, macros, definitions that would unfold in memory.
 """
 
 from __future__ import annotations
@@ -23,21 +23,25 @@ import numpy as np
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array
-from viewfold.data._budget import Budget
-from viewfold.data._spool import Batches
-from viewfold.data._tables import (
+from viewfold.data.arrays import Batches
+from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.guard import Budget
+from viewfold.data.ids import MISSING
+from viewfold.data.source import (
+    Batch,
+    FileError,
+    FileView,
     batch_rows,
     check_names,
     ids_of_text,
     no_id,
+    optional,
+    reading,
+    too_large,
     without,
 )
-from viewfold.data.codes import Cells, Codes, codes_of
-from viewfold.data.ids import MISSING
-from viewfold.data.source import Batch, FileError, FileView, optional, reading, too_large
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
-LARGEST = sys.float_info.max
 _SAMPLE_ROWS = 100
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
@@ -103,7 +107,17 @@ class _Sheet:
         return rows
 
 
-def read_views(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+@contextmanager
+def _opened(file: str, formulas: bool = False) -> Iterator[Any]:
+    openpyxl = optional("openpyxl", "excel", file)
+    book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas, keep_links=False)
+    try:
+        yield book
+    finally:
+        book.close()
+
+
+def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Open the sheets of a workbook that hold anything, or those that are named."""
     formulas = _check_archive(file)
     with reading(file, _WHAT), _opened(file) as book:
@@ -118,24 +132,17 @@ def read_views(file: str, ids: str | None, options: ReadOptions) -> dict[str, Fi
         empty = "the sheet" if wanted else "every sheet"
         raise FileError(f"{file}: {empty} is empty. Leave the view out.")
     if len(full) == 1 and wanted is None:
-        return {"": _view(full[0], ids, options, many=False)}
-    return {sheet.name: _view(sheet, ids, options.in_file(sheet.name), many=True) for sheet in full}
+        return {"": _view(full[0], ids, options)}
+    views = {}
+    for sheet in full:
+        try:
+            views[sheet.name] = _view(sheet, ids, options.in_file(sheet.name))
+        except FileError as error:
+            raise FileError(f"{error} Or choose other sheets with sheet=….") from None
+    return views
 
 
-def _view(sheet: _Sheet, ids: str | None, options: ReadOptions, many: bool) -> FileView:
-    """Look at the first rows of a sheet."""
-    try:
-        table = _columns(sheet, ids, options)
-    except FileError as error:
-        if not many:
-            raise
-        raise FileError(f"{error} Or choose other sheets with sheet=….") from None
-    dropped = without(table.names, (*table.features, ids))
-    batches = Batches(lambda _: table.batches())
-    return FileView(batches, features=table.features, codes=table.codes, dropped=dropped)
-
-
-def _columns(sheet: _Sheet, ids: str | None, options: ReadOptions) -> _Table:
+def _view(sheet: _Sheet, ids: str | None, options: ReadOptions) -> FileView:
     """Tell from the first rows which columns hold numbers, and which something else."""
     rows = sheet.rows()
     _, header = next(rows)
@@ -154,7 +161,10 @@ def _columns(sheet: _Sheet, ids: str | None, options: ReadOptions) -> _Table:
             raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
     coded = [name for name in features if name in others or options.is_coded(name)]
     codes = codes_of(coded, sheet.place, options)
-    return _Table(sheet, names, features, ids, codes, options.markers)
+    table = _Table(sheet, names, features, ids, codes, options.markers)
+    dropped = without(names, (*features, ids))
+    batches = Batches(lambda _: table.batches())
+    return FileView(batches, features=features, codes=codes, dropped=dropped)
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,7 @@ class _Table:
     def batches(self) -> Iterator[Batch]:
         budget, place = Budget(self.sheet.file), self.sheet.place
         rows = islice(self.sheet.rows(), 1, None)
+        place_of = {name: j for j, name in enumerate(self.names)}
         found = False
         while block := list(islice(rows, batch_rows(len(self.names)))):
             found = True
@@ -181,15 +192,13 @@ class _Table:
                         f"{place}, row {number}: {len(cells)} cells where the first row has "
                         f"{len(self.names)}. Name every column, or empty the cells."
                     )
-            place_of = {name: j for j, name in enumerate(self.names)}
             matrix = np.column_stack(
                 [self._column(block, name, place_of[name]) for name in self.features]
             )
             known = None
             if self.ids is not None:
-                at = self.names.index(self.ids)
-                texts = [_id(place, number, cells, at) for number, cells in block]
-                known = ids_of_text(texts)
+                at = place_of[self.ids]
+                known = ids_of_text([_id(place, number, cells, at) for number, cells in block])
             yield known, matrix
         if not found:
             raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
@@ -203,7 +212,7 @@ class _Table:
         for (number, _), value in zip(held, values, strict=True):
             if value is not None and not _is_number(value):
                 raise _not_a_number(self.sheet.place, number, name, value)
-            if value is not None and not abs(value) <= LARGEST and value == value:
+            if value is not None and not abs(value) <= sys.float_info.max and value == value:
                 raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
         return np.array(values, dtype=np.float64)
 
@@ -228,7 +237,6 @@ def _is_number(cell: Any) -> bool:
 
 
 def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
-    """Whether a cell holds nothing, or what stands for it."""
     return cell is None or (isinstance(cell, str) and cell.strip() in markers)
 
 
@@ -248,14 +256,7 @@ def _id(place: str, row: int, cells: tuple[Any, ...], at: int) -> str:
     return str(cell)
 
 
-@contextmanager
-def _opened(file: str, formulas: bool = False) -> Iterator[Any]:
-    openpyxl = optional("openpyxl", "excel", file)
-    book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas, keep_links=False)
-    try:
-        yield book
-    finally:
-        book.close()
+# -- a look at the archive
 
 
 def _check_archive(file: str) -> bool:

@@ -1,10 +1,7 @@
-"""How much a file may ask for: every reader asks here before it takes memory or disk.
+"""The one guard against hostile files: readers ask here before they take memory or disk.
 
 A file of a hundred bytes can claim a matrix of terabytes, or unpack to one. What a file needs must
 fit what is free, and must stand in proportion to the file's own size.
-
-This is the one guard for hostile files. A child process with limits would guard more, but it has
-no limits on Windows, takes a second to start, and its end does not say what to do about the file.
 """
 
 from __future__ import annotations
@@ -19,26 +16,25 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from scipy import sparse
+
 from viewfold._util.arguments import size_in_bytes
 from viewfold._util.extra import needed
 from viewfold._util.watch import Tally
 from viewfold.data.source import FileError
 
+# A child process with limits would guard more, but it has no limits on Windows, takes a second to
+# start, and its end does not say what to do about the file.
 SETTING = "VIEWFOLD_MEMORY"
 HARMLESS = 256 * 2**20  # what any file may take
 RATIO = 500  # deflate reaches 1,000 on zeros; dense tables of rare words 300
 LONGEST_LINE = 16 * 2**20  # of JSON and Matrix Market: one million numbers
 PACKED = (".gz", ".bz2", ".zst")  # of text only: the other formats compress themselves
+_PER_LINE = 240  # bytes of a sparse row or column: its pointer, and thirty numbers in a fold
 
 
 class Budget:
-    """What one file may take, all its parts together.
-
-    Parameters
-    ----------
-    file : str
-        Its path.
-    """
+    """What one file may take, all its parts together."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -96,12 +92,7 @@ class Budget:
 class Unpacked(io.RawIOBase):
     """The bytes of a text file, unpacked as they are read, within the file's budget.
 
-    Parameters
-    ----------
-    file : str
-        Its path; ``.gz``, ``.bz2`` and ``.zst`` files are unpacked.
-    longest : int, optional
-        The most bytes that a line may have.
+    `longest` is the most bytes that a line may have.
     """
 
     def __init__(self, file: str, longest: int | None = None) -> None:
@@ -118,11 +109,9 @@ class Unpacked(io.RawIOBase):
         self._line = 0
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read the next bytes."""
         piece: bytes = self._stream.read(len(buffer))
         self._tally.reach(self._file.tell())
         self._budget.unpack(len(piece), "what is unpacked")
@@ -132,7 +121,6 @@ class Unpacked(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Close the file."""
         self._stream.close()
         self._file.close()
         super().close()
@@ -145,6 +133,15 @@ class Unpacked(io.RawIOBase):
                 f"{self._budget.file}: a line of more than {shown(longest)}. Write one sample "
                 "per line."
             )
+
+
+def as_csr(matrix: Any, file: str) -> sparse.csr_array:
+    """Return a sparse matrix of a file as CSR, after a look at its shape and its indices."""
+    shape = tuple(matrix.shape)
+    Budget(file).hold(_PER_LINE * sum(shape), f"a sparse matrix of shape {shape}")
+    if matrix.format in ("csr", "csc", "bsr"):  # compiled code trusts indices
+        matrix.check_format(full_check=True)
+    return sparse.csr_array(matrix)
 
 
 def _unpacking(stream: Any, file: str) -> Any:
@@ -178,9 +175,7 @@ def free_disk() -> int | None:
 def _allowed() -> int | None:
     """Return what the user allows, in bytes."""
     text = os.environ.get(SETTING, "").strip()
-    if not text:
-        return None
-    return size_in_bytes(text, f"{SETTING}={text!r}")
+    return size_in_bytes(text, f"{SETTING}={text!r}") if text else None
 
 
 def _quietly(look: Callable[[], int | None]) -> int | None:
@@ -211,12 +206,15 @@ def _limit() -> int | None:
         return most - int(file.read().split()[0]) * resource.getpagesize()
 
 
-def shown(size: int) -> str:
+def shown(size: float) -> str:
     """Return a number of bytes as people write it."""
-    for unit in ("bytes", "KB", "MB", "GB"):
+    if size < 1000:
+        return f"{size} bytes"
+    for unit in ("KB", "MB", "GB"):
+        size /= 1000
         if size < 1000:
-            return f"{size:.3g} {unit}" if unit != "bytes" else f"{size} bytes"
-        size = size / 1000  # type: ignore[assignment]
+            return f"{size:.3g} {unit}"
+    size /= 1000
     return f"{size:,.0f} TB" if size >= 10 else f"{size:.2g} TB"
 
 

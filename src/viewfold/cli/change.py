@@ -1,0 +1,220 @@
+"""Commands that change what a state holds or how it is kept: forget, undo, rename and the like."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewfold._util.visible import visible
+from viewfold.app import numbers
+from viewfold.app.states import check_folded, returned
+from viewfold.cli import options as opt
+from viewfold.cli.command import PATH, argument
+from viewfold.cli.console import progress, say, tell
+
+if TYPE_CHECKING:
+    from viewfold.estimators import FoldingEstimator
+
+
+@opt.state
+@opt.clusters(required=True)
+@opt.keep
+@opt.wait
+@opt.as_json
+@opt.works
+def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json: bool) -> None:
+    """Find another number of clusters in the same embedding.
+
+    Clusters that stay keep their numbers. undo takes it back.
+    """
+    from viewfold.store import edit
+
+    with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
+        facts, chosen = numbers.recluster(check_folded(state, model), clusters)
+    if chosen is not None:
+        say(numbers.evidence(chosen))
+    tell(
+        as_json,
+        {"file": str(state), **facts},
+        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; there were "
+        f"{facts['before']}. {facts['moved']:,} have another cluster now.",
+    )
+
+
+@opt.state
+@argument("cluster", metavar="CLUSTER", type=opt.Whole(min=0), help="Number of the cluster.")
+@argument("name", metavar="NAME", help="Name of the cluster; '' removes it.")
+@opt.keep
+@opt.wait
+@opt.as_json
+def rename(
+    state: Path, cluster: int, name: str, keep: int | None, wait: float, as_json: bool
+) -> None:
+    """Give a cluster a name.
+
+    The name is shown wherever the cluster is, and stays with it from fold to fold. undo takes it
+    back.
+    """
+    from viewfold.store import edit
+
+    with edit(state, keep=keep, wait=wait) as model:
+        check_folded(state, model).rename(cluster, name)
+    tell(
+        as_json,
+        {"file": str(state), "cluster": cluster, "cluster_names": model.cluster_names_},
+        f"Cluster {cluster} is {name!r} now." if name else f"Cluster {cluster} has no name now.",
+    )
+
+
+@opt.state
+@argument("ids", metavar="ID", nargs=-1, help="Ids of the samples.")
+@click.option("--from", "listed", type=PATH, help="Text file with one id per line.")
+@opt.wait
+@opt.as_json
+@opt.works
+def forget(
+    state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
+) -> None:
+    """Remove samples for good, also from the history and from all earlier states."""
+    from viewfold.store import forget as remove
+
+    gone = [*ids, *(_ids_in(listed) if listed is not None else ())]
+    if not gone:
+        raise ValueError("No ids given. Give ids, or a file of ids with --from.")
+    model = remove(state, gone, wait=wait)
+    n = int(model.log_["n_forgotten"].iloc[-1])  # one sample may be written in two ways
+    tell(
+        as_json,
+        {"file": str(state), "forgotten": n, "samples": model.n_samples_},
+        f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.n_samples_:,} are left.",
+    )
+
+
+def _ids_in(listed: Path) -> list[str]:
+    """Return the ids in a text file, one per line, in whatever encoding views may have."""
+    from viewfold.data import FileError
+    from viewfold.data.text import encoding_of
+
+    try:
+        lines = listed.read_text(encoding_of(str(listed))).split("\n")
+    except (FileError, UnicodeError) as error:  # a view has --encoding, ids have not
+        raise ValueError(
+            f"{listed} is not text that can be read. Save it as UTF-8, one id per line."
+        ) from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+@opt.state
+@click.option(
+    "--to",
+    metavar="ENTRY",
+    type=opt.Whole(min=0),
+    help="Return to the state after this entry of the log; viewfold status lists the entries "
+    "whose states the file keeps.",
+)
+@click.option(
+    "--entry",
+    metavar="ENTRY",
+    type=int,
+    help="Take back this entry of the log, and fail if it is not the last one that can be.",
+)
+@opt.yes
+@opt.wait
+@opt.as_json
+def undo(
+    state: Path, to: int | None, entry: int | None, yes: bool, wait: float, as_json: bool
+) -> None:
+    """Take back the last change, or return to an earlier state.
+
+    Run it again to take back the change before. You can take back as many changes as the file keeps
+    earlier states (--keep of viewfold add), but never a forget. With --to, the file keeps the
+    present state as well, so that another undo returns to it.
+    """
+    if to is not None and entry is not None:
+        raise ValueError("--to names the state to return to, --entry a change. Choose one.")
+    if to is not None:
+        _return_to(state, to, yes, wait, as_json)
+        return
+    from viewfold.store.kept import undoing
+
+    _, taken = undoing(state, entry)
+    said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
+    _confirm(yes, f"take back {said}")
+    from viewfold.store import undo as take_back
+
+    # What was named is what is taken back, whatever another writer did in the meantime.
+    model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
+    undone = [event.entry for event in taken]
+    _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
+
+
+def _return_to(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
+    from viewfold.state.log import undoable
+    from viewfold.store.kept import restoring
+
+    held, wanted = restoring(state, entry)
+    taken = undoable(held.log, wanted.log or ())
+    said = " and ".join(map(str, taken)) or "nothing"
+    _confirm(yes, f"return to the state after entry {entry}, which takes back {said}")
+    from viewfold.store import restore
+
+    model = restore(state, entry=entry, wait=wait)
+    facts = {"undone": [event.entry for event in taken], "entry": entry}
+    _tell_returned(as_json, state, model, facts, f"Returned to entry {entry}.")
+
+
+def _confirm(yes: bool, what: str) -> None:
+    """Go on only if that is what is wanted."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ValueError(f"This would {what}. Say --yes if it should.")
+    try:
+        agreed = click.confirm(visible(f"{what[0].upper()}{what[1:]}?"), err=True)
+    except click.Abort:  # no answer is no
+        agreed = False
+    if not agreed:
+        say("Nothing was changed.")
+        raise click.exceptions.Exit(1)
+
+
+def _tell_returned(
+    as_json: bool, state: Path, model: FoldingEstimator, facts: dict[str, Any], line: str
+) -> None:
+    now = returned(model)
+    names, samples = now["views"], now["samples"]
+    tell(
+        as_json,
+        {"file": str(state), **facts, **now},
+        f"{line} {state} is at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
+    )
+
+
+@opt.state
+@argument(
+    "target",
+    metavar="TARGET",
+    type=opt.StatePath(),
+    help="State to write: a .vf file or a .vfd folder.",
+)
+@click.option(
+    "--buckets", metavar="N", type=opt.Whole(min=1), help="Number of buckets of the folder."
+)
+@opt.wait
+@opt.as_json
+def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json: bool) -> None:
+    """Write a state as a .vfd folder of buckets, as one .vf file, or with other buckets.
+
+    The new state has everything, earlier states included. The old one stays as it is.
+    """
+    from viewfold.store import convert as write_anew
+    from viewfold.store.kinds import store_of
+
+    with progress(f"converting {state}"):
+        write_anew(state, target, n_buckets=buckets, wait=wait)
+    size = store_of(target).size(target)
+    facts = {"file": str(target), "source": str(state), "bytes": size}
+    tell(as_json, facts, f"{target} is written ({size / 1e6:.1f} MB).")

@@ -1,0 +1,442 @@
+"""Commands that look into a state: status, labels, predict, history, diff, explain and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewfold import errors
+from viewfold._util.choice import which_view
+from viewfold._util.file import File
+from viewfold.app import numbers
+from viewfold.app import output as tables
+from viewfold.app.states import folded_model, folded_table
+from viewfold.app.telling import DIGITS, described, explained, without_doubtful
+from viewfold.cli import options as opt
+from viewfold.cli._reading import files_argument, reads
+from viewfold.cli.command import argument
+from viewfold.cli.console import (
+    complain,
+    print_json,
+    print_lines,
+    print_rows,
+    progress,
+    say,
+    tell,
+    with_notes,
+)
+
+if TYPE_CHECKING:
+    from viewfold._util.table import Table
+    from viewfold.explain.events import Difference
+    from viewfold.state.log import Event
+
+Row = dict[str, Any]
+
+
+def _check_output(output: Path | None, *inputs: tables.StrPath) -> None:
+    """Refuse a place to write to before any work is done."""
+    if output is not None:
+        tables.check(output, tables.TABLES, inputs)
+
+
+def _deliver(
+    table: Table,
+    output: Path | None,
+    as_json: bool,
+    state: Path,
+    *inputs: tables.StrPath,
+    raw: bool = False,
+) -> None:
+    """Write a table to a file, or to standard output as CSV or JSON."""
+    if output is not None:
+        tables.write_table(table, output, [state, *inputs], private=state, raw=raw)
+        facts = {"file": str(output), "samples": len(table)}
+        tell(as_json, facts, f"{output} is written: {len(table):,} rows.")
+    elif as_json:
+        names = tables.names(table)
+        print_json([dict(zip(names, row, strict=True)) for row in tables.rows(table)])
+    else:
+        tables.print_table(table, raw=raw)
+
+
+# -- samples
+
+
+@opt.state
+@opt.output
+@opt.raw
+@click.option(
+    "--least-certain",
+    metavar="N",
+    type=opt.Whole(min=1),
+    help="Print only the N least certain samples, each with its next cluster.",
+)
+@opt.min_confidence
+@opt.as_json
+def labels(
+    state: Path,
+    output: Path | None,
+    raw: bool,
+    least_certain: int | None,
+    min_confidence: float | None,
+    as_json: bool,
+) -> None:
+    """Print the cluster and the confidence of every sample."""
+    from viewfold.store import queries
+
+    _check_output(output, state)
+    if least_certain is None:
+        table = folded_table(state, queries.labels(state))
+    else:
+        table = tables.from_frame(folded_model(state).uncertain(least_certain))
+    _deliver(without_doubtful(table, min_confidence), output, as_json, state, raw=raw)
+
+
+@opt.state
+@files_argument("One file or several, with the columns of known views.")
+@opt.id_column
+@opt.no_id
+@click.option(
+    "--view",
+    metavar="NAME",
+    multiple=True,
+    help="Known view that a file belongs to; once for each file, in the same order. "
+    "Unless given, the view named like the file, or the only view.",
+)
+@opt.min_confidence
+@opt.output
+@opt.raw
+@opt.as_json
+@reads
+@opt.works
+def predict(
+    state: Path,
+    files: Sequence[File],
+    id_column: str | None,
+    no_id: bool,
+    view: tuple[str, ...],
+    min_confidence: float | None,
+    output: Path | None,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Print the clusters of new samples without adding them.
+
+    With several files, samples are matched by id, and all views of a sample count together.
+    """
+    _check_output(output, state, *files)
+    rows, which = opt.views_of_files(files, view)
+    model = folded_model(state)
+    with progress(f"reading {', '.join(map(str, files))}"):
+        frame = model.predict_frame(rows, ids=opt.ids_option(id_column, no_id), view=which)
+    table = without_doubtful(tables.from_frame(frame), min_confidence)
+    _deliver(table, output, as_json, state, *files, raw=raw)
+
+
+@opt.state
+@click.option("--cluster", metavar="N", type=int, help="Explain this cluster only.")
+@click.option("--id", "sample", metavar="ID", help="Explain why this sample is in its cluster.")
+@click.option("--view", metavar="NAME", help="Use this view only.")
+@click.option(
+    "--top",
+    metavar="N",
+    type=opt.Whole(min=1),
+    default=10,
+    help="Number of features to list for each cluster.",
+)
+@opt.as_json
+def explain(
+    state: Path, cluster: int | None, sample: str | None, view: str | None, top: int, as_json: bool
+) -> None:
+    """Show which features make a cluster, or why a sample is in it.
+
+    Means are in the units of the feature, effects in its standard deviations. See docs/explain.md.
+    """
+    if cluster is not None and sample is not None:
+        raise ValueError("--cluster asks about a cluster, --id about a sample. Choose one.")
+    with progress(f"looking at {state}"):
+        model = folded_model(state)
+        if sample is not None:
+            facts, lists, text = explained(model, sample, view, top)
+            say(text.partition("\n")[0])
+        else:
+            facts, lists = described(model, cluster, view, top)
+    if as_json:
+        print_json(with_notes({"file": str(state), **facts, **lists}))
+        return
+    for i, rows in enumerate(rows for rows in lists.values() if rows):
+        click.echo("\n" * (i > 0), nl=False)
+        print_rows([{name: _shorten(value) for name, value in row.items()} for row in rows])
+
+
+def _shorten(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+# -- states
+
+
+@opt.state
+@click.option(
+    "--stability",
+    is_flag=True,
+    help="Cluster resampled rows, and name the clusters that are not found again.",
+)
+@opt.as_json
+def status(state: Path, stability: bool, as_json: bool) -> None:
+    """Show what a state holds, and which earlier states undo can return to."""
+    from viewfold.store import queries
+    from viewfold.store.kinds import store_of
+
+    found, store = queries.status(state), store_of(state)
+    facts: Row = {"file": str(state), "bytes": store.size(state), **found}
+    facts["states"] = store.listed(state)
+    if stability:
+        with progress(f"looking at {state}"):
+            table = folded_model(state).stability().round({"stability": 3}).reset_index()
+        rows = table.astype(object).where(table.notna(), None).to_dict("records")
+        facts |= {"stability": rows, "untrusted": table["cluster"][~table["trusted"]].tolist()}
+    if as_json:
+        print_json(facts)
+        return
+    print_lines(
+        f"{state}: {facts['method']}, {facts['samples']:,} samples in {facts['clusters']} "
+        f"clusters, {facts['bytes'] / 1e6:.1f} MB"
+    )
+    if facts["views"]:
+        sizes, names = enumerate(facts["cluster_sizes"]), facts["cluster_names"]
+        said = (f"{i} ({names[i]}): {n:,}" if i in names else f"{i}: {n:,}" for i, n in sizes)
+        print_lines(f"cluster sizes: {', '.join(said)}")
+        print_rows(_without_zeros(facts["views"], "empty", "missing"))
+    else:
+        print_lines("no view yet")
+    for one in facts["states"]:
+        where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
+        print_lines(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+    if stability:
+        print_rows(facts["stability"])
+        say(_trust(facts["untrusted"]))
+
+
+def _without_zeros(rows: list[Row], *rare: str) -> list[Row]:
+    """Return rows without columns of counts that are zero throughout, to fit a line."""
+    gone = {name for name in rare if not any(row[name] for row in rows)}
+    return [{name: row[name] for name in row if name not in gone} for row in rows]
+
+
+def _trust(untrusted: list[int]) -> str:
+    if not untrusted:
+        return "All clusters are found again in resampled rows."
+    named = ", ".join(map(str, untrusted))
+    return (
+        f"Not to be trusted, as they are not found again in resampled rows: clusters {named}. "
+        "Ask viewfold suggest for another number of clusters."
+    )
+
+
+@opt.state
+@click.option("--range", "between", metavar="A-B", help="Numbers to choose from.")
+@opt.output
+@opt.raw
+@opt.as_json
+@opt.works
+def suggest(
+    state: Path, between: str | None, output: Path | None, raw: bool, as_json: bool
+) -> None:
+    """Suggest a number of clusters, and show how much each number stands out."""
+    _check_output(output, state)
+    wanted = None if between is None else _range(between)
+    with progress(f"looking at {state}"):
+        model = folded_model(state)
+        found = numbers.suggestion(model, wanted)
+    facts = numbers.suggested(model, found)
+    if output is not None:
+        _deliver(tables.from_rows(facts["scores"]), output, as_json, state, raw=raw)
+    elif as_json:
+        print_json({"file": str(state), **facts})
+    else:
+        print_rows(facts["scores"])
+    if not as_json:
+        say(f"{numbers.evidence(found)} {state} has {model.n_clusters}.")
+
+
+def _range(text: str) -> range:
+    first, dash, last = map(str.strip, text.partition("-"))
+    if not dash or not first.isdecimal() or not last.isdecimal():
+        raise ValueError(f"--range {text!r} is no range. Give one such as 2-30.")
+    if int(first) > int(last):
+        raise ValueError(
+            f"--range {text!r} is reversed: give the smaller number first, {last}-{first}."
+        )
+    return range(int(first), int(last) + 1)
+
+
+@opt.state
+@opt.as_json
+def verify(state: Path, as_json: bool) -> None:
+    """Check everything in a state; say what is damaged and what can be saved."""
+    from viewfold.store import verify as check_state
+
+    with progress(f"reading {state}"):
+        found = check_state(state)
+    if as_json:
+        facts = {"file": str(state), "whole": found.whole}
+        print_json({**facts, "problems": found.problems, "rescue": found.rescue})
+    elif found.whole:
+        say(f"{state} is whole.")
+    else:
+        for line in (*found.problems, *found.rescue):
+            complain(line)
+    if not found.whole:
+        raise click.exceptions.Exit(errors.DamagedFileError.exit_code)
+
+
+# -- changes
+
+
+@opt.state
+@click.option("--id", "sample", metavar="ID", help="Show the clusters of this sample over time.")
+@click.option("--moved", metavar="VIEW", help="Show which samples moved when this view came.")
+@click.option(
+    "--events",
+    is_flag=True,
+    help="Show which clusters were born, merged, split, vanished, grew or shrank.",
+)
+@opt.output
+@opt.raw
+@opt.as_json
+def history(
+    state: Path,
+    sample: str | None,
+    moved: str | None,
+    events: bool,
+    output: Path | None,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Print the log: what every change did, and when.
+
+    With --id, the clusters of one sample over time; with --moved, who moved when a view came; with
+    --events, what happened to the clusters from step to step (see docs/commands.md).
+    """
+    from viewfold.store import queries
+
+    said = {"--id": sample is not None, "--moved": moved is not None, "--events": events}
+    if sum(said.values()) > 1:
+        both = " and ".join(name for name, given in said.items() if given)
+        raise ValueError(f"{both} ask for different tables. Choose one.")
+    _check_output(output, state)
+    if moved is not None:
+        which_view(queries.names(state), moved, f"{state} holds")
+        _deliver(queries.movers(state, moved), output, as_json, state, raw=raw)
+        return
+    shown: list[Row] | None = None
+    if events:
+        rows = [vars(event) for event in queries.events(state)]
+    elif sample is not None:
+        rows = queries.way(state, sample)
+        if not rows:
+            raise ValueError(f"Unknown samples: [{sample!r}].")
+    else:
+        log = queries.log(state)
+        rows, shown = [_entry(event) for event in log], [_entry_line(event) for event in log]
+    if output is not None:
+        _deliver(tables.from_rows(rows), output, as_json, state, raw=raw)
+    elif as_json:
+        print_json(rows)
+    elif rows:
+        print_rows(_fit_line(shown or rows))
+    elif events:
+        say(f"Nothing happened to the clusters of {state}, as far as its history tells.")
+    else:
+        say(f"{state} is empty: nothing was done to it yet.")
+
+
+def _fit_line(rows: list[Row]) -> list[Row]:
+    """Return entries without what none of them has, and times to the minute."""
+    kept = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    return [
+        {name: f"{row[name]:%Y-%m-%d %H:%M}" if name == "time" else row[name] for name in kept}
+        for row in rows
+    ]
+
+
+def _entry(event: Event) -> Row:
+    """Return an entry of the log, with the names that the command line has for counts."""
+    return {name.removeprefix("n_"): value for name, value in vars(event).items()}
+
+
+def _entry_line(event: Event) -> Row:
+    """Return an entry of the log with what was done in words, which needs fewer columns."""
+    facts = _entry(event) | {"what": event.said}
+    shown = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")
+    return {name: facts[name] for name in shown}
+
+
+@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
+@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
+@opt.max_moved
+@opt.as_json
+def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
+    """Compare two states: samples, who moved, events and views.
+
+    If one file is a later state of the other, clusters have the same numbers in both; otherwise
+    they are matched by the samples that they share.
+    """
+    from viewfold.explain.events import difference, one_story
+    from viewfold.store import queries
+
+    limit = opt.Limit(max_moved)
+    (was, log, views), (now, later, more) = (queries.clustering(path) for path in (old, new))
+    both = folded_table(old, was), folded_table(new, now)
+    before, after = ((tables.ids_of(table), table["cluster"]) for table in both)
+    found = difference(before, after, same_numbers=one_story(log, later))
+    limit.moved, limit.known = found.n_moved, found.n_both
+    facts: Row = {"old": str(old), "new": str(new), **_difference_facts(found)}
+    facts["views_added"] = [name for name in more if name not in views]
+    facts["views_gone"] = [name for name in views if name not in more]
+    facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
+    print_json(with_notes(facts)) if as_json else _say_difference(facts)
+    limit.end()
+
+
+def _difference_facts(found: Difference) -> Row:
+    rand = found.adjusted_rand
+    return {
+        "samples": {"both": found.n_both, "only_old": found.n_gone, "only_new": found.n_new},
+        "same_numbers": found.numbers is None,
+        "numbers": found.numbers,
+        "moved": found.n_moved,
+        "share_moved": round(found.n_moved / found.n_both, 4) if found.n_both else None,
+        "adjusted_rand": None if rand is None else round(rand, 4),
+        "events": [  # between two states there is no step
+            {name: value for name, value in vars(one).items() if name not in ("entry", "step")}
+            for one in found.events
+        ],
+    }
+
+
+def _say_difference(facts: Row) -> None:
+    counts = facts["samples"]
+    say(
+        f"{counts['both']:,} samples are in both, {counts['only_old']:,} only in {facts['old']}, "
+        f"{counts['only_new']:,} only in {facts['new']}."
+    )
+    for what in ("added", "gone"):
+        if facts[f"views_{what}"]:
+            say(f"views {what}: {', '.join(facts[f'views_{what}'])}")
+    if counts["both"]:
+        how = "The files have one log, so that clusters have the same numbers"
+        if not facts["same_numbers"]:
+            pairs = ", ".join(f"{a} is {b}" for a, b in facts["numbers"].items())
+            how = f"The files have different logs, so that clusters were matched ({pairs})"
+        say(
+            f"{how}: {facts['moved']:,} samples ({100 * facts['share_moved']:.1f} %) have another "
+            f"cluster, adjusted Rand index {facts['adjusted_rand']:.3f}."
+        )
+    if facts["events"]:
+        print_rows(facts["events"])

@@ -1,0 +1,390 @@
+"""The options and arguments that several commands have, as decorators, and what they mean."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from viewfold import errors
+from viewfold._util.file import File
+from viewfold.app.numbers import AUTO
+from viewfold.cli.command import PATH, Decorator, argument, section
+from viewfold.cli.console import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from viewfold.estimators import FoldingEstimator
+
+READING = "How the file is read"  # a heading
+FILE = click.Path(readable=False, path_type=File)
+
+
+class Whole(click.IntRange):
+    name = "whole number"  # click would say that 'ten' is not a valid integer range
+
+
+class Seconds(click.FloatRange):
+    name = "number of seconds"
+
+
+class StatePath(click.Path):
+    """Where a state is; an address stays as it is, which no path does."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
+        return cast(Path, File(value)) if "://" in value else Path(value)
+
+
+def number_of_clusters(text: str) -> int:
+    """Return the number of clusters that was typed, `AUTO` for auto."""
+    number = text.strip()
+    if number.lower() == "auto":
+        return AUTO
+    if not number.isdecimal() or int(number) < 1:
+        raise click.BadParameter(f"{text!r} is neither a number such as 10, nor auto.")
+    return int(number)
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Return the names that an option lists: comma-separated, quoted where they hold a comma."""
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
+
+
+state = argument(
+    "state", metavar="STATE.vf", type=StatePath(), help="State file (.vf) or folder (.vfd)."
+)
+id_column = click.option(
+    "--id", "id_column", metavar="COLUMN", help="Column that holds the sample ids."
+)
+no_id = click.option(
+    "--no-id", is_flag=True, help="The file has no ids: a sample is known by its row number."
+)
+similar_ids = click.option(
+    "--similar-ids",
+    type=click.Choice(["refuse", "match", "new"]),
+    default="refuse",
+    help="What to do with ids that differ from known ones only in case, spaces, leading "
+    "zeros or how accents are encoded: refuse the file, match the known samples, or "
+    "take them for new samples.",
+)
+min_shared = click.option(
+    "--min-shared",
+    metavar="N|P%",
+    help="Refuse the view if fewer of its samples are known, for instance 100 or 50%.",
+)
+max_moved = click.option(
+    "--max-moved",
+    metavar="N|P%",
+    help="End with exit code 13 if more known samples changed their cluster, for "
+    "instance 100 or 5%. The command does its work all the same.",
+)
+view = click.option(
+    "--view",
+    metavar="NAME",
+    help="Name of the view; unless given, the view is named after its file. If the file "
+    "holds several views, the one to use.",
+)
+min_confidence = click.option(
+    "--min-confidence",
+    metavar="P",
+    type=float,
+    help="Print the cluster -1 for samples with a lower confidence. The state file stays as it is.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+wait = click.option(
+    "--wait",
+    metavar="SECONDS",
+    type=Seconds(min=0),
+    default=60,
+    help="How long to wait while another program writes the state.",
+)
+method = click.option(
+    "--method",
+    metavar="NAME",
+    default="viewfold",
+    help="Method of a new state: viewfold, fcmvc (the paper's FCMVC-IV), or one that "
+    "another package adds.",
+)
+keep = click.option(
+    "--keep",
+    metavar="N",
+    type=Whole(min=0),
+    help="How many earlier states the file keeps from now on, for undo. Each takes as "
+    "much space as the present state. A new file keeps 1.",
+)
+seed = click.option(
+    "--seed", metavar="N", type=Whole(0, 2**32 - 1), default=0, help="Random seed of a new state."
+)
+private = click.option(
+    "--private",
+    is_flag=True,
+    help="Keep no encoders, and remove those of earlier views; predict then does not "
+    "work. docs/privacy.md says what the file still reveals.",
+)
+output = click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Write to this file (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead of "
+    "standard output.",
+)
+raw = click.option(
+    "--raw",
+    is_flag=True,
+    help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would "
+    "run as a formula.",
+)
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+
+
+def clusters(*, required: bool = False) -> Decorator:
+    """Return the option that says how many clusters there should be."""
+    return click.option(
+        "--clusters",
+        "-k",
+        metavar="K|auto",
+        type=number_of_clusters,
+        required=required,
+        help="Number of clusters, or auto for the one that stands out (see viewfold suggest)."
+        + ("" if required else " A new state needs it."),
+    )
+
+
+# -- how rows and columns of a file are read
+
+ROWS_AND_COLUMNS = {
+    "empty_rows": click.option(
+        "--empty-rows",
+        type=click.Choice(["absent", "keep"]),
+        default="absent",
+        help="What a row of zeros means, in a view of non-negative features whose other rows have "
+        "ten or more above zero: the view lacks the sample (absent), or the zeros are data (keep).",
+    ),
+    "missing_cells": click.option(
+        "--missing-cells",
+        type=click.Choice(["accept", "error"]),
+        default="accept",
+        help="Missing cells in rows that have other values: predict them from those "
+        "(accept), or refuse the view (error).",
+    ),
+    "columns": click.option("--columns", metavar="A,B,…", help="Use only these columns."),
+    "drop": click.option("--drop", metavar="A,B,…", help="Leave out these columns."),
+    "categories": click.option(
+        "--categories",
+        metavar="A,B,…",
+        help="Take these columns for categories. Columns of text with few different values "
+        "are categories anyway.",
+    ),
+    "empty_markers": click.option(
+        "--empty-markers",
+        metavar="A,B,…",
+        help="Texts that mark a missing cell, instead of NA, n/a, ., -, ? and the like.",
+    ),
+    "strict": click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse a file with columns of free text, instead of leaving these out.",
+    ),
+}
+
+
+def rows_and_columns(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take these options; it gets them as `as_view` does, in a dict `reading`."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        said = {name: given.pop(name) for name in ROWS_AND_COLUMNS}
+        for name in ("columns", "drop", "categories", "empty_markers"):
+            said[name] = split_names(said[name])
+        said |= {name: said[name] or () for name in ("drop", "categories")}
+        command(reading=said, **given)
+
+    return section(READING, *ROWS_AND_COLUMNS.values())(run)
+
+
+def ids_option(column: str | None, none: bool) -> str | bool | None:
+    """Return what is said about ids: their column, that there are none (False), or nothing."""
+    if none and column is not None:
+        raise ValueError("--id names a column of ids, --no-id says that there is none. Choose one.")
+    return False if none else column
+
+
+def views_of_files(
+    files: Sequence[File], names: Sequence[str]
+) -> tuple[File | list[File] | dict[str, File], str | None]:
+    """Return rows of known views as `predict_frame` takes them, and which view one file holds."""
+    if len(files) == 1 and len(names) < 2:
+        return files[0], names[0] if names else None
+    if not names:
+        return list(files), None
+    if len(set(names)) < len(names):
+        raise ValueError("--view names a view twice. Give each view once.")
+    if len(files) == 1:
+        return dict.fromkeys(names, files[0]), None
+    if len(files) != len(names):
+        raise ValueError(
+            f"There are {len(files)} files and {len(names)} times --view. Give it once for each "
+            "file, in the same order, or name the files after their views."
+        )
+    return dict(zip(names, files, strict=True)), None
+
+
+# -- who works on a .vfd folder
+
+ENGINE = {
+    "engine": click.option(
+        "--engine",
+        metavar="local|dask|spark",
+        help="Where to compute with a .vfd folder: on this machine, or on a Dask or Spark cluster.",
+    ),
+    "address": click.option(
+        "--address", metavar="URL", help="Address of the Dask scheduler or the Spark master."
+    ),
+    "memory": click.option(
+        "--memory", metavar="SIZE", help="Memory of all workers together; 4GB unless given."
+    ),
+    "buckets": click.option(
+        "--buckets", metavar="N", type=Whole(min=1), help="Number of buckets of a new folder."
+    ),
+    "scratch": click.option(
+        "--scratch",
+        metavar="FOLDER",
+        help="Folder or address for temporary rows, which all workers can reach.",
+    ),
+}
+
+
+def works(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that has an argument `state` take the options about engines."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        said = {name: given.pop(name) or None for name in ENGINE}
+        file = given.get("file") or next(iter(given.get("files", ())), None)
+        with _working(given["state"], None if file is None else str(file), said):
+            command(**given)
+
+    return section("Large data", *ENGINE.values())(run)
+
+
+@contextmanager
+def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[None]:
+    """Let the engine that was named work on the state."""
+    from viewfold.store.kinds import is_folder
+
+    given = [f"--{name}" for name, value in said.items() if value is not None]
+    if not is_folder(state):
+        if given:
+            folder = Path(state).with_suffix(".vfd")
+            made = f" Write it as one: viewfold convert {state} {folder}" if state.exists() else ""
+            raise ValueError(
+                f"{given[0]} is for states in buckets, which are folders ({folder}), and {state} "
+                f"is one file.{made}"
+            )
+        yield
+        return
+    from viewfold.rows import open_engine, using
+
+    known = _buckets(state)
+    if known is not None and said["buckets"] not in (None, known):
+        raise ValueError(
+            f"{state} has {known} buckets. To have {said['buckets']}, write it anew: viewfold "
+            f"convert {state} NEW.vfd --buckets {said['buckets']}"
+        )
+    opened = open_engine(
+        said["engine"] or "local",
+        address=said["address"],
+        memory=said["memory"] or "4GB",
+        n_buckets=known or said["buckets"],
+        n_bytes=_bytes(file),
+        folder=said["scratch"],
+    )
+    with opened as engine, using(engine):
+        yield
+
+
+def _buckets(state: Path) -> int | None:
+    """Return how many buckets a folder has, None if there is none yet."""
+    from viewfold.store.folder import Folder
+    from viewfold.store.manifest import latest
+
+    found = latest(Folder.at(state))
+    return None if found is None else found.states[0].n_buckets
+
+
+def _bytes(file: str | None) -> int | None:
+    """Return how many bytes the files of a view have, None if that is not known."""
+    if file is None or "://" in file or file == "-":
+        return None
+    paths = [Path(file)] if Path(file).exists() else [Path(found) for found in glob(file)]
+    inside = [one for path in paths for one in (path.rglob("*") if path.is_dir() else [path])]
+    return sum(path.stat().st_size for path in inside if path.is_file()) or None
+
+
+# -- whether too many samples moved, for a job that nobody watches
+
+
+def share(text: str, name: str) -> float:
+    """Return a number of samples, or a part of them for a percentage or a fraction."""
+    number = text.strip().removesuffix("%")
+    percent = number != text.strip()
+    try:
+        found = float(number) / (100 if percent else 1)
+    except ValueError:
+        found = -1.0
+    whole = number.isdecimal() and not percent
+    if not (0 <= found <= 1 or whole):
+        raise ValueError(f"{name} {text!r} is no number. Give one such as 100, or 50%.")
+    return int(number) if whole else found
+
+
+class Limit:
+    """The option --max-moved: how many of the samples that were known may have moved."""
+
+    def __init__(self, said: str | None) -> None:
+        self.said = said
+        self.most = None if said is None else share(said, "--max-moved")
+        self.before: pd.Series | None = None
+        self.moved = self.known = 0
+
+    def begin(self, model: FoldingEstimator) -> None:
+        """Remember where samples are before a change."""
+        if self.most is not None and hasattr(model, "labels_"):
+            self.before = self._clusters(model)
+
+    def facts(self, model: FoldingEstimator) -> dict[str, Any]:
+        """Return how many are in another cluster after it, if there is a limit."""
+        if self.most is None:
+            return {}
+        if self.before is not None:
+            now = self._clusters(model).reindex(self.before.index)
+            self.moved, self.known = int((now != self.before).sum()), len(self.before)
+        return {"moved": self.moved, "known_before": self.known, "too_many_moved": self.exceeded}
+
+    @property
+    def exceeded(self) -> bool:
+        if self.most is None:
+            return False
+        return self.moved > (self.most if isinstance(self.most, int) else self.most * self.known)
+
+    def end(self) -> None:
+        """End the command, with an exit code of its own if more moved than should."""
+        if self.exceeded:
+            note(
+                f"{self.moved:,} of {self.known:,} samples have another cluster, more than "
+                f"--max-moved {self.said}."
+            )
+            raise click.exceptions.Exit(errors.MOVED[1])
+
+    @staticmethod
+    def _clusters(model: FoldingEstimator) -> pd.Series:
+        import pandas as pd
+
+        return pd.Series(model.labels_, pd.Index(model.ids_))

@@ -1,0 +1,379 @@
+"""Commands to start with: demo, inspect, add, datasets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewfold._util.file import File, ReadOptions
+from viewfold.app.folding import Added, Wanted, fold_line
+from viewfold.app.folding import add as fold
+from viewfold.app.numbers import evidence
+from viewfold.app.states import is_there, load_model
+from viewfold.app.telling import command, inspected
+from viewfold.app.words import for_cli, option
+from viewfold.cli import options as opt
+from viewfold.cli._reading import file_argument, reads
+from viewfold.cli.command import PATH, argument, section
+from viewfold.cli.console import note, print_json, print_lines, print_rows, progress, say, tell
+
+if TYPE_CHECKING:
+    from viewfold.app.inspection import ColumnFacts, Inspection, SampleFacts
+
+# -- add
+
+
+@opt.state
+@file_argument("File, folder or glob with the view.")
+@opt.id_column
+@opt.view
+@opt.clusters()
+@click.option(
+    "--only-new",
+    is_flag=True,
+    help="Add new samples of a known view, and refuse the file if it has a known sample. No other "
+    "sample changes its cluster.",
+)
+@opt.private
+@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+@opt.as_json
+@opt.rows_and_columns
+@section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
+@section(
+    "Clusters",
+    opt.max_moved,
+    click.option(
+        "--unconnected",
+        type=click.Choice(["pair", "separate"]),
+        help="If no view connects two groups of samples: pair their clusters by size (pair), or "
+        "keep them apart (separate).",
+    ),
+    opt.method,
+    opt.seed,
+)
+@section("State file", opt.keep, opt.wait)
+@reads
+@opt.works
+def add(
+    state: Path,
+    file: File,
+    id_column: str | None,
+    no_id: bool,
+    min_shared: str | None,
+    max_moved: str | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    **wanted: Any,
+) -> None:
+    """Fold a view, or more rows of a known view, into a state file.
+
+    If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
+    TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
+    a file holds several views, add folds all of them.
+    """
+    if wanted["only_new"]:
+        _check_only_new()
+    limit = opt.Limit(max_moved)
+    wanted["ids"] = opt.ids_option(id_column, no_id)
+    wanted["options"] = ReadOptions.of(**reading)
+    if min_shared is not None:
+        wanted["min_shared"] = opt.share(min_shared, "--min-shared")
+    with progress(f"reading {file}") as step:
+        added = fold(state, file, Wanted(**wanted), step, limit.begin)
+    _tell_added(as_json, state, added, limit.facts(added.model))
+    limit.end()
+
+
+def _check_only_new() -> None:
+    """Refuse options about clusters or known samples, which --only-new leaves as they are."""
+    context = click.get_current_context()
+    for one in ("clusters", "private", "min_shared", "unconnected", "method", "seed"):
+        if context.get_parameter_source(one) is click.core.ParameterSource.COMMANDLINE:
+            flag = f"--{one.replace('_', '-')}"
+            raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
+
+
+def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any]) -> None:
+    model, dry_run = added.model, added.dry_run
+    if added.chosen is not None:
+        say(evidence(added.chosen))
+    for one in added.folds:
+        say(fold_line(one))
+    for line in added.notes(state):
+        note(line)
+    if added.removed:
+        are = "would be" if dry_run else "are"
+        say(f"encoders of {', '.join(added.removed)} {are} removed, also from states to return to.")
+    end = f" This was a dry run: {state} is as it was." if dry_run else ""
+    tell(
+        as_json,
+        {"file": str(state), **added.facts(), **facts},
+        f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
+        f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
+    )
+
+
+# -- inspect
+
+SCALES = {
+    "zscore": "z-score of every feature",
+    "center": "centred (principal-component scores)",
+    "l2": "rows of unit length (weights)",
+    "tfidf": "tf-idf and rows of unit length (counts)",
+    None: "none",
+}
+SHOWN = 8  # names in a line
+
+
+@file_argument("File, folder or glob.")
+@click.option(
+    "--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare the file with this state."
+)
+@opt.id_column
+@opt.no_id
+@opt.similar_ids
+@opt.rows_and_columns
+@opt.view
+@opt.as_json
+@reads
+def inspect(
+    file: File,
+    state: Path | None,
+    id_column: str | None,
+    no_id: bool,
+    reading: dict[str, Any],
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Show how add would read a file, and the command to type next.
+
+    It shows rows, ids, kinds of columns, missing cells and scaling; with --state, also which
+    samples are known. Nothing is changed.
+    """
+    from viewfold.app.inspection import inspect_views
+
+    ids = opt.ids_option(id_column, no_id)
+    model = load_model(state) if state is not None and is_there(state) else None
+    with progress(f"reading {file}"):
+        found = inspect_views(file, ids=ids, model=model, **how, **reading)
+    stem = "".join(c if c.isalnum() or c in "-_." else "-" for c in found[0].name).strip("-.")
+    target = state or Path(f"{stem or 'state'}.vf")
+    commands = [command(one, file, target, new=model is None) for one in found]
+    pairs = list(zip(found, commands, strict=True))
+    if as_json:
+        print_json({"file": str(file), "views": [inspected(one, line) for one, line in pairs]})
+        return
+    for one, line in pairs:
+        print_lines(*_describe(one, line, str(file)))
+
+
+def _describe(found: Inspection, line: str | None, file: str) -> list[str]:
+    """Return what was found out, line by line, for a person."""
+    written = ", ".join(f"{what} {sign!r}" for what, sign in found.written.items())
+    lines = [f"{found.name} ({file}): {found.n_rows:,} rows" + (f"; {written}" if written else "")]
+    rows = {"ids": _ids(found)}
+    for title, kind in (("numbers", "number"), ("booleans", "boolean"), ("dates", "date")):
+        rows[title] = _names([one.name for one in found.of_kind(kind)])
+    rows["categories"] = "; ".join(
+        f"{one.name} ({_names(one.levels, count=False)})"
+        for one in found.of_kind("category")[:SHOWN]
+    )
+    rows["left out"] = "; ".join(
+        f"{one.name} ({one.why or 'as asked'})" for one in found.of_kind("out")[:SHOWN]
+    )
+    rows["missing"] = _missing(found)
+    rows["zeros"] = _zeros(found)
+    rows["suspects"] = "; ".join(
+        f"{value:g} in {_names(names, count=False)} may mark missing cells: "
+        f"{option('empty_markers', [f'{value:g}', 'NA'])}"
+        for value, names in found.suspects.items()
+    )
+    rows["scaling"] = SCALES.get(found.scale, str(found.scale)) if not found.refused else ""
+    rows["samples"] = _samples(found.samples)
+    lines += [f"  {title:<11}{text}" for title, text in rows.items() if text]
+    lines += [f"  {'asks':<11}{for_cli(one)}" for one in found.problems]
+    lines += [f"  {'refused':<11}{for_cli(found.refused)}"] if found.refused else []
+    lines += [f"  {'note':<11}{for_cli(one)}" for one in found.notes]
+    end = f"next: {line}" if line else "next: correct the file; no option helps."
+    return [*lines, end]
+
+
+def _ids(found: Inspection) -> str:
+    others = [name for name in found.id_candidates if name != found.id_column]
+    too = ", too" if found.has_ids else ""
+    also = f"; {_names(others, count=False)} looks like ids{too}" if others else ""
+    if found.id_column is not None:
+        proposed = " (proposed)" if "ids" in found.proposed else ""
+        return f"column {found.id_column!r}{proposed}{also}"
+    if found.has_ids:
+        return f"those that the file has{also}"
+    return f"none: samples are known by their row number{also}"
+
+
+def _names(names: Iterable[object], *, count: bool = True) -> str:
+    names = list(names)
+    shown = ", ".join(map(str, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+    return f"{len(names):,}: {shown}" if count and names else shown
+
+
+def _missing(found: Inspection) -> str:
+    if not found.n_missing:
+        return "no cell"
+
+    def part(column: ColumnFacts) -> str:
+        return f"{column.name} {100 * column.n_missing / found.n_rows:.3g} %"
+
+    worst = ", ".join(map(part, found.worst()))
+    absent = f"; {found.n_absent:,} rows hold nothing" if found.n_absent else ""
+    share = 100 * found.n_missing / found.n_cells
+    return f"{found.n_missing:,} cells, {share:.3g} % of those in the file ({worst}){absent}"
+
+
+def _zeros(found: Inspection) -> str:
+    if not found.n_zero:
+        return ""
+    done = f"{found.n_empty:,} of them are taken for absent samples" if found.n_empty else "kept"
+    return f"{found.n_zero:,} rows of zeros, {done}"
+
+
+def _samples(samples: SampleFacts | None) -> str:
+    if samples is None:
+        return ""
+    text = f"{samples.n_known:,} known, {samples.n_new:,} new"
+    if samples.n_similar:
+        pairs = ", ".join(f"{new!r} is almost {known!r}" for new, known in samples.examples)
+        text += f", of which {samples.n_similar:,} are nearly known ({pairs})"
+    if samples.n_in_view:
+        text += f"; {samples.n_in_view:,} are in this view already"
+    if samples.fits:
+        text += f"; the columns are those of {_names(samples.fits, count=False)}"
+    return text
+
+
+# -- data sets and the demo
+
+
+@click.option("--fetch", metavar="NAME", help="Download this data set, unless it is there.")
+@click.option("--folder", type=PATH, help="Where data sets are kept, instead of VIEWFOLD_DATA.")
+@opt.as_json
+def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
+    """List public data sets and where to get them, or download one."""
+    from viewfold.datasets import listed
+
+    if fetch is not None:
+        _fetch(fetch, folder, as_json)
+        return
+    rows = listed()
+    if as_json:
+        print_json(rows)
+        return
+    sizes = ("name", "samples", "views", "classes", "features", "fetch")
+    print_rows([{name: row[name] for name in sizes} for row in rows])
+    for row in rows:
+        print_lines("", f"{row['name']}: {row['address']}", f"  {row['note']}")
+
+
+def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
+    from viewfold.datasets import fetch
+
+    with progress(f"fetching {name}"):
+        held = fetch(name, data_home=folder)
+    views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
+    shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
+    tell(
+        as_json,
+        {"name": name, "file": held.filename, "views": views},
+        f"{held.filename} has {name}: {shapes}.",
+    )
+
+
+BEGINNING = """\
+1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a
+file of its own, and is thrown away after it was folded. How many are in the right cluster can be
+told here, as the digits are known: a view may bring it down, and later ones up again.
+"""
+
+NEXT = """
+Now with your own files: a row per sample, a column with ids, numbers, categories or dates in the
+other columns. `viewfold inspect first.csv` says what would be understood of it.
+
+  viewfold add my.vf first.csv --id COLUMN --clusters auto
+  viewfold add my.vf second.csv --id COLUMN --clusters auto
+  viewfold report my.vf -o report.html"""
+
+
+@argument("folder", type=PATH, default=".", help="Where to write the results.")
+@opt.as_json
+def demo(folder: Path, as_json: bool) -> None:
+    """Try viewfold on six views of handwritten digits; write labels and a report."""
+    if not as_json:
+        _run_demo(folder)
+        return
+    with redirect_stdout(sys.stderr):
+        accuracy = _run_demo(folder)
+    print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
+
+
+def _run_demo(folder: Path) -> float:
+    """Fold the digits' views, leave ``demo.vf``, labels and a report; return the accuracy."""
+    from viewfold import metrics, store
+    from viewfold.datasets import load_digits_views
+    from viewfold.store import queries
+
+    folder.mkdir(parents=True, exist_ok=True)
+    state, labels, page = (folder / name for name in ("demo.vf", "labels.csv", "report.html"))
+    digits = load_digits_views()
+    for path in (state, labels, page):
+        if path.exists() and not (state.exists() and set(queries.names(state)) <= {*digits.views}):
+            raise ValueError(f"{path} exists and is not the demo's. Choose another folder.")
+    _print(BEGINNING)
+    with TemporaryDirectory(prefix=".viewfold-demo-", dir=folder) as files:
+        draft = Path(files, state.name)  # an earlier demo stays until this one is complete
+        for path in _write_views(digits.views, len(digits.target), Path(files)):
+            new = "" if draft.exists() else " --clusters 10"
+            _print(f"$ viewfold add {state} {path.name} --id digit{new}")
+            _run("add", draft, path, "--id", "digit", "--clusters", "10")
+            path.unlink()
+            model = load_model(draft)
+            truth = digits.target[[int(name[1:]) for name in model.ids_]]
+            accuracy = metrics.accuracy(truth, model.labels_)
+            _print(f"  ({accuracy:.1%} in the right cluster)\n")
+        with store.writing(state):
+            draft.replace(state)
+    _print(f"$ viewfold labels {state} -o {labels}")
+    _run("labels", state, "-o", labels)
+    _print(f"$ viewfold report {state} -o {page}")
+    _run("report", state, "-o", page, "--title", "Handwritten digits")
+    _print(NEXT)
+    return accuracy
+
+
+def _run(*words: str | Path) -> None:
+    from viewfold.cli import app
+
+    app([str(word) for word in words], standalone_mode=False)
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)  # what commands say goes to standard error, and should stay in order
+
+
+def _write_views(views: dict[str, Any], n: int, folder: Path) -> Iterator[Path]:
+    """Write one view after the other to a file, without the samples that it lacks."""
+    import pandas as pd
+
+    from viewfold.datasets import missing
+
+    gone = missing.at_random(n, len(views), ratio=0.3, random_state=0)
+    for column, (name, X) in enumerate(views.items()):
+        frame = pd.DataFrame(X).add_prefix(f"{name}_")
+        frame.insert(0, "digit", [f"d{i:04}" for i in range(n)])
+        path = folder / f"{name}.csv"
+        frame[~gone[:, column]].to_csv(path, index=False)
+        yield path

@@ -1,0 +1,252 @@
+"""Commands that show a state elsewhere: a table or an annotated copy, a report, the page."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from viewfold._util.arguments import size_in_bytes
+from viewfold._util.file import File
+from viewfold.app import output as tables
+from viewfold.app.states import folded_model, folded_table
+from viewfold.app.telling import without_doubtful
+from viewfold.cli import options as opt
+from viewfold.cli.command import PATH, argument
+from viewfold.cli.console import complain, progress, say, tell
+
+if TYPE_CHECKING:
+    from viewfold.state.log import Log
+
+KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless another one is given
+
+
+@opt.state
+@argument(
+    "file",
+    metavar="FILE",
+    type=PATH,
+    required=False,
+    help="AnnData or MuData file, of which a copy gets the clusters.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="File to write: .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl; with FILE, the "
+    "copy (FILE-viewfold.h5ad unless given).",
+)
+@click.option(
+    "--id", "id_column", metavar="COLUMN", help="Column of obs that holds the sample ids."
+)
+@click.option("--key", metavar="NAME", default=KEY, help="Name of the new columns of obs.")
+@click.option("--overwrite", is_flag=True, help="Replace columns of obs that have this name.")
+@opt.raw
+@opt.min_confidence
+@opt.as_json
+def export(
+    state: Path,
+    file: Path | None,
+    output: Path | None,
+    id_column: str | None,
+    key: str,
+    overwrite: bool,
+    raw: bool,
+    min_confidence: float | None,
+    as_json: bool,
+) -> None:
+    """Write all there is about every sample to a table, an AnnData or a MuData.
+
+    A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
+    confidence in its obs, and the embedding in its obsm; FILE stays as it is.
+    """
+    from viewfold.store import queries
+
+    if file is not None:
+        target = _copy_target(state, file, output, key)
+        table = folded_table(state, queries.embedded(state))
+        known = _annotation(without_doubtful(table, min_confidence), key)
+        inputs, endings = [state, file], (file.suffix.lower(),)
+        with (
+            progress(f"copying {file}") as step,
+            tables.replacing(target, endings, inputs, private=state) as draft,
+        ):
+            shutil.copyfile(file, draft)
+            step(f"writing {target}")
+            counts = known.into_file(str(draft), id_column, overwrite, str(file))
+        tell(
+            as_json,
+            {"file": str(target), "key": key, **counts._asdict()},
+            f"{target} is written: {counts.known:,} samples have a cluster, {counts.unknown:,} are "
+            f"not known, {counts.elsewhere:,} known samples are not in {file.name}.",
+        )
+        return
+    if id_column is not None or overwrite or key != KEY:
+        raise ValueError(
+            "--id, --key and --overwrite are about a copy of an AnnData or MuData file, and none "
+            "is named. Leave them out, or name the file."
+        )
+    if output is None:
+        raise ValueError(
+            "Where to? Name a table with -o, or an AnnData or MuData file of which a copy gets the "
+            "clusters."
+        )
+    tables.check(output, tables.TABLES, [state])
+    with progress(f"reading {state}") as step:
+        table = without_doubtful(folded_table(state, queries.everything(state)), min_confidence)
+        step(f"writing {output}")
+        tables.write_table(table, output, [state], private=state, raw=raw)
+    columns = tables.names(table)[1:]
+    tell(
+        as_json,
+        {"file": str(output), "samples": len(table), "columns": columns},
+        f"{output} is written: {len(table):,} samples, {len(columns)} columns.",
+    )
+
+
+def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path:
+    """Return where an annotated copy goes, if it can be written."""
+    from viewfold.data.annotate import ENDINGS, copy_name
+    from viewfold.data.source import optional
+
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(
+            f"{file} is no AnnData (.h5ad) or MuData (.h5mu). To write a table, name it with -o."
+        )
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file}: there is no such file. Name the AnnData or MuData of which a copy gets the "
+            "clusters."
+        )
+    target = Path(copy_name(file, key)) if output is None else output
+    tables.check(target, (ending,), [state, file])
+    optional("anndata", "bio", str(file))  # before a large file is copied
+    return target
+
+
+def _annotation(table: Any, key: str) -> Any:
+    from viewfold.data.annotate import Annotation
+
+    ids = tables.ids_of(table)
+    embedding, clusters, confidence = (table[n] for n in ("embedding", "cluster", "confidence"))
+    names = {}
+    if "name" in table.column_names:
+        pairs = zip(clusters.tolist(), table["name"], strict=True)
+        names = {cluster: name for cluster, name in pairs if name is not None}
+    return Annotation(ids, clusters, confidence, embedding, key, names)
+
+
+@opt.state
+@click.option("-o", "--output", type=PATH, default="report.html", help="Page to write.")
+@click.option("--title", help="Title of the page.")
+@click.option(
+    "--ids", is_flag=True, help="Put the sample ids into the page, to search for and to show."
+)
+@click.option(
+    "--metadata",
+    metavar="FILE",
+    type=opt.FILE,
+    help="Table about the samples, with columns to colour the map by.",
+)
+@click.option(
+    "--metadata-id", metavar="COLUMN", help="Column of that table that holds the sample ids."
+)
+@click.option("--metadata-columns", metavar="A,B,…", help="Columns to colour by; all unless given.")
+@click.option(
+    "--since",
+    metavar="ENTRY",
+    type=int,
+    help="Show what changed since this entry of the log; unless given, since the report "
+    "that is replaced.",
+)
+@opt.as_json
+def report(
+    state: Path,
+    output: Path,
+    title: str | None,
+    ids: bool,
+    metadata: File | None,
+    metadata_id: str | None,
+    metadata_columns: str | None,
+    since: int | None,
+    as_json: bool,
+) -> None:
+    """Write an HTML page about the clusters, which opens offline.
+
+    It shows the clusters, what makes them and what changed. If it replaces a report, it shows who
+    is new and who moved since then.
+    """
+    if metadata is None and (metadata_id or metadata_columns):
+        raise ValueError("--metadata-id and --metadata-columns say something about --metadata.")
+    tables.check(output, tables.PAGES, [state] if metadata is None else [state, metadata])
+    from viewfold.web.report import last_report, write
+
+    with progress(f"reading {state}") as step:
+        model = folded_model(state)
+        entry = last_report(output, model) if since is None else _known(model._fitted.log, since)
+        table = None
+        if metadata is not None:
+            from viewfold.web.metadata import read_metadata
+
+            table = read_metadata(metadata, metadata_id, opt.split_names(metadata_columns))
+        step(f"drawing {output}")
+        named: dict[str, Any] = {"title": title or Path(state).stem, "ids": ids}
+        private = state if ids else None
+        write(model, output, **named, metadata=table, since=entry, private=private)
+    size = output.stat().st_size
+    compared = "" if entry is None else f", compared with entry {entry}"
+    tell(
+        as_json,
+        {"file": str(output), "bytes": size, "ids": ids, "since": entry},
+        f"{output} is written ({size / 1e6:.1f} MB{compared}).",
+    )
+
+
+def _known(log: Log, entry: int) -> int:
+    entries = [event.entry for event in log]
+    if entry not in entries:
+        raise ValueError(
+            f"--since {entry}: the log has the entries {entries[0]} to {entries[-1]}. "
+            "viewfold history lists them."
+        )
+    return entry
+
+
+@opt.state
+@click.option(
+    "--port",
+    metavar="N",
+    type=opt.Whole(0, 65535),
+    default=0,
+    help="Port to listen on; 0 takes any free one.",
+)
+@click.option("--no-browser", is_flag=True, help="Do not open a browser; only print the address.")
+@click.option(
+    "--max-upload",
+    metavar="SIZE",
+    default="2G",
+    help="Size of the largest file that you can drop on the page.",
+)
+@opt.keep
+@opt.wait
+@opt.works
+def ui(
+    state: Path, port: int, no_browser: bool, max_upload: str, keep: int | None, wait: float
+) -> None:
+    """Open a state in the browser: drop files to fold them, see who moved, undo.
+
+    Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
+    """
+    from viewfold.web.desk import Settings
+    from viewfold.web.server import serve
+
+    limit = size_in_bytes(max_upload, f"--max-upload {max_upload}")
+
+    def ready(address: str) -> None:
+        complain(f"{state} is shown at {address}")
+        say("Whoever has this address can change the state. Ctrl-C ends it.")
+
+    serve(state, Settings(keep, wait, limit), port=port, ready=ready, browser=not no_browser)

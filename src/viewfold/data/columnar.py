@@ -1,0 +1,778 @@
+"""Parquet, read by DuckDB in batches with bounded memory; Arrow and Feather become Parquet first.
+
+Files of one view have the same columns, whatever their order. A large file is read by its row
+groups, and small ones several at a time, so that whoever reads holds a bounded number of rows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import struct
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+import duckdb
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from viewfold._util.file import ReadOptions, is_address
+from viewfold._util.messages import format_names, with_suggestion
+from viewfold._util.types import Array
+from viewfold._util.watch import Tally
+from viewfold.data.arrays import Spool
+from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.fetch import Place, fetched, with_end_only
+from viewfold.data.guard import Budget, shown
+from viewfold.data.source import (
+    Batch,
+    FileError,
+    Table,
+    as_object,
+    batch_rows,
+    check_names,
+    check_numbers,
+    check_present,
+    no_id,
+    optional,
+    reading,
+    without,
+)
+
+_VECTOR = 2048  # rows that DuckDB reads at once
+_SECTION_BYTES = 64 * 2**20
+_PER_FEATURE = 1000  # bytes: its name, here and in what is made of the view
+_INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_NUMBER = re.compile(rf'{_INTEGER.pattern}|FLOAT|DOUBLE|BOOLEAN|DECIMAL.*|"NULL"')
+_TEXT = re.compile(r"VARCHAR|JSON")
+_DATE = re.compile(r"DATE|TIMESTAMP.*")
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a Parquet file."""
+
+    name: str
+    number: int  # DuckDB takes names in capital and small letters for the same: not so numbers
+    kind: str  # as DuckDB calls it
+    declared: bool = False  # the file says that it is a category
+    length: int | None = None  # of lists, where the file says how many numbers each has
+
+    @property
+    def is_number(self) -> bool:
+        return not self.declared and _NUMBER.fullmatch(self.kind) is not None
+
+    @property
+    def is_list(self) -> bool:
+        return self.kind.endswith("[]") and _NUMBER.fullmatch(self.kind[:-2]) is not None
+
+    @property
+    def is_codable(self) -> bool:
+        return any(kinds.fullmatch(self.kind) for kinds in (_NUMBER, _TEXT, _DATE))
+
+    def sql(self, codes: Codes | None, dtype: np.dtype[Any]) -> str:
+        """Return what is read of the column: numbers, lists, microseconds since 1970 or texts."""
+        here, single = f"#{self.number}", dtype == np.float32
+        number = "FLOAT" if single else "DOUBLE"
+        if self.is_list:
+            return f"CAST({here} AS {number}[])"
+        if codes is None and self.kind.startswith("DECIMAL"):
+            return f"CAST(CAST({here} AS VARCHAR) AS {number})"  # else the last bit may be wrong
+        if codes is None or re.fullmatch('FLOAT|DOUBLE|"NULL"', self.kind):
+            return f"CAST({here} AS {number})"
+        if self.is_date(codes):
+            return f"CAST(epoch_us({here}) AS DOUBLE)"
+        if self.kind == "BOOLEAN":
+            return f"CASE {here} WHEN true THEN 'True' WHEN false THEN 'False' END"
+        return f"CAST({here} AS VARCHAR)"
+
+    def is_date(self, codes: Codes) -> bool:
+        """Whether cells are taken as dates: a category of dates is one of texts."""
+        asked = codes.kind == "date" or (codes.kind is None and not self.declared)
+        return asked and _DATE.fullmatch(self.kind) is not None
+
+
+def open_table(file: str, ids: str | None, options: ReadOptions) -> Table:
+    """Look at the columns of a file."""
+    if file.lower().endswith((".parquet", ".pq")):
+        return open_parquet(file, ids, options)
+    with reading(file, "Arrow or Feather"):
+        # Its row groups are no parts of the file that others can read.
+        return replace(open_parquet(_as_parquet(file), ids, options), sizes=None)
+
+
+def open_parquet(
+    file: str,
+    ids: str | None,
+    options: ReadOptions,
+    groups: Sequence[int] | None = None,
+    row: int = 0,
+) -> Table:
+    """Look at the columns of a Parquet file, of which some row groups are read, or all.
+
+    `row` is the number of their first row.
+    """
+    with reading(file, "Parquet"):
+        there, sizes = _columns(file), _sizes(file)
+        if not there:
+            raise FileError(f"{file}: there are no columns. Leave the view out.")
+        names = [column.name for column in there]
+        check_names(file, names, ids)
+        _refuse_index(file, names, ids)
+        wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
+        taken = [column for column in there if column.name in wanted]
+        coded = [
+            column
+            for column in taken
+            if options.is_coded(column.name) or not (column.is_number or column.is_list)
+        ]
+        others = {column.name: column.kind for column in coded if not column.is_codable}
+        check_numbers(file, others, ids)
+        if groups is None:  # else somebody has had a look already
+            known = [column for column in there if column.name == ids]
+            _check_size(file, len(there), sizes, [*taken, *known])
+        widths = _widths(file, [column for column in taken if column.is_list])
+        codes = codes_of([column.name for column in coded], file, options)
+        table = _Parquet(file, tuple(taken), widths, _dtype(taken, codes), codes, ids, sizes)
+        if widths and groups is None:
+            size = 8 * sum(sizes) * table.width(taken)
+            Budget(file).spool(size, f"{table.width(taken):,} features")
+        features = tuple(name for column in taken for name in table.features(column))
+        check_names(file, features, None)
+    columns = list(taken)
+    kind = ""
+    if ids is not None:
+        at = names.index(ids)
+        columns.insert(sum(column.number <= at for column in taken), there[at])
+        kind = _kind_of_ids(there[at].kind)
+    return Table(
+        features,
+        table.dtype,
+        partial(table.batches, columns, groups, row),
+        codes,
+        without(names, (*wanted, ids)),
+        sizes=sizes,
+        id_kind=kind,
+        nothing=frozenset(column.name for column in taken if column.kind == '"NULL"'),
+    )
+
+
+def _columns(file: str) -> list[_Column]:
+    """Return the columns; those of a struct or list are part of it."""
+    found, waiting = list[_Column](), 0
+    said = _arrow_schema(file)
+    for name, children, kind in _ask(
+        file, "SELECT name, coalesce(num_children, 0), duckdb_type FROM parquet_schema(?) OFFSET 1"
+    ):
+        if not waiting:
+            declared, length, other = said.get(name, (False, None, None))
+            found.append(_Column(name, len(found) + 1, other or kind, declared, length))
+        waiting = max(waiting - 1, 0) + children
+    return found
+
+
+def _sizes(file: str) -> tuple[int, ...]:
+    """Return how many rows each row group has."""
+    ((total,),) = _ask(file, "SELECT num_rows FROM parquet_file_metadata(?)")
+    asked = """SELECT any_value(row_group_num_rows) FROM parquet_metadata(?)
+               GROUP BY row_group_id ORDER BY row_group_id"""
+    sizes = tuple(size for (size,) in _ask(file, asked))
+    if min([total, *sizes]) < 0 or total != sum(sizes):
+        raise FileError(f"{file}: says that it has {total:,} rows. Is the file whole?")
+    return sizes
+
+
+def _refuse_index(file: str, names: Sequence[str], ids: str | None) -> None:
+    """Refuse a column that pandas wrote for an index that somebody had set, unless it is said."""
+    try:
+        index = json.loads(_metadata(file)["pandas"])["index_columns"]
+        found = [name for name in index if isinstance(name, str) and name in names]
+    except (KeyError, TypeError, ValueError):
+        return
+    if ids is None and found:
+        said = (
+            f"{file}: column {found[0]!r} is an index that pandas wrote. Say "
+            f"ids={found[0]!r} if it holds the ids, or write the file without it."
+        )
+        raise with_suggestion(FileError(said), ids=found[0])
+
+
+def _check_size(file: str, d: int, sizes: tuple[int, ...], columns: list[_Column]) -> None:
+    """Refuse a file that would take too much, as far as it says so."""
+    n = sum(sizes)
+    Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
+    # A page is unpacked as a whole, and it may be all that a column has in the group. Lists of any
+    # length fit few bytes if their numbers are equal.
+    asked = """SELECT max(total_uncompressed_size),
+                      sum(num_values) FILTER (WHERE type <> 'BYTE_ARRAY')
+               FROM parquet_metadata(?) GROUP BY row_group_id"""
+    many = 0
+    for size, values in _ask(file, asked):
+        Budget(file).hold(size or 0, "a column")
+        many += values or 0
+    Budget(file).spool(8 * many, f"{many:,} numbers")
+    # A text that stands in many rows is in the file once, whatever its length. DuckDB measures
+    # texts without writing them out.
+    texts = [column for column in columns if _TEXT.fullmatch(column.kind)]
+    if not texts or not n:
+        return
+    parts = [f"max(strlen(#{text.number})), sum(strlen(#{text.number}))" for text in texts]
+    try:
+        (found,) = _ask(file, f"SELECT {', '.join(parts)} FROM {_ROWS}")
+    except duckdb.Error:
+        return  # only the end of the file is there, or it is damaged, which who reads it is told
+    step, budget = max(_VECTOR, batch_rows(len(columns))), Budget(file)
+    for text, longest, total in zip(texts, found[::2], found[1::2], strict=True):
+        taken = min(min(step, n) * (longest or 0), int(total or 0))
+        budget.hold(taken, f"the texts of column {text.name!r} (and others)")
+
+
+def _widths(file: str, lists: list[_Column]) -> dict[str, int]:
+    """Return how many numbers the lists of each column of lists have: as many as the first."""
+    found = {}
+    for column in lists:
+        asked = f"SELECT len(#{column.number}) AS n FROM {_ROWS}"
+        asked = f"SELECT n FROM ({asked}) WHERE n IS NOT NULL LIMIT 1"
+        width = column.length or next((n for (n,) in _ask(file, asked)), 0)
+        if not width:
+            raise FileError(
+                f"{file}: column {column.name!r} holds no numbers, but empty lists. Drop it."
+            )
+        Budget(file).hold(_PER_FEATURE * width, f"{width:,} features of column {column.name!r}")
+        found[column.name] = width
+    return found
+
+
+def _dtype(taken: list[_Column], codes: dict[str, Codes]) -> np.dtype[Any]:
+    """Return float32 if all features are single precision, else float64."""
+    kinds = {column.kind.removesuffix("[]") for column in taken}
+    single = not codes and (kinds - {'"NULL"'}) == {"FLOAT"}
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _kind_of_ids(kind: str) -> str:
+    if _TEXT.fullmatch(kind):
+        return "texts"
+    return "whole numbers" if _INTEGER.fullmatch(kind) else kind
+
+
+# -- rows
+
+
+@dataclass(frozen=True)
+class _Parquet:
+    """A file whose columns are known."""
+
+    file: str
+    columns: tuple[_Column, ...]
+    widths: dict[str, int]
+    dtype: np.dtype[Any]
+    codes: dict[str, Codes]
+    ids: str | None
+    sizes: tuple[int, ...]
+
+    def width(self, columns: Sequence[_Column]) -> int:
+        """Return the number of features of some columns."""
+        return sum(self.widths.get(c.name, 1) for c in columns if c.name != self.ids)
+
+    def features(self, column: _Column) -> list[str]:
+        """Return the names of the features of a column: a list has one for each of its numbers."""
+        if column.name not in self.widths:
+            return [column.name]
+        return [f"{column.name}_{j}" for j in range(self.widths[column.name])]
+
+    def batches(
+        self, columns: list[_Column], groups: Sequence[int] | None, row: int, spool: Spool
+    ) -> Iterator[Batch]:
+        """Yield ids and rows of some row groups that follow each other, or of all."""
+        chosen = range(len(self.sizes)) if groups is None else groups
+        n, width = sum(self.sizes[group] for group in chosen), self.width(self.columns)
+        where = "" if groups is None else f"WHERE file_row_number BETWEEN {row} AND {row + n - 1}"
+        tally = Tally(n * len(columns))
+        with reading(self.file, "Parquet"):
+            sections = self._sections(columns)
+            if len(sections) == 1:
+                yield from self._read(columns, where, row, n, tally)
+                return
+            # Who reads rows keeps a page of every column in memory, which may be all there is in
+            # the group: by columns into the spool, by rows from it.
+            start, at, known = spool.reserve(n, width, self.dtype), 0, list[Array]()
+            for section in sections:
+                done = start
+                for ids, block in self._read(section, where, row, n, tally):
+                    spool.put(done, at, block)
+                    known += [] if ids is None else [ids]
+                    done += len(block)
+                at += self.width(section)
+            at = start
+            step = batch_rows(width)
+            unknown: list[Array | None] = [None] * -(-n // step)
+            for ids in known or unknown:
+                size = min(step, start + n - at) if ids is None else len(ids)
+                yield ids, spool.rows(at, size)
+                at += size
+
+    def _sections(self, columns: list[_Column]) -> list[list[_Column]]:
+        """Divide the columns, so that each part needs little memory."""
+        asked = "SELECT sum(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY row_group_id"
+        most = max((size for (size,) in _ask(self.file, asked)), default=0)
+        # A group that has little is read as a whole, with a vector of each column.
+        size = max(most, 8 * _VECTOR * self.width(self.columns))
+        parts = min(len(columns), max(1, -(-size // _SECTION_BYTES)))
+        step = -(-len(columns) // parts)
+        return [columns[start : start + step] for start in range(0, len(columns), step)]
+
+    def _read(
+        self, columns: list[_Column], where: str, row: int, n: int, tally: Tally
+    ) -> Iterator[Batch]:
+        parts = [
+            f"#{column.number} AS c{column.number}"
+            if column.name == self.ids
+            else f"{column.sql(self.codes.get(column.name), self.dtype)} AS c{column.number}"
+            for column in columns
+        ]
+        asked, at = f"SELECT {', '.join(parts)} FROM {_ROWS} {where}", 0
+        cursor = _cursor(self.file, asked)
+        vectors = max(1, batch_rows(self.width(columns) or 1) // _VECTOR)
+        while True:
+            with _limited(self.file):
+                frame = cursor.fetch_df_chunk(vectors)
+            if frame.empty:
+                break
+            yield self._batch(frame, columns, row + at)
+            at += len(frame)
+            tally.add(len(frame) * len(columns))
+            if at > n:
+                break
+        if at != n:
+            raise FileError(f"{self.file}: {at:,} rows where it says {n:,}. Is it whole?")
+
+    def _batch(self, frame: pd.DataFrame, columns: list[_Column], row: int) -> Batch:
+        rows, at, ids = np.empty((len(frame), self.width(columns)), self.dtype), 0, None
+        for column in columns:
+            values = frame[f"c{column.number}"]
+            if column.name == self.ids:
+                ids = self._ids(column, values, row)
+                continue
+            end = at + self.widths.get(column.name, 1)
+            if column.name in self.widths:
+                self._put_lists(column, values, row, rows[:, at:end])
+            elif column.name in self.codes:
+                codes = self.codes[column.name]
+                if column.kind == '"NULL"':
+                    rows[:, at] = np.nan
+                elif column.is_date(codes):
+                    rows[:, at] = codes(Cells.of_moments(values.to_numpy()))
+                else:
+                    rows[:, at] = codes(Cells.of(values.to_list(), declared=column.declared))
+            else:
+                rows[:, at] = values.to_numpy()
+            at = end
+        return ids, rows
+
+    def _put_lists(self, column: _Column, values: pd.Series, row: int, rows: Array) -> None:
+        """Write lists of numbers as rows; a list that is missing is a row of NaN."""
+        for at, held in enumerate(values):
+            if not isinstance(held, np.ndarray):
+                rows[at] = np.nan
+            elif len(held) != rows.shape[1]:
+                raise FileError(
+                    f"{self.file}, row {row + at}, column {column.name!r}: a list of {len(held)} "
+                    f"numbers, others have {rows.shape[1]}. Lists of one column need one length."
+                )
+            else:
+                rows[at] = np.ma.filled(held, np.nan)
+
+    def _ids(self, column: _Column, values: pd.Series, row: int) -> Array:
+        if values.isna().any():
+            raise no_id(self.file, f"row {row + int(values.isna().to_numpy().argmax())}", None)
+        if _INTEGER.fullmatch(column.kind):
+            if int(values.max()) >= 2**63:
+                raise FileError(
+                    f"{self.file}: the id {values.max()} has more than 63 bits. Write such ids as "
+                    "texts."
+                )
+            return np.asarray(values.to_numpy(np.int64))
+        if _TEXT.fullmatch(column.kind):
+            check_present(self.file, values.to_list(), lambda at: f"row {row + at}")
+        return as_object(values.to_list())
+
+
+# -- DuckDB
+
+_ROWS = "read_parquet(?, hive_partitioning = false)"
+
+
+@cache
+def _duckdb() -> Any:
+    return duckdb.connect(config={"threads": 1})
+
+
+def _cursor(file: str, asked: str) -> Any:
+    """Return the answer to a question about a file."""
+    escaped = re.sub(r"([*?[])", r"[\1]", file)
+    with _limited(file):
+        cursor = _duckdb().cursor()
+        cursor.execute(f"SET memory_limit = '{Budget(file).limit}B'")
+        return cursor.execute(asked, [escaped])
+
+
+def _ask(file: str, asked: str) -> list[Any]:
+    with _limited(file):
+        return list(_cursor(file, asked).fetchall())
+
+
+@contextmanager
+def _limited(file: str) -> Iterator[None]:
+    """Say what is wrong where a file needs more memory than DuckDB may take for it."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise FileError(
+            f"{file}: its texts would take more than {shown(Budget(file).limit)} of memory. Is the "
+            "file what it should be? If it is, leave long texts out, or allow more with "
+            "VIEWFOLD_MEMORY."
+        ) from error
+
+
+def _metadata(file: str) -> dict[str, str]:
+    """Return what programs noted in a file."""
+    asked = "SELECT decode(key), value FROM parquet_kv_metadata(?)"
+    return {key: bytes(value).decode("utf-8", "replace") for key, value in _ask(file, asked)}
+
+
+def n_rows(file: str) -> int:
+    """Return how many rows a Parquet file has."""
+    ((n,),) = _ask(fetched(file), "SELECT num_rows FROM parquet_file_metadata(?)")
+    return int(n)
+
+
+# -- several files
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a file before its rows are read; see `Table`."""
+
+    features: tuple[str, ...] | None
+    dtype: np.dtype[Any]
+    coded: frozenset[str]  # columns whose cells are not numbers
+    dropped: tuple[str, ...]
+    id_kind: str
+    sizes: tuple[int, ...] | None
+    nothing: frozenset[str]
+
+    @classmethod
+    def of(cls, table: Table) -> Facts:
+        return cls(
+            table.features,
+            table.dtype,
+            frozenset(table.codes) - table.nothing,
+            table.dropped,
+            table.id_kind,
+            table.sizes,
+            table.nothing,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.sizes or ())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row: what columns hold is not known then."""
+        return self.sizes is not None and not self.n_rows
+
+
+def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
+    """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
+    whole = not is_address(file)
+    place = file if whole else with_end_only(file)
+    with reading(place, "Parquet"):
+        if not whole and any(
+            column.is_list and column.length is None and column.name != ids
+            for column in _columns(place)
+        ):
+            place = file  # the first list tells how long they are
+    return Facts.of(open_parquet(fetched(place), ids, options))
+
+
+def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
+    """Refuse a file with other columns than the first; return their order, if it is another."""
+    why = _difference(facts, first)
+    if why:
+        raise FileError(
+            f"{file}: other columns, or columns of other types, than {first_file}: {why}. Files "
+            "that are one view need the same columns."
+        )
+    if facts.features == first.features:
+        return None
+    assert facts.features is not None
+    assert first.features is not None
+    place = {name: j for j, name in enumerate(facts.features)}
+    return np.array([place[name] for name in first.features], np.intp)
+
+
+def _difference(facts: Facts, first: Facts) -> str:
+    mine, theirs = facts.features, first.features
+    if mine is None or theirs is None:
+        return "" if mine == theirs else "only one of them has names"
+    lacking, more = without(theirs, mine), without(mine, theirs)
+    if lacking or more:
+        found = [f"it has no {format_names(lacking, 5)}"] * bool(lacking)
+        return " and ".join([*found, *[f"it has {format_names(more, 5)}"] * bool(more)])
+    if facts.is_empty or first.is_empty:
+        return ""
+    unsure = facts.nothing | first.nothing
+    other = sorted((facts.coded ^ first.coded) - unsure)
+    if other:
+        here, there = ("texts or dates", "numbers")[:: 1 if other[0] in facts.coded else -1]
+        return f"column {other[0]!r} holds {here}, that of the other {there}"
+    if facts.id_kind != first.id_kind:
+        return f"its ids are {facts.id_kind}, those there are {first.id_kind}"
+    if facts.dtype != first.dtype and not first.coded:
+        return f"its numbers are {facts.dtype}, those there are {first.dtype}"
+    return ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Row groups of a file that follow each other."""
+
+    file: str
+    groups: tuple[int, ...]
+    row: int  # the number of their first row in the file
+    start: int  # and in the view
+    n: int  # how many rows they have
+
+    def batches(self, ids: str | None, options: ReadOptions) -> tuple[Table, Iterator[Batch]]:
+        """Open the file; return its columns, and ids and rows of these groups."""
+        table = open_parquet(fetched(self.file), ids, options, self.groups, self.row)
+        return table, self._whole(table.batches(Spool()))
+
+    def _whole(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        n = 0
+        for known, block in batches:
+            yield known, block
+            n += len(block)
+        if n != self.n:
+            raise FileError(f"{self.file}: {n:,} rows where it had {self.n:,}. Was it changed?")
+
+
+def runs_of(
+    files: Sequence[str], facts: Sequence[Facts], most: int, whole: Sequence[bool]
+) -> list[tuple[Run, ...]]:
+    """Return what is read at once: row groups with at most so many rows, or a single one.
+
+    `whole` says for each file whether it is read as a whole: it is copied before it is read.
+    """
+    found: list[list[Run]] = []
+    held, start = most, 0
+    for file, of_file, at_once in zip(files, facts, whole, strict=True):
+        row, groups = 0, list(enumerate(of_file.sizes or ()))
+        for together in [groups] if at_once else [[one] for one in groups]:
+            n = sum(size for _, size in together)
+            if not n:
+                continue
+            if held + n > most:
+                found.append([])
+                held = 0
+            run = Run(file, tuple(i for i, _ in together), row, start, n)
+            last = found[-1][-1] if found[-1] else None
+            if last is not None and last.file == file:
+                run = Run(file, last.groups + run.groups, last.row, last.start, last.n + n)
+                found[-1].pop()
+            found[-1].append(run)
+            held, row, start = held + n, row + n, start + n
+    return [tuple(together) for together in found]
+
+
+# -- Arrow: its messages are FlatBuffers (Message.fbs, Schema.fbs and File.fbs in Arrow's sources)
+
+_MAGIC, _MARK = b"ARROW1", b"\xff\xff\xff\xff"
+_DICTIONARY, _BATCH = 2, 3  # kinds of message that have buffers
+_FIXED_LIST, _DURATION = 16, 18  # types of columns
+
+Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes from a place
+
+
+def _as_parquet(file: str) -> str:
+    """Write an Arrow file as a temporary Parquet file, batch by batch: DuckDB reads no Arrow."""
+    pa = optional("pyarrow", "parquet", file)
+    parquet, ipc = (optional(f"pyarrow.{part}", "parquet", file) for part in ("parquet", "ipc"))
+    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
+    place, budget = Place(folder, "rows.parquet", f"{file}", None), Budget(file)
+    with pa.OSFile(file) as stream:  # not mapped: one that becomes shorter would end the process
+        magic = stream.read(6)
+        stream.seek(0)
+        if magic.startswith(b"FEA1"):
+            raise FileError(f"{file}: Feather version 1. Write it again with a recent program.")
+        for size in unpacked_sizes(file):
+            Budget(file).hold(size, "a batch")
+        opened = ipc.open_file(stream) if magic == _MAGIC else ipc.open_stream(stream)
+        if not opened.schema.names:
+            raise FileError(f"{file}: there are no columns. Leave the view out.")
+        many = getattr(opened, "num_record_batches", None)
+        batches = iter(opened) if many is None else map(opened.get_batch, range(many))
+        # Unpacked, so that what it holds stands in proportion to its size. A dictionary is written
+        # once, however often its texts occur.
+        texts = [field.name for field in opened.schema if pa.types.is_dictionary(field.type)]
+        with parquet.ParquetWriter(
+            str(place),
+            opened.schema,
+            compression="none",
+            use_dictionary=texts,
+            dictionary_pagesize_limit=2**30,
+            write_statistics=False,
+        ) as writer:
+            for batch in batches:
+                # Columns of nothing at all have any number of rows in no bytes.
+                size = 8 * batch.num_rows * len(opened.schema.names)
+                budget.spool(size, f"{batch.num_rows:,} rows of a batch")
+                batch.validate(full=True)  # compiled code trusts offsets
+                if batch.num_rows:
+                    writer.write_table(pa.Table.from_batches([batch]), row_group_size=2**20)
+    return place
+
+
+def _arrow_schema(file: str) -> dict[str, tuple[bool, int | None, str | None]]:
+    """Return what a Parquet file that Arrow wrote says of its columns.
+
+    For each, whether it is a category, the length of its lists, and its type if Parquet has none.
+    """
+    noted = _metadata(file).get("ARROW:schema")
+    if noted is None:
+        return {}
+    said = base64.b64decode(noted)
+    said = said[8 if said[:4] == _MARK else 4 :]
+    # Message: version, header_type, header. Schema: endianness, fields.
+    fields = _table(said, _table(said, _offset(said, 0), 2), 1)
+    found = {}
+    for i in range(struct.unpack_from("<I", said, fields)[0]):
+        field = _offset(said, fields + 4 + 4 * i)  # name, nullable, type_type, type, dictionary
+        name = _table(said, field, 0)
+        (length,) = struct.unpack_from("<I", said, name)
+        kind = _scalar(said, field, 2, "B", 0)
+        size = _scalar(said, _table(said, field, 3), 0, "i", 0) if kind == _FIXED_LIST else None
+        text = said[name + 4 : name + 4 + length].decode()
+        declared = _field(said, field, 4) != 0
+        found[text] = (declared, size, "DURATION" if kind == _DURATION else None)
+    return found
+
+
+def unpacked_sizes(file: str) -> Iterator[int]:
+    """Yield how many bytes each batch of an Arrow file has when it is unpacked, in either layout.
+
+    Arrow takes any memory that a message asks for. `struct` checks all places against the bytes.
+    """
+    with open(file, "rb") as stream:
+        end = os.fstat(stream.fileno()).st_size
+
+        def read(start: int, length: int) -> bytes:
+            if start < 0 or not 0 <= length <= end - start:
+                raise ValueError("a message is longer than the file")
+            stream.seek(start)
+            found = stream.read(length)
+            if len(found) < length:
+                raise ValueError("the file ends within a message")
+            return found
+
+        indexed = end >= len(_MAGIC) and read(0, len(_MAGIC)) == _MAGIC
+        for said, body, length in _indexed(read, end) if indexed else _streamed(read, end):
+            yield _unpacked_size(said, read, body, length)
+
+
+def _indexed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield every message that the index at the end of a file names: text, place and length."""
+    (length,) = struct.unpack("<i", read(end - 10, 4))
+    index = read(end - 10 - length, length)
+    top = _offset(index, 0)
+    for number in (2, 3):  # Footer: version, schema, dictionaries, recordBatches
+        if not _field(index, top, number):
+            continue
+        blocks = _table(index, top, number)
+        (many,) = struct.unpack_from("<I", index, blocks)
+        places = struct.iter_unpack("<qi4xq", index[blocks + 4 : blocks + 4 + 24 * many])
+        for start, described, size in places:
+            said = read(start, described)
+            # The length comes first, and since version 0.15 a mark before it.
+            yield said[8 if said[:4] == _MARK else 4 :], start + described, size
+
+
+def _streamed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the messages of a stream, one after the other, until one of no length."""
+    at = 0
+    while at + 4 <= end:
+        mark = read(at, 4)
+        at += 4
+        if mark == _MARK:
+            mark = read(at, 4)
+            at += 4
+        (described,) = struct.unpack("<i", mark)
+        if not described:
+            return
+        said = read(at, described)
+        at += described
+        size = _scalar(said, _offset(said, 0), 3, "q", 0)
+        if not 0 <= size <= end - at:
+            raise ValueError("a message is longer than the file")
+        yield said, at, size
+        at += size
+
+
+def _unpacked_size(said: bytes, read: Read, body: int, length: int) -> int:
+    """Return how many bytes the buffers of a message have when they are unpacked."""
+    top = _offset(said, 0)
+    kind = _scalar(said, top, 1, "B", 0)  # Message: version, header_type, header, bodyLength
+    if kind not in (_DICTIONARY, _BATCH):
+        return 0
+    batch = _table(said, top, 2)
+    if kind == _DICTIONARY:  # DictionaryBatch: id, data, isDelta
+        batch = _table(said, batch, 1)
+    # RecordBatch: length, nodes, buffers, compression
+    if _field(said, batch, 3) == 0:
+        return length
+    buffers = _table(said, batch, 2)
+    (many,) = struct.unpack_from("<I", said, buffers)
+    places = struct.iter_unpack("<qq", said[buffers + 4 : buffers + 4 + 16 * many])
+    total = 0
+    for start, taken in places:
+        if taken:  # a buffer begins with its size; −1 says that it is not packed
+            (size,) = struct.unpack("<q", read(body + start, 8))
+            total += taken if size < 0 else size
+    return total
+
+
+def _offset(said: bytes, at: int) -> int:
+    """Follow the offset that is stored at a place."""
+    return at + int(struct.unpack_from("<I", said, at)[0])
+
+
+def _field(said: bytes, table: int, number: int) -> int:
+    """Return where a field of a table is, 0 if it is not there."""
+    entries = table - struct.unpack_from("<i", said, table)[0]
+    (size,) = struct.unpack_from("<H", said, entries)
+    if 4 + 2 * number >= size:
+        return 0
+    (place,) = struct.unpack_from("<H", said, entries + 4 + 2 * number)
+    return table + place if place else 0
+
+
+def _scalar(said: bytes, table: int, number: int, kind: str, default: int) -> int:
+    at = _field(said, table, number)
+    return int(struct.unpack_from(f"<{kind}", said, at)[0]) if at else default
+
+
+def _table(said: bytes, table: int, number: int) -> int:
+    """Return where the table or vector of a field begins."""
+    at = _field(said, table, number)
+    if not at:
+        raise ValueError("a part of a message is missing")
+    return _offset(said, at)

@@ -1,0 +1,283 @@
+"""How numbers are written in a text: the decimal sign, and what separates thousands.
+
+``115,499`` is 115 thousand to one reader and 115.499 to another. The decimal sign is told from
+cells that can be read in one way only; where there are none, the user has to say it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
+from viewfold._util.messages import with_suggestion
+from viewfold._util.types import Array
+from viewfold.data.source import FileError
+
+# Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
+_DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
+_DAY = r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./-])\d{1,2}\4\d{1,2})"
+# A date, in whatever order day, month and year are.
+_DATE = re.compile(rf"{_DAY}([T ]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?", re.ASCII)
+_WORDS = frozenset(["nan", "inf", "+inf", "-inf", "infinity", "-infinity"])
+_PLAIN = b"0123456789+-eE \t" + b"nanifty" + b"NANIFTY"  # infinity is a number, too
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """How numbers are written."""
+
+    decimal: str = "."
+    thousands: str | None = None
+    unsure: bool = False  # a point may be either, as the first rows have none
+    met: bool = False  # a cell with this decimal sign was met
+
+    def can_read(self, cell: str) -> bool:
+        """Whether a cell holds a number that is written so."""
+        bare = cell.strip()
+        return self._pattern.match(bare) is not None or bare.lower() in _WORDS
+
+    def numbers(self, cells: Sequence[str], empty: Collection[str]) -> Array:
+        """Return cells as numbers, NaN for those that are empty; NotANumberError for others."""
+        if self.thousands is None and not self.unsure:
+            held = ["nan" if cell in empty else cell for cell in cells]
+            # All at once, if no cell holds anything but what numbers are written with: this takes
+            # a third of the time. Python's float is exact; it would take 1_000, too.
+            joined = "".join(held)
+            if not joined.encode(errors="replace").translate(None, _PLAIN + self.decimal.encode()):
+                if self.decimal == ",":
+                    held = [cell.replace(",", ".") for cell in held]
+                try:
+                    return np.fromiter(map(float, held), np.float64, len(held))
+                except ValueError:
+                    pass
+        return self._numbers_one_by_one(cells, empty)
+
+    def _numbers_one_by_one(self, cells: Sequence[str], empty: Collection[str]) -> Array:
+        found = np.full(len(cells), np.nan)
+        fine = re.compile(self._pattern.pattern, re.ASCII).match
+        signs = None if self.thousands is None else re.compile(f"[{self._signs()}]")
+        for at, cell in enumerate(cells):
+            if cell in empty:
+                continue
+            # Of a space that is none of these, nobody knows what it stands for.
+            bare = cell.strip() if signs is not None or self.unsure else cell.strip(" \t")
+            if not fine(bare) and bare.lower() not in _WORDS:
+                raise NotANumberError(at, cell)
+            if self.unsure and "." in bare and _EITHER.fullmatch(bare):
+                raise NotANumberError(at, cell)
+            if signs is not None:
+                bare = signs.sub("", bare)
+            found[at] = float(bare.replace(",", ".") if self.decimal == "," else bare)
+        return found
+
+    def _signs(self) -> str:
+        """Return what separates thousands, as a class of characters: a space may be any."""
+        assert self.thousands is not None
+        return SPACES if self.thousands in SPACES else re.escape(self.thousands)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """How a number is written; made once, as it is asked for every cell."""
+        whole = r"\d+"
+        if self.thousands is not None:
+            whole = rf"(\d{{1,3}}([{self._signs()}]\d{{3}})+|\d+)"
+        sign = re.escape(self.decimal)
+        return re.compile(rf"^[+-]?({whole}({sign}\d*)?|{sign}\d+)([eE][+-]?\d+)?$")
+
+
+_WAYS = (Numerals("."), Numerals(","))
+
+
+class NotANumberError(ValueError):
+    """A cell that is no number: its place among the cells, and what it holds."""
+
+    def __init__(self, at: int, cell: str) -> None:
+        super().__init__(f"{cell!r} is not a number")
+        self.at, self.cell = at, cell
+
+
+class AmbiguousError(ValueError):
+    """A cell that is one number or another: the place in the sample, and what it holds."""
+
+    def __init__(self, row: int, column: int, cell: str) -> None:
+        super().__init__(cell)
+        self.row, self.column, self.cell = row, column, cell
+
+
+def numerals_of(
+    sample: list[list[str]], delimiter: str, skip: Collection[int], options: ReadOptions
+) -> Numerals:
+    """Tell from the first rows, without columns to skip, how numbers are written.
+
+    What the user says counts.
+    """
+    if options.decimal is not None or options.thousands is not None:
+        return Numerals(
+            options.decimal or ("," if options.thousands == "." else "."), options.thousands
+        )
+    unclear: tuple[int, int, str] | None = None
+    for i, row in enumerate(sample):
+        for j, cell in enumerate(map(str.strip, row)):
+            if j in skip:
+                continue
+            either = _EITHER.fullmatch(cell)
+            # Semicolons are there where commas are decimal signs: a point may be a separator.
+            if either and (either[1] == "," or delimiter == ";"):
+                unclear = unclear or (i, j, cell)
+            elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
+                return Numerals(found[1], met=True)
+    if unclear is not None:
+        raise AmbiguousError(*unclear)
+    return Numerals(unsure=delimiter == ";")
+
+
+def holds_numbers(cells: list[str]) -> bool:
+    """Whether all cells are numbers, with points or with commas."""
+    return any(all(map(way.can_read, cells)) for way in _WAYS)
+
+
+def is_too_large(text: str, value: float) -> bool:
+    """Whether a number was turned to infinity by float64; ``inf`` itself is fine."""
+    return bool(np.isinf(value)) and text.strip().lower() not in _WORDS
+
+
+# -- what errors say about cells
+
+
+def unclear(place: str, cell: str) -> FileError:
+    """Return the error about a cell that is one number or another."""
+    sign = "," if "," in cell else "."
+    whole, _, rest = cell.strip().lstrip("+-").partition(sign)
+    said = (
+        f"{place}: {cell.strip()!r} is {whole}.{rest} (decimal={sign!r}) or {whole}{rest} "
+        f"(thousands={sign!r}). Say which."
+    )
+    return with_suggestion(FileError(said), decimal=sign)
+
+
+def unclosed(place: str) -> FileError:
+    """Return the error about a quote that is not closed."""
+    return FileError(
+        f"{place}: a quote is opened and not closed, or a cell is very long. Look for a single "
+        '" in the file.'
+    )
+
+
+def not_a_number(place: str, name: str, cell: str, numerals: Numerals) -> FileError:
+    """Return the error about a cell of the column of this name that is no number."""
+    if _EITHER.fullmatch(cell.strip()) and not numerals.met:
+        return unclear(place, cell)
+    if "\n" in cell:
+        return unclosed(place)
+    hinted = hint(cell[:40], numerals)
+    advice = hinted or (
+        "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
+        f"stands for a missing cell, name it with empty_markers=…; if {name!r} is a "
+        f"category, say categories={[name]!r}."
+    )
+    said = f"{place}: {cell[:40]!r} is not a number. {advice}"
+    helps = _helps(cell, numerals) if hinted else {"categories": [name]}
+    return with_suggestion(FileError(said), **helps)
+
+
+def hint(cell: str, numerals: Numerals | None = None) -> str:
+    """Say what may help with a cell that is no number, where others are, written as `numerals`."""
+    bare = cell.strip()
+    if numerals is not None and cell != bare and numerals.can_read(bare):
+        return "There is space around it, or what looks like it. Remove that."
+    found = _helps(cell, numerals)
+    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
+    other = _other_sign(bare, numerals)
+    if numerals is not None and other:
+        told = f"Other cells have {numerals.decimal!r} as decimal sign"
+        if found:
+            return f"{told}: if it is {bare.replace(other, '')}, {said}."
+        return f"{told}. Write all in one way."
+    return f"If it is one, say {said}." if said else ""
+
+
+def _helps(cell: str, numerals: Numerals | None = None) -> dict[str, object]:
+    """Return the options with which a cell would be a number, if there are any."""
+    bare = cell.strip()
+    if _DATE.fullmatch(bare):
+        return {}
+    other = _other_sign(bare, numerals)
+    if other:
+        return {"thousands": other} if _EITHER.fullmatch(bare) else {}
+    signs = [sign for sign in SEPARATORS if sign in bare]
+    if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
+        return {}
+    last, found = max(signs, key=bare.rindex), dict[str, object]()
+    if last in ",." and bare.count(last) == 1:
+        found["decimal"] = last
+        signs.remove(last)
+    if signs:
+        found["thousands"] = signs[0]
+    return found
+
+
+def _other_sign(bare: str, numerals: Numerals | None) -> str:
+    """Return the decimal sign of a cell, if it is not the one that other cells have."""
+    if numerals is None or not numerals.met:
+        return ""
+    other = "." if numerals.decimal == "," else ","
+    return other if Numerals(other).can_read(bare) else ""
+
+
+# -- numbers and dates in disguise
+
+_SIGN = r"[+\-\u2212\u2013]?"
+_DIGITS = r"(?:\d[\d.,'’_ \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?"
+_MONEY = r"[€$£¥]"
+# A unit without a space begins with a small letter: 1A and 2A are names of rooms.
+_UNIT = rf"(?:[%‰]|{_MONEY}|°[CF]?|[a-zµμ][\w/µμ²³^.·*-]*|(?<=[ \u00a0])[A-Zµμ°Ω][\w/µμ²³^.·*-]*)"
+_QUANTITY = re.compile(
+    rf"(?P<before>{_MONEY}?)\s*\(?{_SIGN}\s*{_DIGITS}\)?\s*(?P<unit>{_UNIT}?)", re.ASCII
+)
+_NUMBER = re.compile(rf"{_SIGN}(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
+    """Refuse a column of texts that are no words: numbers or dates that are not written as such.
+
+    ``5.1 mg``, ``1,5`` in a column of texts, ``03/04/2024``, and numbers among words: as categories
+    they would be misread, and nobody would notice.
+    """
+    found = _disguised(list(levels))
+    if found:
+        said = (
+            f"{label}: column {name!r} holds {found} If it is a category, say "
+            f"categories={name!r}; if it is none of these, drop={name!r}."
+        )
+        raise with_suggestion(ValueError(said), drop=[name])
+
+
+def _disguised(levels: list[str]) -> str:
+    if len(levels) < 2:
+        return ""
+    if all(_DATE.fullmatch(level) for level in levels):
+        return (
+            f"dates such as {levels[0]!r}. One form is read, as 03/04 may be March or April. "
+            "Write them as 2024-12-31."
+        )
+    found = [_QUANTITY.fullmatch(level) for level in levels]
+    around = {(one["before"], one["unit"]) for one in found if one}
+    if all(found) and len(around) == 1:
+        ((before, unit),) = around
+        extra = f"with {unit or before!r}" if unit or before else "in another form"
+        return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
+    numbers = [level for level in levels if _NUMBER.fullmatch(level)]
+    if numbers:
+        others = [level for level in levels if level not in set(numbers)]
+        text = f" and texts such as {others[0]!r}" if others else " and texts"
+        return (
+            f"numbers such as {numbers[0]!r}{text}. Correct or impute the texts; if they stand for "
+            f"missing cells, name them with empty_markers=…."
+        )
+    return ""

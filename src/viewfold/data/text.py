@@ -1,0 +1,501 @@
+"""Tables as text: CSV and TSV, plain or compressed, and JSON lines, in blocks of rows.
+
+The first rows of a CSV tell encoding, delimiter, header and decimal sign; from then on every column
+but the ids is numbers, so that a cell that is none is an error with its line, and no guess changes
+half-way. What was guessed and is not the usual is told.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from math import isinf
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from viewfold._util.file import ReadOptions
+from viewfold._util.types import Array
+from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
+from viewfold.data.ids import MISSING
+from viewfold.data.numbers import (
+    AmbiguousError,
+    NotANumberError,
+    Numerals,
+    hint,
+    holds_numbers,
+    is_too_large,
+    not_a_number,
+    numerals_of,
+    unclear,
+    unclosed,
+)
+from viewfold.data.source import (
+    Batch,
+    FileError,
+    Table,
+    batch_rows,
+    check_names,
+    check_numbers,
+    check_present,
+    ids_of_text,
+    no_id,
+    reading,
+    too_large,
+    without,
+)
+
+CellKind: TypeAlias = Literal["number", "flag", "text"]
+
+_WHAT = "text with one row per sample"
+_SAMPLE = 4 * 2**20  # bytes that tell the encoding
+_SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
+_PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
+_LONGEST_ROW = 64 * 2**20  # characters of a line of CSV
+_BLOCK_CELLS = 2**18  # some 20 MB
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f"))
+_BOOLEAN = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
+_FLAGS = {"1": 1.0, "0": 0.0, **_BOOLEAN}
+
+
+def encoding_of(file: str) -> str:
+    """Return the encoding of a file's first bytes; refuse what is no text."""
+    with io.BufferedReader(Unpacked(file), _SAMPLE) as stream:
+        return _encoding(file, stream.peek(_SAMPLE))
+
+
+def _encoding(file: str, first: bytes) -> str:
+    """Tell UTF-8 from everything else; what is not UTF-8 is taken for Windows' Western one."""
+    for mark, name in _MARKS.items():
+        if first.startswith(mark):
+            return name
+    even, odd = first[:1000:2], first[1:1000:2]
+    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if len(zeros) > 1 and zeros.count(0) > 0.7 * len(zeros) and not others.count(0):
+            return name
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(first)  # the last letter may be cut
+        return "utf-8-sig"
+    except UnicodeDecodeError as error:
+        try:
+            first.decode("cp1252")
+        except UnicodeDecodeError:
+            raise _not_text(file, "utf-8", error) from error
+        if first.translate(None, _CONTROLS) != first:
+            raise _not_text(file, "utf-8", error) from error
+        return "cp1252"
+
+
+def _not_text(file: str, encoding: str, error: UnicodeError) -> FileError:
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    return FileError(
+        f"{file}: not text in {name} ({getattr(error, 'reason', error)}). Say how it is encoded, "
+        f"for instance encoding='cp1252', or rename it if it is of another format."
+    )
+
+
+# -- CSV and TSV
+
+
+class _Lines:
+    """The lines of a text. Those that were looked at first are kept, so that it is read once."""
+
+    def __init__(self, file: str, encoding: str | None) -> None:
+        stream = io.BufferedReader(Unpacked(file), _SAMPLE)
+        self.encoding = encoding or _encoding(file, stream.peek(_SAMPLE))
+        plain = re.sub(r"[-_]", "", self.encoding.lower()) == "utf8"
+        # A mark with which a text may begin is no part of it.
+        self._text = io.TextIOWrapper(
+            stream, encoding="utf-8-sig" if plain else self.encoding, newline=""
+        )
+        self.looked_at: list[str] = []
+        self.n_blank = 0  # lines before the first one that is not blank
+        for line in self._rest():
+            if line.strip("\r\n"):
+                self.looked_at.append(line)
+                return
+            self.n_blank += 1
+        raise FileError(f"{file}: the file is empty. Leave the view out.")
+
+    def look(self) -> Iterator[str]:
+        """Yield lines from the first on, to be read again."""
+        yield self.looked_at[0]
+        for line in self._rest():
+            self.looked_at.append(line)
+            yield line
+
+    def read(self, skip: int) -> Iterator[str]:
+        """Yield the lines after so many, once, and close the file."""
+        with self._text:
+            yield from chain(self.looked_at[skip:], self._rest())
+
+    def _rest(self) -> Iterator[str]:
+        while line := self._text.readline(_LONGEST_ROW):
+            yield line
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a delimited text is written, as its first rows tell."""
+
+    file: str
+    lines: _Lines
+    delimiter: str
+    numerals: Numerals
+    names: tuple[str, ...]
+    named: bool
+    kinds: dict[str, CellKind]  # of the columns that are read
+    skip: int  # lines of the header
+    empty: frozenset[str]
+
+    @property
+    def written(self) -> dict[str, str]:
+        """What had to be found out, as people are told."""
+        encoding = self.lines.encoding
+        plain = "utf-8" if encoding.startswith("utf-8") else encoding
+        found = {"encoding": plain, "delimiter": self.delimiter}
+        found["decimal"] = self.numerals.decimal
+        return found | ({"thousands": t} if (t := self.numerals.thousands) else {})
+
+
+def open_delimited(file: str, ids: str | None, options: ReadOptions) -> Table:
+    """Look at the first rows of a file."""
+    with reading(file, _WHAT):
+        layout = _layout(file, ids, options)
+    features = tuple(name for name in layout.kinds if name != ids)
+    _tell(layout, options)
+    codes = codes_of((name for name in features if layout.kinds[name] == "text"), file, options)
+    dropped = tuple(name for name in layout.names if name not in layout.kinds)
+    batches = partial(_delimited_batches, layout, features, ids, codes)
+    # Features of categories are called like the columns that they come from.
+    named = features if layout.named or codes else None
+    dtype = np.dtype(np.float64)
+    return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
+
+
+def _tell(layout: _Layout, options: ReadOptions) -> None:
+    """Tell what was guessed, unless it is what most files have."""
+    told, encoding = [], layout.lines.encoding
+    if options.encoding is None and not encoding.startswith("utf-8"):
+        told.append(f"text in {encoding} (encoding=… if it is in another one)")
+    if options.decimal is None and layout.numerals.decimal == ",":
+        told.append("commas are decimal signs")
+    numbers = [name for name in layout.names if layout.named and holds_numbers([name])]
+    if numbers and numbers != [str(i) for i in range(len(numbers))]:
+        told.append(f"the first line holds the names of columns, such as {numbers[0]!r}")
+    if told:
+        warnings.warn(f"{layout.file}: {', and '.join(told)}.", stacklevel=2)
+
+
+def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
+    lines = _Lines(file, options.encoding)
+    try:
+        delimiter = _delimiter(file, lines.looked_at[0])
+        Budget(file).hold(_PER_COLUMN * lines.looked_at[0].count(delimiter), "that many columns")
+        rows = csv.reader(lines.look(), delimiter=delimiter)
+        header = [cell.strip().lstrip("\ufeff") for cell in next(rows)]
+        skip = rows.line_num
+        most = max(1, min(_SAMPLE_ROWS, _SAMPLE_CELLS // len(header)))
+        sample = [row for row in islice(rows, most) if row]
+    except UnicodeError as error:
+        raise _not_text(file, lines.encoding, error) from error
+    except csv.Error as error:
+        raise unclosed(file) from error
+    named, names = _is_header(header, ids, options), header
+    if not named:
+        names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
+    check_names(file, names, ids)
+    wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
+    line = 1 + lines.n_blank + skip
+    try:
+        other = {j for j, name in enumerate(names) if name not in wanted or options.is_coded(name)}
+        numerals = numerals_of(sample, delimiter, other, options)
+    except AmbiguousError as error:
+        place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
+        raise unclear(place, error.cell) from None
+    kinds: dict[str, CellKind] = {}
+    for j, name in enumerate(names):
+        if name == ids or (name in wanted and options.is_coded(name)):
+            kinds[name] = "text"
+        elif name in wanted:
+            cells = [(line + i, row[j]) for i, row in enumerate(sample) if len(row) > j]
+            kinds[name] = _kind(file, name, cells, numerals, options.markers)
+    return _Layout(
+        file, lines, delimiter, numerals, tuple(names), named, kinds, skip, options.markers
+    )
+
+
+def _delimiter(file: str, line: str) -> str:
+    stem = re.sub(r"\.(gz|zst|bz2)$", "", file.lower())
+    if stem.endswith((".tsv", ".tab")):
+        return "\t"
+    bare = re.sub(r'"[^"]*"', "", line)
+    for other in "\t;|":  # numbers with decimal commas have more commas than cells
+        if other in bare and holds_numbers(bare.strip().split(other)):
+            return other
+    return max(",\t;|", key=bare.count)
+
+
+def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
+    """Whether the first row holds names: some text, or 0, 1, 2, … as pandas counts columns."""
+    if ids is not None and ids in cells:
+        return True
+    rest = cells[1:] if cells[0] == "" else cells
+    if rest == [str(i) for i in range(len(rest))] and len(cells) > 2:
+        return True
+    # Numbers are numbers, however they are written.
+    ways = [Numerals("."), Numerals(",")]
+    if options.thousands is not None:
+        ways.append(numerals_of([], "", (), options))
+    fine = ("number", "empty")
+    return not any(
+        all(_kind_of_cell(cell, way, options.markers) in fine for cell in cells) for way in ways
+    )
+
+
+def _kind_of_cell(cell: str, numerals: Numerals, empty: frozenset[str]) -> str:
+    if cell in empty:
+        return "empty"
+    if cell in _BOOLEAN:
+        return "boolean"
+    return "number" if numerals.can_read(cell) else "text"
+
+
+def _kind(
+    file: str, name: str, cells: list[tuple[int, str]], numerals: Numerals, empty: frozenset[str]
+) -> CellKind:
+    """Return what the cells of a column are, given with their lines."""
+    found = [_kind_of_cell(cell, numerals, empty) for _, cell in cells]
+    if "text" not in found:
+        return "flag" if "boolean" in found and "number" not in found else "number"
+    if "number" not in found and not any(hint(cell) for _, cell in cells):
+        return "text"
+    line, cell = cells[found.index("text")]
+    raise not_a_number(f"{file}, line {line}, column {name!r}", name, cell, numerals)
+
+
+def _delimited_batches(
+    layout: _Layout, features: tuple[str, ...], ids: str | None, codes: dict[str, Codes]
+) -> Iterator[Batch]:
+    file, column = layout.file, {name: j for j, name in enumerate(layout.names)}
+    numbers = [(at, name) for at, name in enumerate(features) if layout.kinds[name] == "number"]
+    others = [(at, name) for at, name in enumerate(features) if layout.kinds[name] != "number"]
+    with reading(file, _WHAT):
+        try:
+            for lines, rows in _blocks(layout):
+                matrix = np.empty((len(rows), len(features)))
+                matrix[:, [at for at, _ in numbers]] = _numbers(
+                    layout, lines, rows, [column[name] for _, name in numbers]
+                )
+                for at, name in others:
+                    cells = [row[column[name]] for row in rows]
+                    if layout.kinds[name] == "text":
+                        matrix[:, at] = codes[name](Cells.of(cells))
+                    else:
+                        matrix[:, at] = _flags(layout, lines, name, cells)
+                if ids is None:
+                    yield None, matrix
+                    continue
+                texts = [row[column[ids]] for row in rows]
+                check_present(file, texts, [f"line {line}" for line in lines].__getitem__)
+                yield ids_of_text(texts), matrix
+        except UnicodeError as error:
+            raise _not_text(file, layout.lines.encoding, error) from error
+        except csv.Error as error:
+            raise unclosed(file) from error
+
+
+def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
+    """Yield rows of cells, with the lines in which they begin."""
+    # Not pandas: it fills rows that are too short, does not say in which line a cell is, and takes
+    # longer for exact numbers.
+    reader = csv.reader(layout.lines.read(layout.skip), delimiter=layout.delimiter, strict=True)
+    width, before = len(layout.names), layout.lines.n_blank + layout.skip
+    most, begin = max(64, _BLOCK_CELLS // width), before + 1
+    lines, rows = list[int](), list[list[str]]()
+    for cells in reader:
+        line, begin = begin, before + reader.line_num + 1
+        if not cells:
+            if width > 1:
+                continue
+            cells = [""]  # where a row is a single cell, an empty line is an empty cell
+        if len(cells) != width:
+            raise FileError(
+                f"{layout.file}, line {line}: {len(cells)} cells where the first line has {width}. "
+                f"Look for a missing or extra {layout.delimiter!r} or quote there."
+            )
+        lines.append(line)
+        rows.append(cells)
+        if len(rows) == most:
+            yield lines, rows
+            lines, rows = [], []
+    if rows:
+        yield lines, rows
+
+
+def _numbers(layout: _Layout, lines: list[int], rows: list[list[str]], columns: list[int]) -> Array:
+    """Return the cells of some columns as numbers."""
+    cells = [row[j] for row in rows for j in columns]
+
+    def place(at: int) -> tuple[str, str]:
+        row, j = divmod(at, len(columns))
+        name = layout.names[columns[j]]
+        return f"{layout.file}, line {lines[row]}, column {name!r}", name
+
+    try:
+        found = layout.numerals.numbers(cells, layout.empty)
+    except NotANumberError as error:
+        raise not_a_number(*place(error.at), error.cell, layout.numerals) from None
+    for at in np.flatnonzero(np.isinf(found)):
+        if is_too_large(cells[at], found[at]):
+            raise too_large(place(int(at))[0], cells[at].strip())
+    return found.reshape(len(rows), len(columns))
+
+
+def _flags(layout: _Layout, lines: list[int], name: str, cells: Sequence[str]) -> list[float]:
+    found = [np.nan if cell in layout.empty else _FLAGS.get(cell) for cell in cells]
+    if None in found:
+        at = found.index(None)
+        place = f"{layout.file}, line {lines[at]}, column {name!r}"
+        raise not_a_number(place, name, cells[at], layout.numerals)
+    return [flag for flag in found if flag is not None]
+
+
+# -- JSON lines: one object per sample, its keys are the columns
+
+
+def open_json_lines(file: str, ids: str | None, options: ReadOptions) -> Table:
+    """Look at all lines of a file: which keys there are is known at the end only."""
+    keys: dict[str, None] = {}
+    texts, others = set[str](), dict[str, str]()
+    lines = 0
+    with reading(file, "JSON lines"):
+        for line, record in _records(file):
+            lines += 1
+            keys |= dict.fromkeys(record)
+            for key, value in record.items():
+                if isinstance(value, str):
+                    texts.add(key)
+                elif key != ids and not (value is None or isinstance(value, int | float)):
+                    others.setdefault(key, f"line {line} holds {str(value)[:40]!r}")
+    if not keys:
+        raise FileError(f"{file}: the file is empty. Leave the view out.")
+    check_names(file, list(keys), ids)
+    features = options.wanted([key for key in keys if key != ids], file, FileError)
+    taken = set(features)
+    check_numbers(file, {key: what for key, what in others.items() if key in taken}, ids)
+    coded = [key for key in features if key in texts or options.is_coded(key)]
+    codes = codes_of(coded, file, options)
+    Budget(file).spool(8 * lines * len(features), f"{lines:,} lines × {len(features):,} keys")
+    batches = partial(_json_batches, file, features, ids, codes)
+    dropped = without(keys, (*features, ids))
+    return Table(features, np.dtype(np.float64), lambda _: batches(), codes, dropped)
+
+
+def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    # Python's json, as DuckDB takes 1e999 for infinity, and one of two values with the same key.
+    with Unpacked(file, LONGEST_LINE) as stream:
+        for number, line in enumerate(io.BufferedReader(stream, 2**20), 1):
+            if not line.strip():
+                continue
+            place = f"{file}, line {number}"
+            try:
+                record = json.loads(
+                    line, object_pairs_hook=_once, parse_float=_float, parse_int=_int
+                )
+            except _TooLargeError as error:
+                raise too_large(place, str(error), "write null") from None
+            except _TwiceError as error:
+                raise FileError(
+                    f"{place}: the key {str(error)!r} stands there twice. Keep one."
+                ) from None
+            except (ValueError, RecursionError) as error:
+                raise FileError(
+                    f"{place}: not JSON ({str(error)[:100]}). Write one object per line, in UTF-8."
+                ) from error
+            if not isinstance(record, dict):
+                raise FileError(
+                    f"{place}: a {type(record).__name__}, not an object. Write "
+                    '{"column": value, …} on each line.'
+                )
+            yield number, record
+
+
+class _TooLargeError(Exception):
+    """A number that float64 cannot hold, as it is written."""
+
+
+class _TwiceError(Exception):
+    """A key that an object has twice: Python would keep the last of two."""
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if isinf(value):
+        raise _TooLargeError(text)
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > 308:  # Python refuses thousands of digits, and float64 more than 308
+        _float(text)
+    return int(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return found
+
+
+def _json_batches(
+    file: str, features: tuple[str, ...], ids: str | None, codes: dict[str, Codes]
+) -> Iterator[Batch]:
+    with reading(file, "JSON lines"):
+        records = _records(file)
+        while block := list(islice(records, batch_rows(len(features)))):
+            known = None
+            if ids is not None:
+                known = ids_of_text([_id(file, line, record.get(ids)) for line, record in block])
+            rows = [[record.get(key) for key in features] for _, record in block]
+            if not codes:
+                yield known, np.array(rows, dtype=np.float64)
+                continue
+            columns = zip(features, zip(*rows, strict=True), strict=True)
+            yield (
+                known,
+                np.column_stack(
+                    [
+                        codes[name](Cells.of(cells)) if name in codes else np.array(cells, float)
+                        for name, cells in columns
+                    ]
+                ),
+            )
+
+
+def _id(file: str, line: int, value: Any) -> str:
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        raise no_id(file, f"line {line}", value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise FileError(
+            f"{file}, line {line}: the id {value!r} is a {type(value).__name__}. Ids are ints or "
+            "strings."
+        )
+    return str(value)

@@ -1,0 +1,591 @@
+"""What a model answers: methods of `FoldingEstimator` that change nothing, as plain functions."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from viewfold._util.arguments import is_whole_number
+from viewfold._util.types import Array, IdsOfViews, Seed, ViewsLike
+from viewfold.estimators.known import PlacedRows, check_y, known_view, place_rows
+from viewfold.explain.events import movers_table
+from viewfold.explain.features import (
+    Explanation,
+    Told,
+    explain_sample,
+    feature_table,
+    told,
+    usable,
+    variance_table,
+)
+from viewfold.explain.features import loadings as loadings_table
+from viewfold.method.clusters import silhouette, stability_table
+from viewfold.state.clusters import assign, confidence, next_nearest, scattered, sure_enough
+from viewfold.state.hashes import seed_of
+
+if TYPE_CHECKING:
+    from viewfold.estimators.base import FoldingEstimator
+
+
+def to_frame(
+    self: FoldingEstimator,
+    backend: Literal["pandas", "polars"] = "pandas",
+    *,
+    min_confidence: float | None = None,
+) -> Any:
+    """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+
+    Confidence is the probability that a sample is in the right cluster, as far as distances
+    to the centres of clusters and its views tell; docs/method.md says how far.
+
+    Parameters
+    ----------
+    backend : {"pandas", "polars"}, default="pandas"
+        Whose DataFrame to return. That of polars has no index, but a first column ``id``;
+        where some ids are numbers and some are texts, all of them are texts in it.
+    min_confidence : float, optional
+        Samples that are less certain have −1 for their cluster, the label of noise. Labels that
+        are kept stay as they are.
+
+    Returns
+    -------
+    DataFrame
+        Of pandas or polars, with the columns cluster, confidence and views_seen; and name, if
+        clusters have names.
+
+    See Also
+    --------
+    viewfold.ViewFold.uncertain : The least certain samples, each with its next cluster.
+    viewfold.ViewFold.movers : Who changed the cluster, and when.
+    viewfold.ViewFold.annotate : The same into an AnnData or MuData.
+    """
+    if backend not in ("pandas", "polars"):
+        raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
+    check_is_fitted(self)
+    ids, sure = self.ids_, self._confidence()
+    labels = sure_enough(self.labels_, sure, min_confidence)
+    seen = self._collected(self._fitted.seen).sum(axis=1)
+    columns = {"cluster": labels, **self._names_of(labels)}
+    columns |= {"confidence": sure, "views_seen": seen}
+    if backend == "pandas":
+        return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
+    try:
+        polars = importlib.import_module("polars")
+    except ImportError as error:
+        raise ImportError("backend='polars' needs polars: pip install polars") from error
+    known = ids.tolist() if ids.dtype.kind == "i" else [str(i) for i in ids]
+    return polars.DataFrame({"id": known, **columns})
+
+
+def annotate(
+    self: FoldingEstimator,
+    data: Any,
+    *,
+    key: str = "viewfold",
+    ids: str | None = None,
+    overwrite: bool = False,
+    copy: bool = False,
+    min_confidence: float | None = None,
+) -> Any:
+    """Write clusters, confidence and embedding into an AnnData or MuData.
+
+    Samples are matched by their names (whole numbers as they are written); those that are not
+    known get no category, and NaN. ``viewfold export s.vf cells.h5ad`` does the same with a
+    file of any size.
+
+    Parameters
+    ----------
+    data : AnnData or MuData
+        What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
+        them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
+        ``obsm[f"X_{key}"]``, the embedding. Of a MuData, each modality gets the same for its
+        own samples.
+    key : str, default="viewfold"
+        What they are called.
+    ids : str, optional
+        The column of ``obs`` that holds the ids, instead of ``obs_names``.
+    overwrite : bool, default=False
+        Whether to replace what is called so already.
+    copy : bool, default=False
+        Whether to annotate a copy, and return that.
+    min_confidence : float, optional
+        Samples that are less certain have the category −1; see `to_frame`.
+
+    Returns
+    -------
+    AnnData, MuData or None
+        The copy, if one was asked for.
+    """
+    from viewfold.data.annotate import Annotation
+
+    check_is_fitted(self)
+    sure = self._confidence()
+    labels = sure_enough(self.labels_, sure, min_confidence)
+    known = Annotation(self.ids_, labels, sure, self.embedding_, key, self.cluster_names_)
+    data = data.copy() if copy else data
+    known.into_object(data, ids, overwrite)
+    return data if copy else None
+
+
+def movers(
+    self: FoldingEstimator, view: str | int = -1, *, entry: int | None = None
+) -> pd.DataFrame:
+    """Return the samples that changed their cluster when a view was folded, or at another step.
+
+    Parameters
+    ----------
+    view : str or int, default=-1
+        Name or number of the view; the last one if not given.
+    entry : int, optional
+        The log entry of a step, instead: a fold, more rows of a view, another number of
+        clusters.
+
+    Returns
+    -------
+    DataFrame
+        Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
+
+    See Also
+    --------
+    viewfold.ViewFold.to_frame : The cluster of everybody.
+    """
+    check_is_fitted(self)
+    entry = known_view(self.views_, view).entry if entry is None else entry
+    history = self._collected(self._fitted.history)
+    return movers_table(self.ids_, history, self._fitted.steps, entry)
+
+
+def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
+    """Return the samples whose cluster is least certain, the least certain first.
+
+    Parameters
+    ----------
+    n : int, default=20
+        How many.
+
+    Returns
+    -------
+    DataFrame
+        By id: ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the one that
+        the sample would be in otherwise; −1 if there is no other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold
+    >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 4 * np.eye(4)[np.arange(60) % 3]
+    >>> X[7] = (X[0] + X[1]) / 2
+    >>> ViewFold(3, random_state=0).fit(X).uncertain(1).index.tolist()
+    [7]
+    """
+    if not is_whole_number(n) or n < 1:
+        raise ValueError(f"n={n}: ask for one sample or more, with a whole number.")
+    frame, state, engine = self.to_frame(), self._fitted, self._engine
+    other = next_nearest(engine, self._clusters, state.embedding, state.labels(engine))
+    frame.insert(2, "next_cluster", self._collected(other))
+    least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
+    return frame.drop(columns="views_seen").iloc[least]
+
+
+def stability(
+    self: FoldingEstimator, n_resamples: int = 20, *, random_state: Seed = 0
+) -> pd.DataFrame:
+    """Return how well each cluster is found again in resampled rows of the consensus.
+
+    Rows are drawn with replacement, and clusters found anew. The stability of a cluster is its
+    mean Jaccard similarity (of its drawn samples with those of a new cluster: how many are in
+    both, over how many are in either) to the new cluster that resembles it most. Unlike the
+    share of pairs that stay together, it is low as well if a cluster is joined with another.
+
+    Parameters
+    ----------
+    n_resamples : int, default=20
+        How often rows are drawn.
+    random_state : int, RandomState or None, default=0
+        Seed of all draws.
+
+    Returns
+    -------
+    DataFrame
+        By ``cluster``: ``size``, ``stability`` from 0 to 1, and ``trusted``: False if it is
+        below 0.6, or not known as none of its samples was drawn. Clusters from 0.75 on are
+        stable; in between, it is doubtful which samples exactly belong to them.
+
+    Notes
+    -----
+    At most 2,000 rows are used, or 50 for each cluster, so that time does not depend on the
+    number of samples; a small cluster has few of them. A stable cluster is found again in rows
+    of *this* consensus; that it means something is another question.
+
+    References
+    ----------
+    C. Hennig (2007): Cluster-wise assessment of cluster stability. Computational Statistics &
+    Data Analysis 52, 258-271.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from viewfold import ViewFold
+    >>> X = np.random.default_rng(0).normal(size=(150, 4)) + 8 * np.eye(4)[np.arange(150) % 3]
+    >>> ViewFold(3, random_state=0).fit(X).stability()["trusted"].tolist()
+    [True, True, True]
+    """
+    check_is_fitted(self)
+    if not is_whole_number(n_resamples) or n_resamples < 1:
+        raise ValueError(
+            f"n_resamples={n_resamples}: draw rows at least once; give a whole number."
+        )
+    method = clone(self).set_params(n_clusters=self._clusters.n_clusters)._method()
+    seed = seed_of(random_state)
+    return stability_table(self._engine, self._fitted, method, n_resamples, seed)
+
+
+def transform(
+    self: FoldingEstimator, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+) -> Array:
+    """Embed rows of known views, as if their samples had been in these views alone.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view; columns that have names may be in any order. Of
+        several views, samples get the mean over the views that they are in: they are matched by
+        id, or by row number, with rows of NaN for the views that they lack. Rows of zeros are
+        such rows, too, if they were taken for absent samples when the view was folded. In a
+        list, files and `View` belong to the known view of their name, everything else by its
+        place in the list. An AnnData is read as it was when the view was folded (``layer=``,
+        ``use_rep=``), and so are empty markers.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view; see `as_views`.
+    view : str or int, optional
+        Name or number of the view; needed for one view without a name if there is more than
+        one. Of several, the one to take.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_components)
+        In the order of the rows; of several views with ids, in the order of the samples of the
+        first, then those that are new in the second, and so on (see `predict_frame`).
+
+    See Also
+    --------
+    viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
+    """
+    found = _place(self, X, ids, view)
+    return found.collect(found.rows)
+
+
+def _place(
+    self: FoldingEstimator, X: ViewsLike, ids: IdsOfViews, view: str | int | None
+) -> PlacedRows:
+    check_is_fitted(self)
+    return place_rows(self._engine, self._fitted, X, ids, view, type(self).__name__)
+
+
+def predict(
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    min_confidence: float | None = None,
+) -> NDArray[np.intp]:
+    """Return the cluster of each row of known views; the model stays as it is.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view, or of several; see `transform`.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view; see `as_views`.
+    view : str or int, optional
+        Name or number of the view; see `transform`.
+    min_confidence : float, optional
+        Samples that are less certain get −1, the label of noise.
+
+    Returns
+    -------
+    ndarray of int, shape (n_rows,)
+
+    See Also
+    --------
+    viewfold.ViewFold.predict_frame : The same by id, with confidence.
+    viewfold.ViewFold.extend : Keep the samples, too.
+
+    Notes
+    -----
+    Time of order n d r for n rows of d features and r columns of the consensus, and n r m more
+    for m landmarks, which ``encoder="linear"`` and FCMVC have not.
+    """
+    if min_confidence is not None:
+        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+        return np.asarray(frame["cluster"])
+    found = _place(self, X, ids, view)
+    return found.collect(assign(self._engine, self._clusters, found.rows))
+
+
+def predict_frame(
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    min_confidence: float | None = None,
+) -> pd.DataFrame:
+    """Return the cluster of each sample of new rows, with its confidence, by id.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view, or of several; see `transform`.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view, or the name of the column that holds them;
+        row numbers if there are none. See `as_views`.
+    view : str or int, optional
+        Name or number of the view; see `transform`.
+    min_confidence : float, optional
+        Samples that are less certain get −1, the label of noise.
+
+    Returns
+    -------
+    DataFrame
+        With the columns ``cluster`` and ``confidence``, and ``name`` if clusters have names.
+        Who is in fewer of the views is less certain.
+
+    See Also
+    --------
+    viewfold.ViewFold.predict : Clusters alone, in the order of the rows.
+    viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from viewfold import ViewFold
+    >>> rng = np.random.default_rng(0)
+    >>> labs = pd.DataFrame(rng.normal(size=(20, 2)), columns=["iron", "zinc"])
+    >>> scan = rng.normal(size=(20, 3))
+    >>> model = ViewFold(2, random_state=0).fit({"labs": labs, "scan": scan})
+    >>> new = {"labs": labs[["zinc", "iron"]][:2], "scan": scan[1:4]}
+    >>> ids = {"labs": ["ann", "bob"], "scan": ["bob", "cleo", "dan"]}
+    >>> model.predict_frame(new, ids=ids).index.tolist()
+    ['ann', 'bob', 'cleo', 'dan']
+    """
+    engine, found = self._engine, _place(self, X, ids, view)
+    with engine.session():
+        state = self._judged
+        assert state.clusters is not None
+        clusters = scattered(engine, state.clusters, state.embedding)
+        labels = found.collect(assign(engine, clusters, found.rows))
+        sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
+    labels = sure_enough(labels, sure, min_confidence)
+    return pd.DataFrame(
+        {"cluster": labels, **self._names_of(labels), "confidence": sure},
+        index=pd.Index(found.collect(found.ids), name="id"),
+    )
+
+
+def score(
+    self: FoldingEstimator, X: ViewsLike, y: object = None, *, view: str | int | None = None
+) -> float:
+    """Return how well rows of a known view lie in their clusters; the more the better.
+
+    The mean silhouette of the rows in the embedding, with squared distances: near 1 if they
+    are close to their own cluster and far from the next one. It can be compared across
+    numbers of clusters and encoders, as `GridSearchCV` does, and needs no classes. For a
+    number of clusters alone, `suggest_n_clusters` has more to go by.
+
+    Parameters
+    ----------
+    X : array-like, or dict of array-likes
+        Rows with the features of that view, or of several views; see `transform`.
+    y : Ignored
+        Here for scikit-learn's sake: classes are not looked at. See `viewfold.metrics`.
+    view : str or int, optional
+        Name or number of the view; needed if there is more than one and X is not a dict.
+
+    Returns
+    -------
+    float
+        From −1 to 1; 0 if all rows are in one cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from viewfold import ViewFold
+    >>> y = np.arange(120) % 4
+    >>> X = np.random.default_rng(0).normal(size=(120, 6)) + 5 * np.eye(6)[y]
+    >>> search = GridSearchCV(ViewFold(random_state=0), {"n_clusters": [2, 3, 4, 5, 6]})
+    >>> search.fit(X).best_params_
+    {'n_clusters': 4}
+    """
+    check_y(y, "score")
+    embedded = np.asarray(self.transform(X, view=view))
+    labels = assign(self._engine, self._clusters, embedded)
+    return silhouette(self._engine, embedded, labels, self._clusters.n_clusters)
+
+
+def features(
+    self: FoldingEstimator,
+    view: str | int | None = None,
+    cluster: int | None = None,
+    top: int | None = 10,
+) -> pd.DataFrame:
+    """Return the features that tell a cluster from all other samples, strongest first.
+
+    Views are not needed: moments that each left behind say what the mean of every feature is in
+    any clusters that were found since, as far as the consensus holds it; see docs/explain.md.
+
+    Parameters
+    ----------
+    view : str or int, optional
+        Name or number of a view; all of them if not given.
+    cluster : int, optional
+        A cluster; all of them if not given.
+    top : int, default=10
+        How many features for each cluster, of all views together; None for all.
+
+    Returns
+    -------
+    DataFrame
+        ``cluster``, ``view``, ``feature``, its ``mean`` in the cluster and its
+        ``overall_mean`` in the view, in the feature's own units; ``effect``, their difference
+        in standard deviations of the feature; ``rank`` by the size of the effect. Clusters with
+        fewer than ten samples in a view are left out, and a warning says so.
+
+    See Also
+    --------
+    viewfold.ViewFold.explain : Why one sample is in its cluster.
+    viewfold.ViewFold.variance : How much of each view is explained at all. Look at it first.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from viewfold import ViewFold
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> labs = pd.DataFrame(rng.normal(size=(100, 3)), columns=["iron", "zinc", "salt"])
+    >>> labs["iron"] += 6 * y
+    >>> model = ViewFold(2, random_state=0).fit({"labs": labs})
+    >>> model.features(top=1)[["cluster", "view", "feature"]].to_numpy().tolist()
+    [[0, 'labs', 'iron'], [1, 'labs', 'iron']]
+    """
+    tellers, k = ask_views(self, view), self._clusters.n_clusters
+    if cluster is not None and (not is_whole_number(cluster) or not 0 <= cluster < k):
+        raise ValueError(f"There is no cluster {cluster!r}: there are {k}, from 0 to {k - 1}.")
+    _check_top(top)
+    clusters = range(k) if cluster is None else [int(cluster)]
+    found = feature_table(tellers, clusters, top)
+    few = {one.view.name: [c for c in one.too_few() if c in clusters] for one in tellers}
+    left = "; ".join(f"{name!r}: {', '.join(map(str, of))}" for name, of in few.items() if of)
+    if left:
+        said = "Clusters with fewer than ten samples in a view are left out of what it tells"
+        if not len(found):
+            raise ValueError(f"{said}, and no others are asked for ({left}).")
+        warnings.warn(f"{said} ({left}).", stacklevel=3)
+    return found
+
+
+def explain(
+    self: FoldingEstimator, id: int | str, *, view: str | int | None = None, top: int | None = 10
+) -> Explanation:
+    """Return why a sample is in its cluster, and what speaks for the next one.
+
+    Needed is only its row of the consensus. Values of features are what that row says of them:
+    no cell of a view is kept.
+
+    Parameters
+    ----------
+    id : int or str
+        The sample.
+    view : str or int, optional
+        Name or number of a view; all of them if not given.
+    top : int, default=10
+        How many features to name; None for all.
+
+    Returns
+    -------
+    Explanation
+        ``print`` says it in a few lines.
+
+    See Also
+    --------
+    viewfold.ViewFold.features : What makes a cluster.
+    viewfold.ViewFold.uncertain : Samples about which it is worth asking.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from viewfold import ViewFold
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> labs = pd.DataFrame(rng.normal(size=(100, 3)), columns=["iron", "zinc", "salt"])
+    >>> labs["iron"] += 6 * y
+    >>> model = ViewFold(2, random_state=0).fit({"labs": labs})
+    >>> why = model.explain(3)
+    >>> why.next_cluster == 1 - why.cluster, why.features["feature"][0]
+    (True, 'iron')
+    """
+    tellers = ask_views(self, view)
+    _check_top(top)
+    return explain_sample(self._engine, self._judged, id, tellers, top)
+
+
+def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFrame:
+    """Return the weights of the components of the consensus for the features of a view.
+
+    Parameters
+    ----------
+    view : str or int, optional
+        Name or number of the view; needed if there is more than one.
+
+    Returns
+    -------
+    DataFrame
+        A row for each feature, a column for each column of `embedding_`: by how many of its
+        standard deviations a feature changes with one standard deviation of the component.
+        NaN for features that do not vary.
+    """
+    check_is_fitted(self)
+    (one,) = ask_views(self, known_view(self.views_, view).name)
+    return loadings_table(self._engine, self._fitted, one)
+
+
+def variance(self: FoldingEstimator) -> pd.DataFrame:
+    """Return the share of each view's variance that consensus and clusters explain.
+
+    Returns
+    -------
+    DataFrame
+        A row for each view: ``consensus``, what consensus and clusters explain together;
+        ``clusters``, what the clusters explain; and what each cluster adds to that, in a column
+        of its number. NaN for clusters with fewer than ten samples in the view.
+
+    See Also
+    --------
+    viewfold.ViewFold.loadings : Which features go with which component.
+    viewfold.ViewFold.features : What makes a cluster.
+    """
+    return variance_table(self._engine, self._fitted, ask_views(self, None))
+
+
+def ask_views(self: FoldingEstimator, view: str | int | None) -> list[Told]:
+    """Return what one view, or each, tells; say why others cannot."""
+    check_is_fitted(self)
+    asked = self.views_ if view is None else (known_view(self.views_, view),)
+    views, reasons = usable(asked)
+    if reasons:
+        warnings.warn(" ".join(reasons), stacklevel=4)
+    return told(self._engine, self._fitted, views)
+
+
+def _check_top(top: int | None) -> None:
+    if top is not None and (not is_whole_number(top) or top < 1):
+        raise ValueError(f"top=… is {top!r}, but should be a whole number from 1 on.")

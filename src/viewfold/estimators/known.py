@@ -1,0 +1,428 @@
+"""Rows of known views: more to fold, or to predict; which view they belong to, and its features.
+
+Whatever has a name of its own (a file, a `View`, an entry of a dict) belongs to the view of that
+name; what has none belongs to a view by its place in the list.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from viewfold._util.choice import which_view
+from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
+from viewfold._util.records import short_repr
+from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
+from viewfold.data import View
+from viewfold.data.cells import tell_of_empty, without_absent
+from viewfold.data.features import known_options
+from viewfold.data.opening import (
+    ids_of_each,
+    is_view_like,
+    listed_views,
+    named_views,
+    open_path,
+    open_view,
+    own_name,
+    read_view,
+    read_views,
+)
+from viewfold.data.view import columns_for
+from viewfold.rows import BucketRows, Engine, RowSet, using
+from viewfold.rows.normal import kind_of
+from viewfold.state.admission import placed
+from viewfold.state.state import State, ViewRecord
+from viewfold.state.updates import takes_gaps
+
+
+def check_y(y: object, method: str) -> None:
+    """Refuse what was meant as something else than a target: y is ignored."""
+    if y is None:
+        return
+    if isinstance(y, str):
+        raise TypeError(
+            f"{method} ignores its second argument, y, but got {y!r}. To name the view, pass "
+            f"view={y!r} to partial_fit, or {{{y!r}: X}} to fit."
+        )
+    if is_view_like(y):
+        raise TypeError(
+            f"{method} ignores its second argument, y, but got what looks like a view. Pass "
+            "several views to fit as a list, or one after the other to partial_fit."
+        )
+    values = np.asarray(y).ravel()
+    if values.dtype.kind in "OU" and values.size > 1 and pd.Index(values).is_unique:
+        warnings.warn(
+            f"{method} ignores its second argument, y, which holds texts that are all different, "
+            f"like {values.tolist()[0]!r}. If they are ids, pass them as ids=….",
+            stacklevel=4,
+        )
+
+
+def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecord:
+    """Return the record of a view by its name or number; of the only one, if there is one."""
+    names = [record.name for record in views]
+    return views[which_view(names, view, "the model has folded")]
+
+
+def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:
+    lines = ["The feature names should match those that were passed during fit."]
+    for title, names in (
+        ("Feature names unseen at fit time:", unseen),
+        ("Feature names seen at fit time, yet now missing:", missing),
+    ):
+        if names:
+            lines += [title, *(f"- {column}" for column in names[:5])]
+            lines += ["- ..."] if len(names) > 5 else []
+    if not unseen and not missing:
+        lines += [
+            "Feature names must be in the same order as they were in fit: some occur twice, and "
+            "columns cannot be put in order by name."
+        ]
+    return "\n".join([*lines, f"(View {name!r}: pass the columns it was folded with.)"])
+
+
+def check_features(view: View, record: ViewRecord, me: str) -> None:
+    """Refuse rows whose features are not those that a view was folded with, in any order."""
+    d = view.shape[1]
+    if (view.features is None) != (record.features is None):
+        has, had = ("has", "without") if view.features else ("does not have valid", "with")
+        warnings.warn(
+            f"X {has} feature names, but {me} was fitted {had} feature names "
+            f"(view {record.name!r}).",
+            stacklevel=5,
+        )
+    if view.features and record.features and set(view.features) != set(record.features):
+        unseen = sorted(set(view.features) - set(record.features))
+        missing = sorted(set(record.features) - set(view.features))
+        raise ValueError(_other_names(record.name, unseen, missing))
+    if d != record.n_features:
+        raise ValueError(
+            f"View {record.name!r}: X has {d} features, but {me} is expecting "
+            f"{record.n_features} features as input. Give the columns the view was folded with."
+        )
+    twice = view.features is not None and len(set(view.features)) < d
+    if record.features and twice and view.features != record.features:
+        raise ValueError(_other_names(record.name, [], []))
+
+
+def in_order(view: View, record: ViewRecord) -> View:
+    """Return rows with their columns in the order of the view that they belong to.
+
+    Columns are put in order by name, block by block as they are read, with all that is known of
+    them.
+    """
+    if not view.features or not record.features or view.features == record.features:
+        return view
+    place = {name: j for j, name in enumerate(view.features)}
+    order = np.array([place[name] for name in record.features], np.intp)
+    rows, gaps = view.rows, view.gaps
+    if gaps is not None:
+        gaps = gaps.of_columns(order)
+        rows = replace(rows, fill=gaps)
+    rows = replace(rows, columns=order if rows.columns is None else rows.columns[order])
+    columns = None if view.columns is None else columns_for(view.columns, record.features)
+    return replace(view, rows=rows, gaps=gaps, features=record.features, columns=columns)
+
+
+class Given(NamedTuple):
+    """Rows of a known view, as the user holds them, and what is said of their ids."""
+
+    record: ViewRecord
+    rows: Any
+    ids: Any
+
+
+def given(
+    views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
+) -> tuple[list[Given], bool]:
+    """Return the rows of each known view that X holds, and whether X is a collection of views."""
+    wanted = _by_own_name(views, X) if view is None else known_view(views, view)
+    X = open_path(X, ids, _options(views, wanted))
+    found = _collected(X, views)
+    if found is None:
+        return [Given(wanted or known_view(views, None), X, ids)], False
+    names, held = found
+    of_each = ids_of_each(ids, names)
+    if view is not None and wanted is not None:
+        at = which_view(names, wanted.name, "X holds")
+        return [Given(wanted, held[at], of_each[at])], False
+    parts = []
+    for name, rows, of_view in zip(names, held, of_each, strict=True):
+        parts += _of_entry(views, name, rows, of_view, named=named_views(X) is not None)
+    names = [part.record.name for part in parts]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"View {twice!r} is given twice. Give each view once.")
+    return parts, True
+
+
+def _collected(X: Any, views: Sequence[ViewRecord]) -> tuple[list[str], list[Any]] | None:
+    """Return names and rows of a collection of views; None if X is one view."""
+    found = named_views(X)
+    if found is not None:
+        return list(found), list(found.values())
+    held = listed_views(X)
+    if held is None:
+        return None
+    own = [own_name(rows) for rows in held]
+    if len(own) == len(views) == 1:
+        return [views[0].name], held
+    if None in own and len(own) != len(views):
+        raise ValueError(
+            f"There are {len(own)} views in the list, but {len(views)} are known: "
+            f"{[record.name for record in views]}. Pass a dict {{view: X, …}}."
+        )
+    return [name or views[i].name for i, name in enumerate(own)], held
+
+
+def _of_entry(
+    views: Sequence[ViewRecord], name: str, rows: Any, ids: Any, *, named: bool
+) -> list[Given]:
+    """Return an entry of a collection; a file in a list may hold several views."""
+    record = _by_name(views, name)
+    several = None
+    if not named:
+        rows = open_path(rows, ids, _options(views, record))
+        several = named_views(rows)
+    held = {name: rows} if several is None else several
+    return [Given(_by_name(views, key) or _unknown(views, key), X, ids) for key, X in held.items()]
+
+
+def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
+    raise ValueError(
+        f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
+        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
+    )
+
+
+def _by_name(views: Sequence[ViewRecord], name: str | None) -> ViewRecord | None:
+    return next((record for record in views if record.name == name), None)
+
+
+def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
+    """Return the view that a file or `View` belongs to by its name; the only one, if there is."""
+    return views[0] if len(views) == 1 else _by_name(views, own_name(X))
+
+
+def _options(views: Sequence[ViewRecord], record: ViewRecord | None) -> ReadOptions:
+    """Return how to read rows of a known view, or of any of them if it is not known of which."""
+    each = {one.name: known_options(one.columns, one.source) for one in views}
+    return replace(ReadOptions() if record is None else each[record.name], views=each)
+
+
+def views_of(
+    known: Sequence[ViewRecord],
+    X: Any,
+    *,
+    ids: Any,
+    name: str | None,
+    me: str,
+    options: ReadOptions,
+) -> list[View]:
+    """Return the views that X holds, ready to be folded.
+
+    Rows of a view that was folded get the features that it has, whatever is said about reading;
+    only `missing_cells` and `empty_rows` count. With a name, X is one view, or holds one that is
+    called so. `me` is who asks, for errors.
+    """
+    records = {record.name: record for record in known}
+    own = name or own_name(X)
+    if own in records:
+        return [delivered(records[own], X, ids=ids, me=me, options=options)]
+    if name is not None:
+        return [read_view(X, ids, name, options)]
+    X, options = path_and_options(X, options)
+    if records and options.part == (None, None):
+        # A file may hold several views, some of them known.
+        each = {record.name: known_options(record.columns, record.source) for record in known}
+        X = open_path(X, ids, replace(options, views=each))
+    held = named_views(X) or {}
+    if not held.keys() & records.keys():
+        return read_views(X, ids, options)
+    new = {name: rows for name, rows in held.items() if name not in records}
+    made = {view.name: view for view in read_views(new, ids, options)} if new else {}
+    return [
+        made[name]
+        if name in made
+        else delivered(records[name], rows, ids=ids, me=me, options=options)
+        for name, rows in held.items()
+    ]
+
+
+def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
+    """Return more rows of a known view, with the features that it has."""
+    try:
+        view = _open(record, X, ids, options)
+        check_features(view, record, me)
+    except ValueError as error:
+        if "folded with" not in str(error):  # its columns are not the trouble
+            raise
+        another = "give it a name of its own (view='NAME')"
+        raise ValueError(f"{error} If this is another view, {another}.") from None
+    view = in_order(view, record)
+    gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
+    # What zeros mean was found out with the first rows, unless there were none.
+    zeros = "absent" if record.n_empty else options.empty_rows
+    checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
+    return checked if view.checked or record.n_empty else tell_of_empty(checked)
+
+
+def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
+    """Return rows that are read as the view was, as far as that is remembered."""
+    if record.encoder is None:
+        return open_view(X, ids=ids, name=record.name, options=options)
+    as_before = known_options(record.columns, record.source, options)
+    view = open_view(X, ids=ids, name=record.name, options=as_before, known=record.columns)
+    was, said = record.source or ReadOptions(), view.source or ReadOptions()
+    if said.part not in (was.part, (None, None)):
+        part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
+        raise ValueError(f"View {record.name!r} was folded with another part than {part}.")
+    return view
+
+
+def view_of_known(
+    X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False, me: str
+) -> View:
+    """Return rows that have the features of a known view; gaps are rows of NaN."""
+    if record.encoder is None:
+        raise ValueError(
+            f"View {record.name!r} has no encoder (keep_encoders=False, or it "
+            "had fewer than ten samples): nothing is known about samples that were not in it."
+        )
+    options = known_options(record.columns, record.source)
+    view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
+    check_features(view, record, me)
+    view = in_order(view, record)
+    # A few rows cannot tell what their zeros mean; the view they belong to could.
+    zeros: EmptyRows = "absent" if record.n_empty else "keep"
+    able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
+    view = without_absent(view, zeros, able, known=True)
+    if view.first_absent is not None and not gaps:
+        what = "zeros, which in this view mean that a sample is not in it" * bool(view.n_empty)
+        raise ValueError(
+            f"View {record.name!r} contains {what or 'NaN'} in all of {view.first_absent}: "
+            "there is nothing to embed. Leave the row out."
+        )
+    return view
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Samples of new rows, and their rows of the embedding."""
+
+    __repr__ = short_repr
+
+    engine: Engine
+    ids: RowSet
+    rows: RowSet
+    seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
+    order: Array | None  # where each row is that came, if rows are not in their order
+
+    def collect(self, rows: RowSet) -> Array:
+        """Return rows of these samples as one array, in the order in which they came."""
+        found = self.engine.collect(rows)
+        return found if self.order is None else np.asarray(found[self.order])
+
+
+def place_rows(
+    engine: Engine, state: State, X: ViewsLike, ids: IdsOfViews, view: str | int | None, me: str
+) -> PlacedRows:
+    """Return who the samples of new rows are, their embedding, and in which views."""
+    with using(engine):
+        parts, several = given(state.views, X, ids, view)
+        views = [
+            view_of_known(part.rows, part.record, ids=part.ids, gaps=several, me=me)
+            for part in parts
+        ]
+    order = None
+    if several and any(part.partitions is not None for part in views):
+        order = _order(engine, views)
+        views = [placed(engine, part) for part in views]
+    elif views[0].partitions is not None:
+        order = np.argsort(engine.collect(views[0].partitions.numbers))
+    embedded = [embed(engine, state, one) for one in views]
+    which = np.eye(len(state.views))[[state.names.index(part.record.name) for part in parts]]
+    if not several:
+        one = engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
+        return PlacedRows(engine, views[0].ids, embedded[0], one, order)
+    found, rows, seen = _mean_of(engine, views, embedded, which)
+    if order is not None:
+        at = pd.Index(found).get_indexer(pd.Index(order))
+        found, rows, seen = found[at], rows[at], seen[at]
+    return PlacedRows(engine, found, rows, seen, None)
+
+
+def embed(engine: Engine, state: State, view: View) -> RowSet:
+    """Return the rows of a known view as rows of the embedding."""
+    encode = state.encoder(view.name or state.names[0])
+    assert encode is not None
+    with engine.session():
+        return engine.map(encode, replace(view.rows, fill=None))
+
+
+def _mean_of(
+    engine: Engine, views: list[View], embedded: list[RowSet], which: Array
+) -> tuple[Ids, Array, Array]:
+    """Return, for every sample, the mean of its rows in the views that it is in, and these."""
+    lengths = {part.length for part in views}
+    if len(lengths) > 1:
+        raise ValueError(
+            f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
+            "same number of rows, empty ones (NaN) for samples that a view lacks."
+        )
+    (length,) = lengths
+    # In buckets, all ids are of one kind.
+    kinds = [
+        kind_of(engine.head(part.ids, 1) if isinstance(part.ids, BucketRows) else part.ids)
+        for part in views
+    ]
+    if len(set(kinds)) > 1 and "both" not in kinds:
+        other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+        raise ValueError(
+            f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
+            f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
+        )
+    ids = views[0].ids
+    if length is not None:
+        every = np.arange(length)
+        ids = engine.partition(every)[0] if isinstance(ids, BucketRows) else every
+    width = embedded[0].shape[1]
+    total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
+    for part, rows, mark in zip(views, embedded, which, strict=True):
+        alignment = engine.join(ids, part.ids)
+        total = alignment.merge(
+            (partial(_added, mark=mark), alignment.partners(total), rows),
+            (lambda block: block, alignment.absent(total)),
+        )
+        ids = alignment.ids
+    sums, found = engine.collect(total), engine.collect(ids)
+    seen = sums[:, width:]
+    count = seen.sum(axis=1, keepdims=True)
+    if not count.all():
+        row = int(found[np.flatnonzero(count == 0)].min())
+        gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
+        raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
+    return found, np.asarray(sums[:, :width] / count), seen
+
+
+def _order(engine: Engine, views: list[View]) -> Ids:
+    """Return the ids of several views in the order in which they came."""
+    came = []
+    for view in views:
+        ids = engine.collect(view.ids)
+        if view.partitions is not None:
+            ids = ids[np.argsort(engine.collect(view.partitions.numbers))]
+        came.append(ids)
+    together = np.concatenate(came)
+    return np.asarray(pd.unique(together) if views[0].length is None else np.unique(together))
+
+
+def _added(total: Array, rows: Array, mark: Array) -> Array:
+    """Add rows to sums, the last columns of which mark their view."""
+    return np.asarray(total + np.column_stack([rows, np.tile(mark, (len(rows), 1))]))
