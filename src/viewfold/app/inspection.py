@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 import numpy as np
 from scipy import sparse
 
-from viewfold._util.arguments import suggests_arguments
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import (
     FILE_OPTIONS,
     File,
@@ -26,8 +25,7 @@ from viewfold._util.file import (
     path_and_options,
     takes_reading,
 )
-from viewfold._util.messages import suggestion_of
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr, suggestion_of
 from viewfold._util.types import Array, Ids, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
 from viewfold.data.cells import SENTINELS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold import errors
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File
 from viewfold.app import output as tables
 from viewfold.app import telling
@@ -189,12 +189,12 @@ def _shorten(value: Any) -> Any:
 @opt.as_json
 def status(state: Path, stability: bool, as_json: bool) -> None:
     """Show what a state holds, and which earlier states undo can return to."""
-    from viewfold.store import queries
-    from viewfold.store.kinds import store_of
+    from viewfold.store import queries, store_of
 
-    found, store = queries.status(state), store_of(state)
-    facts: Row = {"file": str(state), "bytes": store.size(state), **found}
-    facts["states"] = store.listed(state)
+    store = store_of(state)
+    with store.reading() as contents:
+        found, kept = queries.status(contents), contents.list_kept()
+    facts: Row = {"file": str(state), "bytes": store.size(), **found, "states": kept}
     if stability:
         with progress(f"looking at {state}"):
             table = folded_model(state).stability().round({"stability": 3}).reset_index()

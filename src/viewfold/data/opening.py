@@ -10,8 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import sparse
 
-from viewfold._util.arguments import suggests_arguments
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import (

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.types import Array, Ids
 from viewfold.data.arrays import Found, look_at
-from viewfold.data.columnar import Facts, Run, facts_of, runs_of, same_columns
+from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     check_known,
     check_no_text_ids,
@@ -33,13 +33,13 @@ from viewfold.data.features import (
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
+from viewfold.data.source import Table
 from viewfold.data.view import Column, Gaps, Partitions, View, called, features_of
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
-    from viewfold.data.source import Table
 
 PIECE = 2**26  # bytes of rows that are written at once; a worker holds a few copies of each
 
@@ -150,10 +150,10 @@ def _open(
     return replace(view, columns=columns, source=remembered)
 
 
-def _survey(engine: BucketEngine, X: FileView, options: ReadOptions) -> tuple[list[Facts], Facts]:
+def _survey(engine: BucketEngine, X: FileView, options: ReadOptions) -> tuple[list[Table], Table]:
     """Return what is known of all files, and of the first with rows: others have to be alike."""
     task = partial(facts_of, ids=X.id_column, options=options)
-    facts: list[Facts] = engine.each(task, X.files)
+    facts: list[Table] = engine.each(task, X.files)
     at = next((i for i, one in enumerate(facts) if not one.is_empty), 0)
     for file, one in zip(X.files, facts, strict=True):
         same_columns(one, facts[at], file, X.files[at])

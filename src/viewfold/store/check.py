@@ -6,6 +6,7 @@ that are finite, shapes that fit each other. Nothing is imported that clusters o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from math import prod
@@ -15,22 +16,34 @@ import numpy as np
 
 from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
-from viewfold.store._catalogue import MOST_KEPT
 
 if TYPE_CHECKING:
     from viewfold.state.clusters import Clusters
     from viewfold.state.state import State
 
+# Bytes of the numbers that arrays may hold.
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
-"""Bytes of the numbers that arrays may hold."""
 
-CAME = ("fold", "update", "extend")
-"""Changes by which samples come."""
+CAME = ("fold", "update", "extend")  # changes by which samples come
 
-DOUBLE = "two samples have one id"
-
+# Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids.
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
-"""Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids."""
+
+MOST_KEPT = 100  # a file keeps at most so many states to return to
+DEEPEST = 16  # so many brackets within each other are enough for any parameter
+
+_TEXT = re.compile(r'"(?:[^"\\]|\\.?)*"?', re.DOTALL)  # cannot fail, so it never goes back
+
+
+def check_json(text: str | None) -> None:
+    """Refuse JSON that is nested too deeply for a parser that calls itself."""
+    if text is None:
+        raise UnreadableError("its table 'meta' has a key without a value")
+    depth = 0
+    for bracket in re.findall(r"[][{}]", _TEXT.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEEPEST:
+            raise UnreadableError("its table 'meta' holds JSON that is nested too deeply")
 
 
 # -- while rows are read
@@ -39,14 +52,7 @@ IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "
 def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, str]) -> None:
     """Refuse facts that the table of samples contradicts, before memory is taken for it.
 
-    Parameters
-    ----------
-    meta : dict
-        What the table ``meta`` says.
-    n_samples : int
-        How many rows ``samples`` has.
-    columns : dict
-        Its columns and their types.
+    `columns` are those of ``samples``, with their types.
     """
     claimed = meta.get("n_samples", 0)
     if claimed != n_samples or isinstance(claimed, bool | float):
@@ -59,13 +65,7 @@ def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, st
 
 
 def cluster_names(meta: dict[str, Any]) -> dict[int, str]:
-    """Return the names of clusters that have one.
-
-    Raises
-    ------
-    UnreadableError
-        If they are not texts by the numbers of clusters.
-    """
+    """Return the names of clusters that have one."""
     said = meta.get("cluster_names", {})
     fine = isinstance(said, dict) and all(
         c.isdecimal() and c.isascii() and isinstance(name, str) for c, name in said.items()
@@ -76,29 +76,14 @@ def cluster_names(meta: dict[str, Any]) -> dict[int, str]:
 
 
 def check_keep(keep: Any) -> None:
-    """Refuse a number of states to keep that no file can have.
-
-    Examples
-    --------
-    >>> from viewfold.store._check import check_keep
-    >>> check_keep(3)
-    >>> check_keep(-1)
-    Traceback (most recent call last):
-    viewfold.errors.UnreadableError: it keeps -1 states to return to
-    """
     if not isinstance(keep, int) or isinstance(keep, bool) or not 0 <= keep <= MOST_KEPT:
         raise UnreadableError(f"it keeps {keep!r} states to return to")
 
 
-def checked(
+def check_batches(
     batches: Iterable[dict[str, Any]], n_views: int, n_steps: int
 ) -> Iterator[dict[str, Any]]:
-    """Pass the rows of ``samples`` on, if each is complete and its label the last of its history.
-
-    Raises
-    ------
-    UnreadableError
-    """
+    """Pass rows of ``samples`` on, if each is complete and its label the last of its history."""
     widths = {"views_seen": n_views, "history": n_steps, "fingerprints": n_views}
     for batch in batches:
         for name, column in batch.items():
@@ -122,7 +107,7 @@ def check_views(views: Table, *, empty: bool) -> None:
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
     counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
-    for count in (name for name in counts if name in views.column_names):
+    for count in counts:
         if any(number is None or number < 0 for number in views[count]):
             raise UnreadableError(f"a view has no {count!r}, or less than none")
     if None in views["objective"]:
@@ -146,26 +131,22 @@ def check_steps(steps: Table) -> int:
 def check_claims(arrays: Table) -> None:
     """Refuse arrays whose shape and number of bytes do not fit, before one is read.
 
-    Parameters
-    ----------
-    arrays : Table
-        The table ``arrays`` with ``bytes``, their number, instead of ``data``.
+    The table has ``bytes``, their number, instead of ``data``.
     """
     names = arrays["name"]
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its arrays have one name, or one has none")
-    kind = "dtype" if "dtype" in arrays.column_names else "kind"
     for row in arrays.rows():
         name, shape = row["name"], row["shape"]
         if shape is None:
             if row["bytes"] is not None:
                 raise UnreadableError(f"array {name!r} has no shape")
             continue
-        if row[kind] not in WIDTH:
-            raise UnreadableError(f"it holds an array of {row[kind]}")
+        if row["dtype"] not in WIDTH:
+            raise UnreadableError(f"it holds an array of {row['dtype']}")
         if len(shape) > 3 or any(axis is None or axis < 0 for axis in shape):
             raise UnreadableError(f"array {name!r} has the shape {shape[:4]}")
-        if row["bytes"] != prod(shape) * WIDTH[row[kind]]:
+        if row["bytes"] != prod(shape) * WIDTH[row["dtype"]]:
             raise UnreadableError(f"array {name!r} has not as many bytes as its shape tells")
 
 
@@ -173,13 +154,7 @@ def check_claims(arrays: Table) -> None:
 
 
 def check_state(state: State) -> None:
-    """Refuse what cannot be the state of a model.
-
-    Raises
-    ------
-    UnreadableError
-        Saying what is wrong with it.
-    """
+    """Refuse what cannot be the state of a model; say what is wrong with it."""
     for problem in problems(state):
         raise UnreadableError(problem)
 
@@ -202,11 +177,11 @@ def problems(state: State) -> Iterator[str]:
         yield "views were folded by entries that its log does not have"
     if not {view.entry for view in state.views} <= set(state.steps) <= set(entries):
         yield "its steps are not entries of its log, or lack the fold of a view"
-    yield from _of_facts(state)
+    yield from _fact_problems(state)
     if isinstance(state.ids, np.ndarray):  # those in buckets are checked where they are read
         rows = state.ids, state.embedding, state.seen, state.history, state.added
         yield from row_problems(expected, *rows)
-    if not _fits({"centers": clusters.centers, "projection": clusters.projection}):
+    if not _are_centers(clusters.centers, clusters.projection):
         yield "the centres of its clusters do not fit their directions"
     elif not _is_scatter(clusters.scatter, len(clusters.centers)):
         yield "the scatter of its clusters does not fit their groups"
@@ -215,11 +190,11 @@ def problems(state: State) -> Iterator[str]:
     yield from names.problems(state.cluster_names, clusters.n_clusters)
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
-    yield from _of_encoders(state)
-    yield from _of_moments(state, clusters)
+    yield from _encoder_problems(state)
+    yield from _moment_problems(state, clusters)
 
 
-def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
+def _moment_problems(state: State, clusters: Clusters) -> Iterator[str]:
     from viewfold.state.moments import Moments
 
     columns = state.embedding.shape[1] + clusters.n_clusters
@@ -229,17 +204,17 @@ def _of_moments(state: State, clusters: Clusters) -> Iterator[str]:
         if not isinstance(record.moments, Moments):
             yield f"the moments of view {record.name!r} are something else"
             continue
-        for problem in _of_part(record.moments, {"d": record.n_features, "p": columns}):
+        for problem in part_problems(record.moments, {"d": record.n_features, "p": columns}):
             yield f"{problem} in the moments of view {record.name!r}"
 
 
-def _of_encoders(state: State) -> Iterator[str]:
+def _encoder_problems(state: State) -> Iterator[str]:
     from viewfold.data.view import features_of
 
     columns = state.embedding.shape[1]
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
-        for problem in _of_part(record.encoder, axes):
+        for problem in part_problems(record.encoder, axes):
             yield f"{problem} in the encoder of view {record.name!r}"
         if record.columns is not None and features_of(record.columns) != record.features:
             yield f"the columns of view {record.name!r} do not give its features"
@@ -248,12 +223,12 @@ def _of_encoders(state: State) -> Iterator[str]:
         if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:
             yield f"the map of earlier encoders at view {record.name!r} does not fit"
             return
-        if not _finite(linear_map):
+        if not _is_finite(linear_map):
             yield f"the map of earlier encoders at view {record.name!r} is not finite"
         columns = linear_map.shape[0]  # what the consensus had before this fold
 
 
-def _of_facts(state: State) -> Iterator[str]:
+def _fact_problems(state: State) -> Iterator[str]:
     length = state.length
     if not state.ids.shape[0]:
         yield "it has views, but no samples"
@@ -265,15 +240,7 @@ def _of_facts(state: State) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Expected:
-    """What rows of samples have to fit.
-
-    Attributes
-    ----------
-    came : tuple of int
-        Entries of the log by which samples came.
-    n_views, n_steps, n_clusters : int
-        How many there are.
-    """
+    """What rows of samples have to fit; `came` are the entries of the log by which they came."""
 
     came: tuple[int, ...]
     n_views: int
@@ -282,7 +249,6 @@ class Expected:
 
     @classmethod
     def of(cls, state: State) -> Expected:
-        """Return what the rows of a state have to fit."""
         came = tuple(event.entry for event in state.log if event.what in CAME)
         centers = None if state.clusters is None else state.clusters.centers
         n_clusters = 0 if centers is None or centers.ndim < 2 else centers.shape[-2]
@@ -299,13 +265,13 @@ def row_problems(
     if not np.isin(added, expected.came).all():
         yield "samples came by entries that its log does not have"
     if not differ(ids):
-        yield DOUBLE
+        yield "two samples have one id"
     if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
         yield "views seen and history have not an entry for each view"
         return
     if embedding.ndim != 2 or len(embedding) != n:
         yield "the embedding has not a row for each sample"
-    elif not _finite(embedding):
+    elif not _is_finite(embedding):
         yield "the embedding is not finite"
     if history.min() < -1:
         yield "a cluster in the history is less than -1"
@@ -314,28 +280,26 @@ def row_problems(
 
 
 def differ(ids: Any) -> bool:
-    """Tell whether no id is there twice."""
     import pandas as pd  # commands that read a few columns do without
 
     return bool(pd.Index(ids).is_unique)
 
 
-def _finite(array: Any) -> bool:
+def _is_finite(array: Any) -> bool:
     """Tell whether all numbers are finite; of a large array, without another of its size."""
     rows = max(1, 2**20 // max(1, prod(array.shape[1:])))
     return all(np.isfinite(array[i : i + rows]).all() for i in range(0, len(array), rows))
 
 
-def _fits(arrays: Mapping[str, Any]) -> bool:
+def _are_centers(centers: Any, projection: Any) -> bool:
     """Tell whether centres and projection can be what k-means found."""
-    centers, projection = arrays["centers"], arrays["projection"]
     return (
-        all(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in arrays.values())
+        all(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in (centers, projection))
         and (centers.ndim, projection.ndim) == (3, 2)
         and min(centers.shape[:2]) > 0
         and centers.shape[2] == projection.shape[1]
-        and _finite(centers)
-        and _finite(projection)
+        and _is_finite(centers)
+        and _is_finite(projection)
     )
 
 
@@ -350,17 +314,17 @@ def _is_apart(apart: Any, n_views: int, n_clusters: int) -> bool:
 
 
 def _is_scatter(scatter: Any, n_groups: int) -> bool:
-    """Tell whether these can be facts of each group's distances; earlier files have none."""
+    """Tell whether these can be facts of each group's distances."""
     return scatter is None or (
         isinstance(scatter, np.ndarray)
         and scatter.dtype.kind == "f"
         and scatter.shape == (n_groups, 3)
         and bool((scatter >= 0).all())
-        and _finite(scatter)
+        and _is_finite(scatter)
     )
 
 
-def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
+def _committee_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with encoders that are used together."""
     from viewfold.state.updates import MOST_ENCODERS, Committee
 
@@ -378,10 +342,10 @@ def _of_committee(part: Any, axes: dict[str, int]) -> Iterator[str]:
         if not isinstance(one.n_rows, float) or not 1 <= one.n_rows < 2**63:
             yield f"an encoder was learned from {one.n_rows!r} rows"
         # Each has directions and landmarks of its own.
-        yield from _of_part(one.encoder, {axis: axes[axis] for axis in "dr"})
+        yield from part_problems(one.encoder, {axis: axes[axis] for axis in "dr"})
 
 
-def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
+def part_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with an encoder or a part of it; `axes` collects the lengths of axes."""
     if part is None:
         return
@@ -393,7 +357,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
         return
     known, kind = axes_of(part), tag.type
     if kind == "committee":
-        yield from _of_committee(part, axes)
+        yield from _committee_problems(part, axes)
         return
     for field in fields(part):
         value = getattr(part, field.name)
@@ -404,7 +368,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
             yield f"there is no {kind}.{field.name}"
             continue
         if letters is None and not isinstance(value, np.ndarray | np.generic | int | float):
-            yield from _of_part(value, axes)
+            yield from part_problems(value, axes)
             continue
         array = np.asarray(value)
         if letters is None:  # nothing is told about it: any numbers of any shape will do
@@ -414,7 +378,7 @@ def _of_part(part: Any, axes: dict[str, int]) -> Iterator[str]:
             yield f"{kind}.{field.name} is of shape {array.shape}"
         elif any(axes.setdefault(a, n) != n for a, n in zip(letters, array.shape, strict=True)):
             yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
-        elif letters and not _finite(array):
+        elif letters and not _is_finite(array):
             yield f"{kind}.{field.name} is not finite"
     if kind == "encoder" and (
         axes["f"] != axes["l"] + axes.get("c", 0) or axes["l"] > axes["q"] or not axes.get("m", 1)
