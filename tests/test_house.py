@@ -41,7 +41,6 @@ def test_all_modules_together_are_not_too_long() -> None:
     assert lines <= MOST_LINES_IN_ALL
 
 
-@pytest.mark.xfail(strict=True, reason="not yet few enough")
 def test_modules_are_few() -> None:
     assert len(MODULES) <= MOST_FILES
 

@@ -31,8 +31,8 @@ from viewfold.data.cells import SENTINELS
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
-from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
-from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
+from viewfold.data.opening import make_view, named_views, open_path, own_name, read_view
+from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.view import called, invented_name
 from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
@@ -400,7 +400,7 @@ class _Look:
                 )
             self._propose_ids(parts, label)
         given = None if ids is False else parts.ids
-        view = assembled(parts, given, name, file, options)
+        view = make_view(parts, given, name, file, options)
         state = self._state
         self.facts["samples"] = compare(state, view)
         none = False if ids is False else None
@@ -414,7 +414,7 @@ class _Look:
             return
         record = state.views[state.names.index(name)]
         if was_read_alike(parts, options, record):
-            X, ids = assembled(parts, given, name, file, options, record.columns), none
+            X, ids = make_view(parts, given, name, file, options, record.columns), none
         checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
         admit(engine, state, checked, rule)
 
@@ -444,8 +444,8 @@ class _Look:
         named = None if ids is False else ids
         if isinstance(held, FileView):
             label = called(name, held.file)
-            return of_file(held, named, label, options), name, held.file, held.written
-        return of_object(held, named, called(name), options), name, None, {}
+            return split_file(held, named, label, options), name, held.file, held.written
+        return split_object(held, named, called(name), options), name, None, {}
 
     def _note(
         self,

@@ -94,6 +94,20 @@ class Table:
     id_kind: str = ""  # what the column of ids holds, where the file says so
     nothing: frozenset[str] = frozenset()  # columns without a type, as no cell has a value
 
+    @property
+    def coded(self) -> frozenset[str]:
+        """Columns whose cells are not numbers."""
+        return frozenset(self.codes) - self.nothing
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.sizes or ())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row: what columns hold is not known then."""
+        return self.sizes is not None and not self.n_rows
+
 
 @contextmanager
 def reading(file: str, what: str) -> Iterator[None]:

@@ -206,7 +206,6 @@ def _by_name(views: Sequence[ViewRecord], name: str | None) -> ViewRecord | None
 
 
 def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
-    """Return the view that a file or `View` belongs to by its name; the only one, if there is."""
     return views[0] if len(views) == 1 else _by_name(views, own_name(X))
 
 
@@ -359,7 +358,6 @@ def place_rows(
 
 
 def embed(engine: Engine, state: State, view: View) -> RowSet:
-    """Return the rows of a known view as rows of the embedding."""
     encode = state.encoder(view.name or state.names[0])
     assert encode is not None
     with engine.session():

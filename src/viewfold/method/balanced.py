@@ -37,7 +37,6 @@ def combine(
     learn: encoders.Learner = encoders.learn_mix,
     scale: ScaleRule = "auto",
 ) -> Combined:
-    """Combine a view with the consensus."""
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
@@ -49,7 +48,6 @@ def combine(
 
 
 def rank(n_clusters: int) -> int:
-    """Return how many columns a consensus for so many clusters has."""
     return max(constants.PER_CLUSTER * n_clusters, constants.LEAST_RANK)
 
 

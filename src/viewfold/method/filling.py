@@ -269,7 +269,6 @@ def _learn_loadings(z: Array, seen: Array) -> Array:
 
 
 def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
-    """Return the weighted mean of the landmarks that are nearest in the cells that are there."""
     distance = there @ (points * points).T - 2 * (z @ points.T)
     return np.asarray(weights_of(distance, points.dtype) @ points)
 

@@ -315,14 +315,6 @@ def bucket_of(ids: Array, n_buckets: int) -> NDArray[np.intp]:
     return np.asarray(hashed(ids) % np.uint64(n_buckets), np.intp)
 
 
-def former_bucket_of(ids: Array, n_buckets: int) -> NDArray[np.intp]:
-    """Return where viewfold 0.1 put each id: whole numbers of 19 digits and their texts apart.
-
-    Folders that it wrote are still read; nothing is written so any more.
-    """
-    return np.asarray(hashed(ids, digits=18) % np.uint64(n_buckets), np.intp)
-
-
 @dataclass(frozen=True)
 class PartitionFiles:
     """Ids and rows of one partition in files, sorted by bucket."""

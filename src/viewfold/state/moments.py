@@ -106,7 +106,6 @@ class Sums:
         return cls(count, total, squares, cross, there, PP, total_P, float(n), shift)
 
     def centred(self) -> Array:
-        """Return PᵀP of rows with mean zero."""
         return np.asarray(self.PP - np.outer(self.total_P, self.total_P) / max(self.n, 1))
 
 

@@ -285,7 +285,6 @@ def unconnected_groups(
 
 
 def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
-    """Return a record whose encoder is followed by a linear map."""
     if record.encoder is None or linear_map is None:
         return record
     return replace(record, encoder=record.encoder.then(linear_map))
