@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
 
