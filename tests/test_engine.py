@@ -1,10 +1,12 @@
 """Methods use the three verbs and nothing else: they give the same where rows are out of reach."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from engine_contract import EngineContract, Make
 from scipy import sparse
 from sklearn.base import clone
 
@@ -118,7 +120,13 @@ def test_nobody_reaches_for_rows_in_buckets(reach) -> None:
         reach(rows)
 
 
-# -- what each verb promises, on the local engine
+class TestLocalEngine(EngineContract):
+    @pytest.fixture
+    def make(self) -> Make:
+        return lambda folder, n_buckets: nullcontext(LocalEngine())
+
+
+# -- what only the local engine promises
 
 
 def test_map_returns_rows_whatever_the_blocks() -> None:

@@ -156,17 +156,6 @@ def test_a_command_refuses_what_it_reads_if_that_was_changed(
     assert run("verify p.vf")[0] == 4
 
 
-def test_commands_read_files_of_format_1(run: Run) -> None:
-    path = HERE / "formats" / "1.vf"
-    expected = json.loads(path.with_suffix(".json").read_text())
-    told = {row["id"]: row["cluster"] for row in json.loads(run(f"labels {path} --json")[1])}
-    assert told == expected["labels"]
-    assert json.loads(run(f"status {path} --json")[1])["samples"] == 60
-    assert [entry["what"] for entry in json.loads(run(f"history {path} --json")[1])] == ["fold"] * 2
-    assert run(f"export {path} -o e.csv")[0] == 0
-    assert run(f"verify {path}")[0] == 0
-
-
 def test_an_empty_file_is_told_so(run: Run) -> None:
     viewfold.ViewFold(4).save("p.vf")
     assert json.loads(run("status p.vf --json")[1])["samples"] == 0

@@ -6,6 +6,7 @@ beside the file, and the next writer is not in anybody's way.
 """
 
 import errno
+import fcntl
 import io
 import os
 import shutil
@@ -23,7 +24,7 @@ import viewfold
 from viewfold import ViewFold, store
 from viewfold._util import replace as _replace
 from viewfold.errors import ViewfoldError
-from viewfold.store import _catalogue, _database, _lock
+from viewfold.store import file
 
 SYSTEM: list[tuple[Any, str]] = [
     (io, "open"),
@@ -39,12 +40,11 @@ SYSTEM: list[tuple[Any, str]] = [
     (os, "rmdir"),
     (shutil, "rmtree"),
     (_replace, "_lock"),
-    (_lock, "_try"),
-    (_lock, "_release"),
+    (fcntl, "flock"),
 ]
 OTHER = ViewFold(3).fit(np.eye(6))
 NO_FUNCTIONS = "".join(
-    line for line in _catalogue._OTHERS.splitlines(True) if "duckdb_functions()" not in line
+    line for line in file._OTHERS.splitlines(True) if "duckdb_functions()" not in line
 )
 DATABASE = ("execute", "sql", "register", "unregister", "close")
 
@@ -106,9 +106,9 @@ def failing(faults: Faults) -> Iterator[None]:
             return Database(stack.enter_context(open_one(*args, **options)), faults)
 
         duckdb_connect = duckdb.connect
-        patch.setattr(_database.duckdb, "connect", connect)
+        patch.setattr(file.duckdb, "connect", connect)
         # To find functions in a file, DuckDB goes through its own 3,000 each time.
-        patch.setattr(_catalogue, "_OTHERS", NO_FUNCTIONS)
+        patch.setattr(file, "_OTHERS", NO_FUNCTIONS)
         yield
 
 

@@ -9,15 +9,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
-from viewfold.app.states import empty, is_there, load_model, new_model
+from viewfold.app.states import empty, is_there, new_model
+from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
 
 if TYPE_CHECKING:
     from viewfold.data import View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
+    from viewfold.state.state import State
     from viewfold.state.updates import Delivery
 
 SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
@@ -119,15 +120,21 @@ def add(
     -------
     Added
     """
-    from viewfold.store import edit
+    from viewfold.store.models import editing, model_of, read_loaded
 
     started, clusters = perf_counter(), wanted.clusters
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
-    name = _known_view(state, file, wanted.view) if wanted.only_new else wanted.view
-    views = read_views(state, file, wanted.ids, name, wanted.options)
+    loaded = None if new is not None else read_loaded(state)
+    known = None if loaded is None else loaded.state
+    name = _known_view(state, file, wanted.view, known) if wanted.only_new else wanted.view
+    views = _read_views(state, file, wanted, name, known)
     step(f"waiting for {state}")
-    opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
-    with _in_memory(state, new) if wanted.dry_run else opened as model:
+    opened: AbstractContextManager[FoldingEstimator]
+    if wanted.dry_run:  # nobody has to wait for it
+        opened = nullcontext(new if known is None else model_of(known))  # type: ignore[arg-type]
+    else:
+        opened = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
+    with opened as model:
         begin(model)
         removed = _set(model, clusters or None, wanted.private, wanted.unconnected)
         if clusters == AUTO and new is not None:
@@ -141,34 +148,33 @@ def add(
     return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
 
 
-def read_views(
-    state: Path, file: File, ids: str | bool | None, name: str | None, options: ReadOptions
+def _read_views(
+    state: Path, file: File, wanted: Wanted, name: str | None, known: State | None
 ) -> list[View]:
     """Return the views of a file; one of them, if a name is given.
 
-    What the state knows of views is looked up only if the file may hold one that is known.
+    What is known of a view tells how its file is read, if the file may hold one that is known.
     """
     from viewfold.data.files import name_of
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
-    from viewfold.store import queries
 
-    names = queries.names(state) if is_there(state) else []
+    records = () if known is None else known.views
     several = name is None and str(file).lower().endswith(SEVERAL)
-    known = names and (several or (name or name_of(file)) in names)
-    model = load_model(state) if known else None
-    if model is not None and not several and not model.keep_encoders:
-        raise no_encoder(name or name_of(file))
-    records = () if model is None else model.views_
-    return views_of(records, file, ids=ids, name=name, me=str(state), options=options)
+    if not several:
+        called = name or name_of(file)
+        if called not in [record.name for record in records]:
+            records = ()
+        elif known is not None and not known.params["keep_encoders"]:
+            raise no_encoder(called)
+    return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
 
 
-def _known_view(state: Path, file: File, view: str | None) -> str:
+def _known_view(state: Path, file: File, view: str | None, known: State | None) -> str:
     """Return the known view that rows belong to: as named, named like the file, or the only one."""
     from viewfold.data.files import name_of
-    from viewfold.store import queries
 
-    names = queries.names(state)
+    names = [record.name for record in known.views] if known is not None else []
     if not names:
         raise empty(state)
     view = name_of(file) if view is None and name_of(file) in names else view
@@ -192,13 +198,6 @@ def _fold_all(
             came = model.delivery_
         folds.append(_fold_summary(model, view, came) | {"missing": view.missing()})
     return folds
-
-
-def _in_memory(
-    state: Path, new: FoldingEstimator | None
-) -> AbstractContextManager[FoldingEstimator]:
-    """Return the model that would be changed; nobody has to wait for it."""
-    return nullcontext(load_model(state) if new is None else new)
 
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
-from viewfold._util.arguments import suggests_arguments
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import (
     FILE_OPTIONS,
     File,
@@ -25,16 +24,15 @@ from viewfold._util.file import (
     path_and_options,
     takes_reading,
 )
-from viewfold._util.messages import suggestion_of
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr, suggestion_of
 from viewfold._util.types import Array, Ids, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
 from viewfold.data.cells import SENTINELS
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
-from viewfold.data.opening import assembled, named_views, open_path, own_name, read_view
-from viewfold.data.parts import Parts, check_part, is_path, of_file, of_object
+from viewfold.data.opening import make_view, named_views, open_path, own_name, read_view
+from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.view import called, invented_name
 from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
@@ -402,7 +400,7 @@ class _Look:
                 )
             self._propose_ids(parts, label)
         given = None if ids is False else parts.ids
-        view = assembled(parts, given, name, file, options)
+        view = make_view(parts, given, name, file, options)
         state = self._state
         self.facts["samples"] = compare(state, view)
         none = False if ids is False else None
@@ -416,7 +414,7 @@ class _Look:
             return
         record = state.views[state.names.index(name)]
         if was_read_alike(parts, options, record):
-            X, ids = assembled(parts, given, name, file, options, record.columns), none
+            X, ids = make_view(parts, given, name, file, options, record.columns), none
         checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
         admit(engine, state, checked, rule)
 
@@ -446,8 +444,8 @@ class _Look:
         named = None if ids is False else ids
         if isinstance(held, FileView):
             label = called(name, held.file)
-            return of_file(held, named, label, options), name, held.file, held.written
-        return of_object(held, named, called(name), options), name, None, {}
+            return split_file(held, named, label, options), name, held.file, held.written
+        return split_object(held, named, called(name), options), name, None, {}
 
     def _note(
         self,

@@ -340,17 +340,16 @@ class _Parquet:
         ]
         asked, at = f"SELECT {', '.join(parts)} FROM {_ROWS} {where}", 0
         cursor = _cursor(self.file, asked)
-        vectors = max(1, batch_rows(self.width(columns) or 1) // _VECTOR)
-        while True:
+        step = batch_rows(self.width(columns) or 1)
+        while at <= n:
             with _limited(self.file):
-                frame = cursor.fetch_df_chunk(vectors)
+                frame = cursor.fetch_df_chunk(max(1, step // _VECTOR))
             if frame.empty:
                 break
-            yield self._batch(frame, columns, row + at)
+            for start in range(0, len(frame), step):
+                yield self._batch(frame[start : start + step], columns, row + at + start)
             at += len(frame)
             tally.add(len(frame) * len(columns))
-            if at > n:
-                break
         if at != n:
             raise FileError(f"{self.file}: {at:,} rows where it says {n:,}. Is it whole?")
 
@@ -457,41 +456,7 @@ def n_rows(file: str) -> int:
 # -- several files
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a file before its rows are read; see `Table`."""
-
-    features: tuple[str, ...] | None
-    dtype: np.dtype[Any]
-    coded: frozenset[str]  # columns whose cells are not numbers
-    dropped: tuple[str, ...]
-    id_kind: str
-    sizes: tuple[int, ...] | None
-    nothing: frozenset[str]
-
-    @classmethod
-    def of(cls, table: Table) -> Facts:
-        return cls(
-            table.features,
-            table.dtype,
-            frozenset(table.codes) - table.nothing,
-            table.dropped,
-            table.id_kind,
-            table.sizes,
-            table.nothing,
-        )
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.sizes or ())
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no row: what columns hold is not known then."""
-        return self.sizes is not None and not self.n_rows
-
-
-def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
+def facts_of(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
     whole = not is_address(file)
     place = file if whole else with_end_only(file)
@@ -501,10 +466,10 @@ def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
             for column in _columns(place)
         ):
             place = file  # the first list tells how long they are
-    return Facts.of(open_parquet(fetched(place), ids, options))
+    return open_parquet(fetched(place), ids, options)
 
 
-def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
+def same_columns(facts: Table, first: Table, file: str, first_file: str) -> NDArray[np.intp] | None:
     """Refuse a file with other columns than the first; return their order, if it is another."""
     why = _difference(facts, first)
     if why:
@@ -520,7 +485,7 @@ def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDAr
     return np.array([place[name] for name in first.features], np.intp)
 
 
-def _difference(facts: Facts, first: Facts) -> str:
+def _difference(facts: Table, first: Table) -> str:
     mine, theirs = facts.features, first.features
     if mine is None or theirs is None:
         return "" if mine == theirs else "only one of them has names"
@@ -567,7 +532,7 @@ class Run:
 
 
 def runs_of(
-    files: Sequence[str], facts: Sequence[Facts], most: int, whole: Sequence[bool]
+    files: Sequence[str], facts: Sequence[Table], most: int, whole: Sequence[bool]
 ) -> list[tuple[Run, ...]]:
     """Return what is read at once: row groups with at most so many rows, or a single one.
 

@@ -252,7 +252,7 @@ _IMAGES = f"Features were computed from the images; order of views not known. {_
 
 # Sizes are those of the paper's own table; the order of views, which decides the paper's numbers
 # but is not in the paper, was found by trying.
-_TABLE: list[tuple[tuple[Any, ...], str, str]] = [
+_TABLE: list[Any] = [
     (
         ("ORL", 400, 3, 40, (4096, 3304, 6750), None),
         "https://cam-orl.co.uk/facedatabase.html",
@@ -298,7 +298,7 @@ _TABLE: list[tuple[tuple[Any, ...], str, str]] = [
         f"games. {_IMAGES}",
     ),
 ]
-_SETS = [DataSet(*(*size, address, note)) for size, address, note in _TABLE]
+_SETS = [DataSet(*size, *where) for size, *where in _TABLE]
 
 
 def catalogue() -> list[DataSet]:

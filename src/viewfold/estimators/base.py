@@ -410,16 +410,6 @@ class FoldingEstimator(
         -----
         The consensus has the columns that it has: a warning says so if a fold for this number would
         have given it more. No view is needed: it takes as long as finding clusters after a fold.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from viewfold import ViewFold
-        >>> y = np.repeat([0, 1, 2, 3], 20)
-        >>> X = 9 * np.eye(4)[y] + np.random.default_rng(0).normal(size=(80, 4))
-        >>> model = ViewFold(2, random_state=0).fit(X)
-        >>> np.unique(model.recluster(4).labels_)
-        array([0, 1, 2, 3])
         """
         check_is_fitted(self)
         state, other = self._fitted, clone(self).set_params(n_clusters=n_clusters)
@@ -468,14 +458,6 @@ class FoldingEstimator(
         Returns
         -------
         self
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from viewfold import ViewFold
-        >>> model = ViewFold(2).fit(np.eye(6)).rename(1, "late responders")
-        >>> model.cluster_names_
-        {1: 'late responders'}
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
@@ -620,16 +602,6 @@ class FoldingEstimator(
         Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
         ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
         a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from viewfold import ViewFold
-        >>> y = np.repeat([0, 1, 2, 3], 20)
-        >>> X = 9 * np.eye(4)[y] + np.random.default_rng(0).normal(size=(80, 4))
-        >>> model = ViewFold(4, random_state=0).fit(X).recluster(3)
-        >>> model.events_[["step", "kind", "samples", "share"]].to_numpy().tolist()
-        [['recluster (2)', 'merged', 40, 1.0]]
         """
         return events_table(self._engine, self._fitted)
 

@@ -12,6 +12,7 @@ from viewfold.explain.features import (
     feature_table,
     loadings,
     variance_table,
+    with_confidence,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "feature_table",
     "loadings",
     "variance_table",
+    "with_confidence",
 ]

@@ -11,7 +11,7 @@ import os
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, pairwise
@@ -69,6 +69,7 @@ class BucketEngine(Engine, ABC):
         How many buckets there are. A worker holds the rows of a few of them at a time.
     """
 
+    session = nullcontext
     piece = 2**28  # bytes of a view in memory that are written to buckets at once
 
     def __init__(self, folder: str, n_buckets: int) -> None:
@@ -129,9 +130,6 @@ class BucketEngine(Engine, ABC):
         owner = _Owner()
         weakref.finalize(owner, remove, path)
         return path, owner
-
-    def session(self) -> AbstractContextManager[Any]:
-        return nullcontext()
 
     def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
         if isinstance(ids, BucketRows):
