@@ -110,7 +110,7 @@ def test_an_edit_converts_only_the_new_state(
 ) -> None:
     path = tmp_path / "p.vf"
     model.save(path)
-    converted = count(store._file, "to_tables")
+    converted = count(store.file, "to_tables")
     with edit(path) as edited:
         edited.partial_fit(data.views["scan"], view="scan")
     assert len(converted) == 1

@@ -265,10 +265,10 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
-    return read_views(path, ids, ReadOptions())
+    return read_file(path, ids, ReadOptions())
 
 
-def read_views(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+def read_file(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file as the options say, and a `File`."""
     path, options = path_and_options(path, options)
     files, form = _locate(path)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from viewfold._util.extra import needed
-from viewfold._util.messages import format_names, with_suggestion
+from viewfold._util.messages import format_names, needed, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
