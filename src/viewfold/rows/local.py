@@ -321,18 +321,12 @@ class Alignment(Protocol):
         How many are in the union, in both, in the view only, and were known before.
     """
 
-    @property
-    def ids(self) -> RowSet: ...
-    @property
-    def known(self) -> RowSet: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def n_shared(self) -> int: ...
-    @property
-    def n_new(self) -> int: ...
-    @property
-    def n_before(self) -> int: ...
+    ids: RowSet
+    known: RowSet
+    n_samples: int
+    n_shared: int
+    n_new: int
+    n_before: int
 
     def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
         """Return, for each row of the view, what is known of its sample; `fill` if it is new."""

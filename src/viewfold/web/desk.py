@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Any
 from viewfold._util.version import __version__
 from viewfold.app import output, telling
 from viewfold.app.folding import add, fold_line
-from viewfold.app.states import (
-    check_folded,
-    folded_table,
-    is_there,
-    load_model,
-    returned,
-)
+from viewfold.app.states import check_folded, folded_table, is_there, load_model, returned
 from viewfold.app.telling import command, described, explained, inspected
 from viewfold.app.words import for_cli
 from viewfold.errors import InputError
