@@ -227,7 +227,7 @@ def test_other_work_has_to_wait_and_work_can_be_stopped(ui_folded: Page, monkeyp
         go.wait(30)
         return []
 
-    monkeypatch.setattr("viewfold.app.folding.read_views", slow)
+    monkeypatch.setattr("viewfold.app.folding._read_views", slow)
     key = ui_folded.upload("scan.csv", csv("scan", range(60, 150)))
     assert ui_folded.post("fold", upload=key)["state"] == "running"
     assert at.wait(30)
