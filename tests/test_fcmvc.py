@@ -139,7 +139,7 @@ def test_a_constant_feature_becomes_zero_whatever_its_value(kind) -> None:
 def test_whitener_finds_small_directions_by_qr() -> None:
     rng = np.random.default_rng(0)
     A = rng.normal(size=(200, 3)) @ np.diag([1, 1e-6, 1e-10])
-    Q = A @ fcmvc.whitener(LocalEngine(), A)
+    Q = A @ fcmvc.basis(LocalEngine(), A)
     assert np.abs(Q - polar(A)).max() < 1e-4
     assert np.isinf(inverse_sqrt(A.T @ A)[1])
 

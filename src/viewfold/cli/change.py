@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._util.visible import visible
-from viewfold.app import numbers
+from viewfold._util.messages import visible
+from viewfold.app import telling
 from viewfold.app.states import check_folded, returned
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument
@@ -33,9 +33,9 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
     from viewfold.store import edit
 
     with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
-        facts, chosen = numbers.recluster(check_folded(state, model), clusters)
+        facts, chosen = telling.recluster(check_folded(state, model), clusters)
     if chosen is not None:
-        say(numbers.evidence(chosen))
+        say(telling.evidence(chosen))
     tell(
         as_json,
         {"file": str(state), **facts},

@@ -123,7 +123,7 @@ def annotate(
     AnnData, MuData or None
         The copy, if one was asked for.
     """
-    from viewfold.data.annotate import Annotation
+    from viewfold.data.hdf5 import Annotation
 
     check_is_fitted(self)
     sure = self._confidence()
@@ -175,15 +175,6 @@ def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
     DataFrame
         By id: ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the one that
         the sample would be in otherwise; −1 if there is no other.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 4 * np.eye(4)[np.arange(60) % 3]
-    >>> X[7] = (X[0] + X[1]) / 2
-    >>> ViewFold(3, random_state=0).fit(X).uncertain(1).index.tolist()
-    [7]
     """
     if not is_whole_number(n) or n < 1:
         raise ValueError(f"n={n}: ask for one sample or more, with a whole number.")
@@ -228,14 +219,6 @@ def stability(
     ----------
     C. Hennig (2007): Cluster-wise assessment of cluster stability. Computational Statistics &
     Data Analysis 52, 258-271.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold import ViewFold
-    >>> X = np.random.default_rng(0).normal(size=(150, 4)) + 8 * np.eye(4)[np.arange(150) % 3]
-    >>> ViewFold(3, random_state=0).fit(X).stability()["trusted"].tolist()
-    [True, True, True]
     """
     check_is_fitted(self)
     if not is_whole_number(n_resamples) or n_resamples < 1:
@@ -363,19 +346,6 @@ def predict_frame(
     --------
     viewfold.ViewFold.predict : Clusters alone, in the order of the rows.
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from viewfold import ViewFold
-    >>> rng = np.random.default_rng(0)
-    >>> labs = pd.DataFrame(rng.normal(size=(20, 2)), columns=["iron", "zinc"])
-    >>> scan = rng.normal(size=(20, 3))
-    >>> model = ViewFold(2, random_state=0).fit({"labs": labs, "scan": scan})
-    >>> new = {"labs": labs[["zinc", "iron"]][:2], "scan": scan[1:4]}
-    >>> ids = {"labs": ["ann", "bob"], "scan": ["bob", "cleo", "dan"]}
-    >>> model.predict_frame(new, ids=ids).index.tolist()
-    ['ann', 'bob', 'cleo', 'dan']
     """
     engine, found = self._engine, _place(self, X, ids, view)
     with engine.session():
@@ -519,19 +489,6 @@ def explain(
     --------
     viewfold.ViewFold.features : What makes a cluster.
     viewfold.ViewFold.uncertain : Samples about which it is worth asking.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from viewfold import ViewFold
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([0, 1], 50)
-    >>> labs = pd.DataFrame(rng.normal(size=(100, 3)), columns=["iron", "zinc", "salt"])
-    >>> labs["iron"] += 6 * y
-    >>> model = ViewFold(2, random_state=0).fit({"labs": labs})
-    >>> why = model.explain(3)
-    >>> why.next_cluster == 1 - why.cluster, why.features["feature"][0]
-    (True, 'iron')
     """
     tellers = ask_views(self, view)
     _check_top(top)

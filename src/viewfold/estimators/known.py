@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
@@ -206,7 +206,6 @@ def _by_name(views: Sequence[ViewRecord], name: str | None) -> ViewRecord | None
 
 
 def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
-    """Return the view that a file or `View` belongs to by its name; the only one, if there is."""
     return views[0] if len(views) == 1 else _by_name(views, own_name(X))
 
 
@@ -359,7 +358,6 @@ def place_rows(
 
 
 def embed(engine: Engine, state: State, view: View) -> RowSet:
-    """Return the rows of a known view as rows of the embedding."""
     encode = state.encoder(view.name or state.names[0])
     assert encode is not None
     with engine.session():

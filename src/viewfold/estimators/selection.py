@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank
@@ -196,7 +196,6 @@ def _fitted(model_or_views: Any, ids: Any, most: int, seed: int) -> FoldingEstim
 
 
 def _checked(k_range: Iterable[int]) -> list[int]:
-    """Return the numbers in order, each once."""
     candidates = list(k_range)
     if not candidates:
         raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
@@ -223,7 +222,6 @@ def _merges(rows: Array, most: int, random: np.random.RandomState) -> Array:
 
 
 def _rows_of_a_tree(most: int) -> int:
-    """Return how many rows a tree is grown on at most: enough to see so many clusters."""
     return max(ROWS, 10 * most)
 
 

@@ -183,7 +183,6 @@ class _Step:
                 yield "shrank", (a,), (b,), *told
 
     def _together(self, before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, float]:
-        """Return how many samples of clusters are in others, and their share."""
         both = np.isin(self.i, before) & np.isin(self.j, after)
         samples = int(self.count[both].sum())
         return samples, samples / float(self.before[list(before)].sum())
@@ -264,14 +263,12 @@ def one_story(log: Log, other: Log) -> bool:
 
 
 def events_table(engine: Engine, state: State) -> pd.DataFrame:
-    """Return what happened to clusters at each step of a state, a row per event."""
     found = events_between(engine, state.history, state.steps, state.step_names)
     names = [field.name for field in fields(ClusterEvent)]
     return pd.DataFrame([vars(event) for event in found], columns=names)
 
 
 def log_table(log: Log) -> pd.DataFrame:
-    """Return a log as a table, by the numbers of its entries."""
     names = [field.name for field in fields(Event)]
     frame = pd.DataFrame([asdict(event) for event in log], columns=names)
     counts = [name for name in names if name.startswith("n_")]
@@ -279,7 +276,6 @@ def log_table(log: Log) -> pd.DataFrame:
 
 
 def movers_table(ids: Ids, history: Array, steps: Sequence[int], entry: int) -> pd.DataFrame:
-    """Return who changed the cluster at the step of a log entry, with the clusters."""
     if not is_whole_number(entry) or entry not in steps:
         raise ValueError(f"Entry {entry} moved nobody: entries that may are {list(steps)}.")
     i = steps.index(entry)

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
@@ -99,7 +99,6 @@ def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told
 
 
 def _effects(one: Told) -> Array:
-    """Return the effects of all clusters."""
     moments, count, r = one.moments, one.count, one.middle.shape[1]
     A = moments.coefficients
     # The part of P that says which cluster: 1 for one's own, minus the share of each.
@@ -218,7 +217,6 @@ def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
 
 
 def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
-    """Return the weights of the components of the consensus for the features of a view."""
     along, spread = weights(engine, state, one)
     names = [f"component{i}" for i in range(len(along))]
     table = (along * spread[:, None]).T
@@ -294,11 +292,7 @@ class Explanation:
 
 
 def explain_sample(
-    engine: Engine,
-    state: State,
-    sample: int | str,
-    tellers: Sequence[Told],
-    top: int | None,
+    engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
     row, seen, cluster = _found(engine, state, sample)
@@ -329,7 +323,6 @@ def explain_sample(
 
 
 def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, int]:
-    """Return the row, the views seen and the cluster of a sample."""
     named = pd.Index([sample], tupleize_cols=False)
     mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
     rows = (state.embedding, state.seen, state.labels(engine))

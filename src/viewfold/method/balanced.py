@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
@@ -37,7 +37,6 @@ def combine(
     learn: encoders.Learner = encoders.learn_mix,
     scale: ScaleRule = "auto",
 ) -> Combined:
-    """Combine a view with the consensus."""
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
@@ -49,7 +48,6 @@ def combine(
 
 
 def rank(n_clusters: int) -> int:
-    """Return how many columns a consensus for so many clusters has."""
     return max(constants.PER_CLUSTER * n_clusters, constants.LEAST_RANK)
 
 

@@ -17,11 +17,11 @@ from scipy import linalg
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
-from viewfold.method.landmarks import Landmarks, connect, place
+from viewfold.method.landmarks import Landmarks, connect, graph_of, place
 from viewfold.method.scaling import (
     Projection,
     ScaleRule,
@@ -71,17 +71,15 @@ class FeatureEncoder:
     output: Array  # (n_linear + n_coordinates, n_components): from features to the consensus
 
     def __call__(self, block: Matrix) -> Array:
-        """Embed a block of raw rows."""
         return np.asarray(self.features(self.project(block)) @ self.output.astype(block.dtype))
 
     def then(self, linear_map: Array) -> FeatureEncoder:
-        """Return this encoder followed by a linear map of the consensus."""
         return replace(self, output=self.output @ linear_map)
 
     def features(self, scores: Array) -> Array:
-        """Describe samples by their scores."""
-        graph = None if self.landmarks is None else self.landmarks.graph(scores)
-        raw = described(scores, graph, self.linear, self.landmarks)
+        near = self.landmarks
+        graph = None if near is None else graph_of(scores, near.points, near.cosine)
+        raw = described(scores, graph, self.linear, near)
         return (raw * self.factor).astype(scores.dtype, copy=False)
 
 
@@ -104,7 +102,12 @@ def learn(
     scale: ScaleRule,
     seed: tuple[int, ...],
 ) -> tuple[Filled, RowSet]:
-    """Learn the encoder of a view."""
+    """Learn the encoder of a view, and the features of its samples, of total energy n_samples.
+
+    The encoder gives nearly these features; it holds what may be kept of the view. Two passes are
+    made over the view. Each view of a model has another seed: if the same samples were drawn from
+    all views, views of noise would seem to agree.
+    """
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
     rule = chosen_scale(engine, view, scale, seed)
@@ -116,10 +119,26 @@ def learn(
         raise says_nothing(view)
     if fill is None:
         fill = of_directions(scaling, directions, spectrum, energy, n)
-    encoder, features = _described(
-        engine, view, n_components, scaling, directions, spectrum, kind=kind, seed=seed
-    )
-    return Filled(fill, encoder), features
+    leading = spectrum[: 0 if kind == "landmarks" else n_components]
+    linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
+    project, coarse, known = scaling.projection(directions), None, None
+    if kind == "linear":
+        rows = engine.map(project, view.rows)
+        features, factor = _balanced(engine, rows, None, linear, None)
+        if n // FEWEST < linear.size:  # else nothing is blurred
+            known = engine.collect(rows), engine.collect(features)
+    else:
+        most = max(constants.LANDMARKS, 2 * n_components, min(n // 20, constants.MOST_LANDMARKS))
+        drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
+        scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
+        cosine = scaling.text is not None
+        points = place(scores, most, cosine)
+        landmarks, coarse, rows, graph = connect(
+            engine, view.rows, project, points, cosine, linear.size, n_components
+        )
+        features, factor = _balanced(engine, rows, graph, linear, landmarks)
+        known = scores, engine.collect(engine.select(features, drawn))
+    return Filled(fill, _kept(n, scaling, directions, linear, coarse, factor, known)), features
 
 
 def _completed(
@@ -144,106 +163,42 @@ def _completed(
     return replace(view, rows=rows), kept, weight
 
 
-def _described(
-    engine: Engine,
-    view: View,
-    n_components: int,
+def _kept(
+    n: int,
     scaling: Scaling,
     directions: Array,
-    spectrum: Array,
-    *,
-    kind: EncoderKind,
-    seed: tuple[int, ...],
-) -> tuple[FeatureEncoder, RowSet]:
-    """Return the encoder of complete rows, and the features of the view's samples."""
-    n = view.shape[0]
-    leading = spectrum[: 0 if kind == "landmarks" else n_components]
-    linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
-    if kind == "linear":
-        return _by_directions(engine, view, scaling, directions, linear)
-    most = _n_landmarks(n, n_components)
-    drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
-    project = scaling.projection(directions)
-    scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
-    cosine = scaling.text is not None
-    landmarks, coarse, leading_scores, graph = connect(
-        engine,
-        view.rows,
-        project,
-        place(scores, most, cosine),
-        cosine,
-        n_scores=linear.size,
-        n_coordinates=n_components,
+    linear: Array,
+    landmarks: Landmarks | None,
+    factor: Array,
+    known: tuple[Array, Array] | None,
+) -> FeatureEncoder:
+    """Return what may be kept of an encoder that was learned from n samples.
+
+    There are at most n / 10 directions. A ridge regression on samples with known scores and
+    features corrects the error that this and coarser landmarks make.
+    """
+    most, split = max(n // FEWEST, 1), linear.size
+    if landmarks is not None:
+        points = np.ascontiguousarray(landmarks.points[:, :most])
+        landmarks = replace(landmarks, points=points)
+    encoder = FeatureEncoder(
+        project=scaling.kept(n).projection(directions[:, :most], single=True),
+        linear=linear[:most],
+        landmarks=landmarks,
+        factor=np.append(factor[:split][:most], factor[split:]),
+        output=np.eye(factor.size),
     )
-    features, factor = _balanced(engine, leading_scores, graph, linear, landmarks)
-    learned = Learned(scaling, directions, linear, coarse, factor)
-    return learned.kept(n, scores, engine.collect(engine.select(features, drawn))), features
-
-
-def _n_landmarks(n: int, n_components: int) -> int:
-    """Return how many landmarks a view of n samples has."""
-    many = min(n // 20, constants.MOST_LANDMARKS)
-    return max(constants.LANDMARKS, 2 * n_components, many)
-
-
-def _by_directions(
-    engine: Engine, view: View, scaling: Scaling, directions: Array, linear: Array
-) -> tuple[FeatureEncoder, RowSet]:
-    """Return what `learn` does if samples are described by principal directions alone."""
-    n = view.shape[0]
-    scores = engine.map(scaling.projection(directions), view.rows)
-    features, factor = _balanced(engine, scores, None, linear, None)
-    learned = Learned(scaling, directions, linear, None, factor)
-    if n // FEWEST >= linear.size:  # nothing is blurred
-        return learned.kept(n, None, None), features
-    return learned.kept(n, engine.collect(scores), engine.collect(features)), features
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What was learned from a view; `kept` returns the part of it that may be stored."""
-
-    __repr__ = short_repr
-
-    scaling: Scaling  # scaling, directions: how rows become scores
-    directions: Array
-    # linear, landmarks, factor: see `FeatureEncoder`; landmarks are means of ten samples or more
-    linear: Array
-    landmarks: Landmarks | None
-    factor: Array
-
-    def kept(self, n: int, scores: Array | None, features: Array | None) -> FeatureEncoder:
-        """Return what may be kept of an encoder that was learned from n samples.
-
-        There are at most n / 10 directions. A ridge regression on samples with known scores and
-        features corrects the error that this and coarser landmarks make.
-        """
-        most, split = max(n // FEWEST, 1), self.linear.size
-        landmarks = self.landmarks
-        if landmarks is not None:
-            points = np.ascontiguousarray(landmarks.points[:, :most])
-            landmarks = replace(landmarks, points=points)
-        encoder = FeatureEncoder(
-            project=self.scaling.kept(n).projection(self.directions[:, :most], single=True),
-            linear=self.linear[:most],
-            landmarks=landmarks,
-            factor=np.append(self.factor[:split][:most], self.factor[split:]),
-            output=np.eye(self.factor.size),
-        )
-        if scores is None or features is None:
-            return encoder
-        K = encoder.features(scores[:, :most]).astype(np.float64)
-        inner = K.T @ K
-        inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
-        return replace(encoder, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
+    if known is None:
+        return encoder
+    scores, features = known
+    K = encoder.features(scores[:, :most]).astype(np.float64)
+    inner = K.T @ K
+    inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
+    return replace(encoder, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
 
 
 def _balanced(
-    engine: Engine,
-    scores: RowSet,
-    graph: RowSet | None,
-    linear: Array,
-    landmarks: Landmarks | None,
+    engine: Engine, scores: RowSet, graph: RowSet | None, linear: Array, landmarks: Landmarks | None
 ) -> tuple[RowSet, Array]:
     """Return features in which both descriptions have the same energy, and the factors.
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import Filled, Filling
@@ -56,45 +56,37 @@ def combine(
     tol: float = 1e-5,
     max_iter: int = 100,
 ) -> Combined:
-    """Combine a view with the consensus by FCMVC-IV."""
-    _tell_narrow(view, n_clusters)
+    """Combine a view with the consensus by FCMVC-IV; nothing of it is random.
+
+    A consensus of a higher rank than `n_clusters` keeps it; one of a lower rank gets columns of
+    zeros, which the view fills.
+    """
+    d = view.shape[1]
+    if d < n_clusters:
+        warnings.warn(
+            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters!r}: "
+            f"it can add at most {d} dimensions to the consensus.",
+            stacklevel=2,
+        )
     if not state.views:
         return _first(engine, view, n_clusters, scale)
-    _tell_unconnected(view, alignment)
+    if alignment.n_shared == 0:
+        warnings.warn(
+            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
+            "nothing connects the clusters of the two groups.",
+            stacklevel=2,
+        )
     rank = max(n_clusters, state.embedding.shape[1])
     if solver == "auto":
         solver = choose_solver(view.rows, rank)
     Zp = _padded(engine, state.embedding, rank)
-    scaling, problem = _posed(
-        engine, Zp, view, alignment, scale, full=solver == "gram", exact=z_step == "exact"
-    )
-    step, objective = problem.solve(tol, max_iter)
-    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
-    kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
-    linear_map = Z.N[: state.embedding.shape[1]]
-    encoder = _encoder(view, problem.products.mean, scaling.times_raw(kept))
-    return Combined(embedding, encoder, linear_map, len(objective), objective)
-
-
-def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
-    """Return an encoder for which a missing cell is the mean of the feature."""
-    rare = None if view.gaps is None else view.gaps.rare
-    return Filled(Filling.by_mean(mean, rare), encode)
-
-
-def _posed(
-    engine: Engine,
-    Zp: RowSet,
-    view: View,
-    alignment: Alignment,
-    scale: Standardise,
-    *,
-    full: bool,
-    exact: bool,
-) -> tuple[Scaling, Problem]:
-    """Return the scaling of a view and the problem on small matrices, after one pass over it."""
     scaling, products = survey(
-        engine, view.rows, lambda _, Zs: Zs, alignment.partners(Zp), scale=scale, full=full
+        engine,
+        view.rows,
+        lambda _, Zs: Zs,
+        alignment.partners(Zp),
+        scale=scale,
+        full=solver == "gram",
     )
     tell_faint(view, products)
     if not products.energy:
@@ -105,21 +97,26 @@ def _posed(
         else products.gram.__matmul__
     )
     absent = engine.reduce(gram, alignment.absent(Zp))
-    return scaling, Problem(gram_of_view, products, absent, exact)
+    problem = Problem(gram_of_view, products, absent, z_step == "exact")
+    step, objective = problem.solve(tol, max_iter)
+    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
+    kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
+    linear_map = Z.N[: state.embedding.shape[1]]
+    encoder = _encoder(view, products.mean, scaling.times_raw(kept))
+    return Combined(embedding, encoder, linear_map, len(objective), objective)
 
 
-def basis(engine: Engine, Z: RowSet) -> Array:
-    """Return what makes the columns of a consensus orthonormal again that has lost some rows.
-
-    Were they left as they are, I − ZᵀZ would tell the row that is gone.
-    """
-    return whitener(engine, Z)
+def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
+    rare = None if view.gaps is None else view.gaps.rare
+    return Filled(Filling.by_mean(mean, rare), encode)
 
 
-def whitener(engine: Engine, A: RowSet) -> Array:
-    """Return T such that ``A @ T`` is the polar factor of a tall matrix A.
+def basis(engine: Engine, A: RowSet) -> Array:
+    """Return T such that ``A @ T`` is the polar factor of a tall matrix A: orthonormal columns.
 
-    Where AᵀA cannot tell a small direction of A from none, a QR factorisation of A does.
+    A consensus that has lost some rows needs it: were they left as they are, I − ZᵀZ would tell the
+    row that is gone. Where AᵀA cannot tell a small direction of A from none, a QR factorisation of
+    A does.
     """
     T, condition = inverse_sqrt(engine.reduce(gram, A))
     if condition < 1e8:
@@ -144,30 +141,10 @@ def _times(engine: Engine, A: RowSet, M: Array) -> RowSet:
 
 
 def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
-    """Return rows with columns of zeros, if they have too few."""
     more = columns - rows.shape[1]
     if not more:
         return rows
     return engine.map(lambda block: np.pad(block, ((0, 0), (0, more))), rows)
-
-
-def _tell_unconnected(view: View, alignment: Alignment) -> None:
-    if alignment.n_shared == 0:
-        warnings.warn(
-            f"View {view.name!r} shares no sample with the {alignment.n_before} folded so far: "
-            "nothing connects the clusters of the two groups.",
-            stacklevel=3,
-        )
-
-
-def _tell_narrow(view: View, n_clusters: int) -> None:
-    d = view.shape[1]
-    if d < n_clusters:
-        warnings.warn(
-            f"View {view.name!r} has {d} features, fewer than n_clusters={n_clusters!r}: "
-            f"it can add at most {d} dimensions to the consensus.",
-            stacklevel=3,
-        )
 
 
 def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
@@ -199,7 +176,6 @@ class Combination:
     N: Array
 
     def times(self, T: Array) -> Combination:
-        """Return the same rows, multiplied by T."""
         return Combination(self.U @ T, self.V @ T, self.N @ T)
 
 
@@ -219,12 +195,10 @@ class ZStep:
 
     @property
     def Z(self) -> Combination:
-        """The rows of Z."""
         return self.A.times(self.T)
 
     @property
     def ZZ(self) -> Array:
-        """ZᵀZ over the samples of the view."""
         return np.asarray(self.T @ self.AA @ self.T)
 
 
@@ -290,12 +264,7 @@ def _settled(objective: list[float], tol: float, energy: float) -> bool:
 
 
 def _embed(
-    engine: Engine,
-    step: ZStep,
-    Zp: RowSet,
-    rows: RowSet,
-    alignment: Alignment,
-    scaling: Scaling,
+    engine: Engine, step: ZStep, Zp: RowSet, rows: RowSet, alignment: Alignment, scaling: Scaling
 ) -> tuple[RowSet, Combination]:
     """Return Z, row by row, and as a combination of the view and the consensus before it."""
     Z, dtype = step.Z, np.result_type(rows.dtype, Zp.dtype)
@@ -321,14 +290,24 @@ def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> C
     A = engine.map(dense, engine.leading(view.rows, used))
     scaling, products = survey(engine, A, scale=scale, full=False)
     tell_faint(view, products)
-    same = scaling.weight == 0 if scale else _constant(engine, A)
-    _tell_constant(view, np.asarray(same))
+    if scale:
+        constant = scaling.weight == 0
+    else:
+        extremes = engine.reduce(
+            lambda block: np.array(
+                [block.min(axis=0, initial=np.inf), -block.max(axis=0, initial=-np.inf)]
+            ),
+            A,
+            combine=np.minimum,
+        )
+        constant = extremes[0] == -extremes[1]
+    _tell_constant(view, np.asarray(constant))
 
     def standardise(block: Array) -> Array:
         return np.asarray((scaling.read(block) - scaling.mean) * scaling.weight, block.dtype)
 
     A = engine.map(standardise, A, reuse=True)
-    T = whitener(engine, A)
+    T = basis(engine, A)
     A, again = _reorthonormalised(engine, _times(engine, A, T))
     T = T @ again
     # T is (AᵀA)^(-1/2): what varies most is where it is small.
@@ -338,20 +317,7 @@ def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> C
     return Combined(_padded(engine, A, n_clusters), encoder, None, 1, ())
 
 
-def _constant(engine: Engine, A: RowSet) -> Array:
-    """Return which columns have the same value in all rows."""
-
-    def extremes(block: Array) -> tuple[Array, Array]:
-        return block.min(axis=0, initial=np.inf), block.max(axis=0, initial=-np.inf)
-
-    least, most = engine.reduce(
-        extremes, A, combine=lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1]))
-    )
-    return np.asarray(least == most)
-
-
 def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
-    """Say it if the features through which the first view enters are constant."""
     if not constant.any():
         return
     (n, d), used = view.shape, constant.size
@@ -369,7 +335,6 @@ def _tell_constant(view: View, constant: NDArray[np.bool_]) -> None:
 
 
 def limited(M: Array, products: Callable[[], Array], n: int) -> Array:
-    """Return a matrix whose rank is at most a tenth of the n samples behind it."""
     most = max(n // FEWEST, 1)
     if most >= min(M.shape):
         return M

@@ -13,7 +13,7 @@ import numpy as np
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.kmeans import nearest, step
@@ -269,7 +269,6 @@ def _learn_loadings(z: Array, seen: Array) -> Array:
 
 
 def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
-    """Return the weighted mean of the landmarks that are nearest in the cells that are there."""
     distance = there @ (points * points).T - 2 * (z @ points.T)
     return np.asarray(weights_of(distance, points.dtype) @ points)
 

@@ -15,7 +15,7 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import kmeans_plusplus
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.rows.linalg import membership, shrink_eigenvalues, unit_rows
 
@@ -55,7 +55,6 @@ def lloyd(
 
 
 def nearest(rows: Array, centers: Array) -> NDArray[np.intp]:
-    """Return the nearest centre of each row."""
     score = rows @ centers.T.astype(rows.dtype, copy=False)
     score -= np.einsum("ij,ij->i", centers, centers).astype(rows.dtype, copy=False) / 2
     return np.asarray(score.argmax(axis=1))
@@ -76,7 +75,6 @@ def step(
 def sums(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the sum of each cluster's rows, and its size; both weighted, if there are weights."""
     member = membership(labels, n_clusters, rows.dtype)
     if weights is not None:
         member.data = weights.astype(rows.dtype)
@@ -86,7 +84,6 @@ def sums(
 def means(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> Array:
-    """Return the mean of each cluster's rows, NaN for an empty cluster."""
     total, size = sums(rows, labels, n_clusters, weights)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / size[:, None])
@@ -95,13 +92,11 @@ def means(
 def inertia(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> float:
-    """Return the sum of squared distances of the rows to the means of their clusters."""
     apart = _distances(rows, means(rows, labels, n_clusters, weights), labels)
     return float((apart if weights is None else apart * weights).sum(dtype=np.float64))
 
 
 def _distances(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:
-    """Return the squared distance of each row to its centre."""
     apart = rows - centers[labels]
     return np.asarray(np.einsum("ij,ij->i", apart, apart))
 
@@ -165,7 +160,6 @@ def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Mean
 
 
 def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[Array]:
-    """Give centres by k-means++."""
     random = np.random.RandomState(seed)
     for _ in range(n_init):
         yield kmeans_plusplus(rows, n_clusters, random_state=random)[0]

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.scaling import Projection
@@ -32,24 +32,24 @@ def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
     if size.sum() < 2 * FEWEST:
         return np.zeros(size.size, np.intp)
     points = total / np.maximum(size, 1)[:, None]
-    far = _squared_distances(points, total.sum(axis=0) / size.sum())
+
+    def distances(some: Array, point: Array) -> Array:
+        return np.asarray(((some - point) ** 2).sum(axis=1))
+
+    far = distances(points, total.sum(axis=0) / size.sum())
     group = np.arange(size.size)
     small = size < FEWEST
     while size[small].sum() >= FEWEST:
         left = np.flatnonzero(small)
         outermost = left[far[left].argmax()]
-        near = left[np.argsort(_squared_distances(points[left], points[outermost]), kind="stable")]
+        near = left[np.argsort(distances(points[left], points[outermost]), kind="stable")]
         enough = int(np.searchsorted(np.cumsum(size[near]), FEWEST)) + 1
         group[near[:enough]] = outermost
         small[near[:enough]] = False
     large = np.flatnonzero(~small)
     for one in np.flatnonzero(small):  # fewer than ten are left
-        group[one] = group[large[_squared_distances(points[large], points[one]).argmin()]]
+        group[one] = group[large[distances(points[large], points[one]).argmin()]]
     return np.unique(group, return_inverse=True)[1]
-
-
-def _squared_distances(points: Array, point: Array) -> Array:
-    return np.asarray(((points - point) ** 2).sum(axis=1))
 
 
 def nearest_of(graph: Matrix) -> NDArray[np.intp]:
@@ -113,20 +113,18 @@ class Landmarks:
     # (n_landmarks, n_coordinates): A sample has the weighted mean of those of its landmarks
     coordinates: Array
 
-    def graph(self, scores: Array) -> Matrix:
-        """Return the weights of the nearest landmarks of each row, which sum to 1."""
-        return graph_of(scores, self.points, self.cosine)
-
 
 def comparable(scores: Array, cosine: bool) -> Array:
-    """Return scores as they are compared with landmarks."""
     return unit_rows(scores) if cosine else scores
 
 
 def graph_of(scores: Array, points: Array, cosine: bool) -> Matrix:
-    """Return the weights of landmarks, a few rows at a time: their distances should fit a cache."""
-    rows = comparable(scores, cosine)
-    parts = [_weights(rows[i : i + 500], points) for i in range(0, max(len(rows), 1), 500)]
+    """Return the weights of the nearest landmarks of each row, which sum to 1."""
+    rows, squares, parts = comparable(scores, cosine), (points * points).sum(axis=1), []
+    for start in range(0, max(len(rows), 1), 500):  # the distances of a few rows fit a cache
+        distance = rows[start : start + 500] @ (-2 * points.T)
+        distance += squares
+        parts.append(weights_of(distance, rows.dtype))
     return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
 
 
@@ -140,20 +138,12 @@ def place(scores: Array, most: int, cosine: bool) -> Array:
     return comparable(points, cosine)
 
 
-def _weights(rows: Array, points: Array) -> Matrix:
-    """Return the weights of the nearest landmarks of some rows."""
-    distance = rows @ (-2 * points.T)
-    distance += (points * points).sum(axis=1)
-    return weights_of(distance, rows.dtype)
-
-
 def connect(
     engine: Engine,
     rows: RowSet,
     project: Projection,
     points: Array,
     cosine: bool,
-    *,
     n_scores: int,
     n_coordinates: int,
 ) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:

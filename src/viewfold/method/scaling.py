@@ -19,7 +19,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet
@@ -74,7 +74,6 @@ class Text:
     idf: Array | None = None
 
     def __call__(self, block: Matrix) -> Matrix:
-        """Scale a block of rows."""
         if self.idf is not None:
             block = sparse.csr_array(block)
             block.eliminate_zeros()
@@ -100,7 +99,6 @@ DOCUMENTS = 10_000  # How many rows document frequencies are counted in, at most
 
 
 def idf(n: int, rows_with: Array | int) -> Array:
-    """Return the inverse document frequency of words: log((1 + n) / (1 + rows_with)) + 1."""
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
@@ -117,7 +115,6 @@ class Scaling:
     text: Text | None = None  # applied to every block when it is read, instead of a shift
 
     def read(self, block: Matrix) -> Matrix:
-        """Return a raw block without the shift, or scaled as text."""
         if self.text is not None:
             return self.text(block)
         return block if self.shift is None else block - self.shift.astype(block.dtype)
@@ -172,7 +169,6 @@ class Projection:
     offset: Array  # (n_directions,): what is added
 
     def __call__(self, block: Matrix) -> Array:
-        """Return the scores of a block of raw rows."""
         if self.text is not None:
             block = self.text(block)
         elif self.shift is not None:
@@ -210,7 +206,6 @@ def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
 
 
 def _has_zeros(rows: RowSet) -> bool:
-    """Whether blocks are sparse."""
     return bool(getattr(rows, "is_sparse", False))
 
 
@@ -319,7 +314,6 @@ def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def says_nothing(view: View) -> NothingVariesError:
-    """Return the error for a view whose samples are all alike."""
     n = view.shape[0]
     return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
@@ -342,7 +336,6 @@ def tell_faint(view: View, products: Products) -> None:
 
 
 def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
-    """Name some features, by number if they have no names."""
     at = np.flatnonzero(which)
     shown = [repr(view.features[i]) if view.features else str(i) for i in at[:most]]
     more = f", … ({at.size} in all)" if at.size > most else ""
@@ -350,7 +343,6 @@ def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
 
 
 def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Array:
-    """Return XᵀX H for the standardised X, in one pass that never forms XᵀX."""
     encode = scaling.times(H)
 
     def products(block: Matrix) -> tuple[Array, ...]:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold._util.extra import needed
 from viewfold._util.file import plain
+from viewfold._util.messages import needed
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import FULL, NoSpaceError
 from viewfold.rows.local import LocalEngine, Rows

@@ -73,7 +73,6 @@ def _matched_ids(
 
 
 def _kind_of_known(engine: Engine, state: State) -> IdKind:
-    """Return whether the known ids are whole numbers, texts, or both."""
     kinds = engine.reduce(
         lambda block: {kind_of(block)} if len(block) else set(),
         state.ids,
@@ -121,7 +120,6 @@ def _check_rows(engine: Engine, state: State, view: View) -> None:
 
 
 def how_to_give_ids() -> str:
-    """Say where ids may be."""
     return "Pass ids= with one id per row, or a DataFrame whose index holds them."
 
 

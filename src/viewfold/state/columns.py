@@ -47,7 +47,6 @@ class StoredColumns:
 
     @classmethod
     def of(cls, columns: tuple[Column, ...]) -> StoredColumns:
-        """Return columns as arrays."""
         texts = [column.name for column in columns]
         texts += [level for column in columns for level in column.levels]
         counts = [n for one in columns for n in one.counts or (0,) * len(one.levels)]
@@ -60,7 +59,6 @@ class StoredColumns:
         )
 
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns."""
         n = len(_numbers(self.kinds, most=len(KINDS) - 1))
         if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
             raise UnreadableError("the columns of a view do not fit each other")
@@ -102,7 +100,6 @@ class StoredSource:
 
     @classmethod
     def of(cls, source: ReadOptions) -> StoredSource:
-        """Return options as arrays."""
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others)]
@@ -122,13 +119,11 @@ class StoredSource:
 
 
 def _stored(texts: list[str]) -> tuple[Array, Array]:
-    """Return the lengths and the letters of texts."""
     lengths = np.array([len(text) for text in texts], np.int32)
     return lengths, np.array([ord(letter) for letter in "".join(texts)], np.int32)
 
 
 def _texts(lengths: Array, letters: Array) -> list[str]:
-    """Return texts from their lengths and letters."""
     if _numbers(lengths).sum() != len(_numbers(letters, most=sys.maxunicode)):
         raise UnreadableError("the texts of a view do not fit their lengths")
     whole = "".join(map(chr, letters.tolist()))
@@ -189,7 +184,6 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
 
 
 def without_levels(record: ViewRecord) -> ViewRecord:
-    """Return a record that names no level of any category."""
     if record.columns is None:
         return record
     columns = (_renamed(one, "level", range(len(one.levels))) for one in record.columns)
@@ -197,7 +191,6 @@ def without_levels(record: ViewRecord) -> ViewRecord:
 
 
 def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
-    """Return how many levels of which columns lost their names."""
     pairs = zip(before.columns or (), after.columns or (), strict=True)
     found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
     return {name: n for name, n in found.items() if n}

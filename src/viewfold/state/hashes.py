@@ -29,7 +29,6 @@ UNKNOWN = 0  # The fingerprint of a row that is not known, or not there
 
 
 def new_key() -> int:
-    """Draw a key."""
     return secrets.randbits(63)
 
 

@@ -83,7 +83,6 @@ Log = tuple[Event, ...]
 
 
 def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log:
-    """Return a log with one more entry, which has the present time."""
     entry = log[-1].entry + 1 if log else 1
     time = datetime.now(UTC)
     return (*log, Event(entry, what, time, __version__, n_samples=n_samples, **facts))  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
@@ -106,7 +106,6 @@ class Sums:
         return cls(count, total, squares, cross, there, PP, total_P, float(n), shift)
 
     def centred(self) -> Array:
-        """Return PᵀP of rows with mean zero."""
         return np.asarray(self.PP - np.outer(self.total_P, self.total_P) / max(self.n, 1))
 
 

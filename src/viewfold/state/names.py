@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.log import noted
@@ -42,13 +42,11 @@ class Transfers:
 
     @classmethod
     def _added(cls, before: Array, after: Array, count: Array) -> Transfers:
-        """Add up counts of the same pair."""
         codes, which = np.unique((before + 1) << 32 | after, return_inverse=True)
         total = np.bincount(which, count, minlength=len(codes)).astype(np.int64)
         return cls((codes >> 32) - 1, codes & (2**32 - 1), total)
 
     def __add__(self, other: Transfers) -> Transfers:
-        """Return the counts of both."""
         mine = self.before, self.after, self.count
         theirs = other.before, other.after, other.count
         return self._added(*map(np.concatenate, zip(mine, theirs, strict=True)))

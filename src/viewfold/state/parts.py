@@ -80,12 +80,10 @@ def part(name: str, version: int = 1, axes: Mapping[str, str] | None = None) -> 
 
 
 def tag_of(thing: Any) -> Tag | None:
-    """Return the tag of the class of a thing; None if a file cannot hold it."""
     return _tags.get(type(thing))
 
 
 def axes_of(thing: Any) -> Mapping[str, str]:
-    """Return the axes of the arrays of a thing that has a tag."""
     return _axes[type(thing)]
 
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
 from viewfold._util.file import ReadOptions
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import Column
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
@@ -285,7 +285,6 @@ def unconnected_groups(
 
 
 def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
-    """Return a record whose encoder is followed by a linear map."""
     if record.encoder is None or linear_map is None:
         return record
     return replace(record, encoder=record.encoder.then(linear_map))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
@@ -104,7 +104,6 @@ class Method:
 
 
 def check_enough(view: View, alignment: Alignment, n_clusters: int) -> None:
-    """Refuse a view after which there are fewer samples than clusters."""
     n = alignment.n_samples
     if n < n_clusters:
         raise ValueError(
@@ -233,14 +232,12 @@ def _with_column(
 
 
 def append_column(engine: Engine, rows: RowSet, column: RowSet) -> RowSet:
-    """Return rows with one more column, of their kind."""
     return engine.map(
         lambda block, last: np.column_stack([block, last.astype(block.dtype)]), rows, column
     )
 
 
 def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
-    """Return how many samples have another cluster than before."""
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
 

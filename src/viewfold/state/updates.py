@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
@@ -54,14 +54,12 @@ class Committee:
     others: Committee | None  # the others
 
     def __call__(self, block: Matrix) -> Array:
-        """Embed a block of rows."""
         members = self.members()
         total = sum(one.n_rows for one in members)
         embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
         return np.asarray(sum(embedded), block.dtype)
 
     def then(self, linear_map: Array) -> Committee:
-        """Return this encoder followed by a linear map of the embedding."""
         others = None if self.others is None else self.others.then(linear_map)
         return replace(self, encoder=self.encoder.then(linear_map), others=others)
 
@@ -299,7 +297,6 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
 
 def no_encoder(name: str) -> ValueError:
-    """Return the error for more rows of a view of which nothing is kept."""
     return ValueError(
         f"View {name!r} was folded already, and its encoder is not kept "
         f"(keep_encoders=False): more rows of it cannot be taken in. Fold them as a "
@@ -418,7 +415,6 @@ def _learned(
 
 
 def _in_form(engine: Engine, state: State, method: Method) -> State:
-    """Give the consensus the form again that the method gives it."""
     basis = method.basis(engine, state.embedding)
     return replace(
         state,
@@ -433,8 +429,7 @@ def _nearest(engine: Engine, state: State, alignment: Alignment, known_labels: R
     assert state.clusters is not None
     rows = engine.map(_same, alignment.view_rows(state.embedding))
     return alignment.merge(
-        (_same, assign(engine, state.clusters, rows)),
-        (_same, alignment.absent(known_labels)),
+        (_same, assign(engine, state.clusters, rows)), (_same, alignment.absent(known_labels))
     )
 
 

@@ -80,7 +80,7 @@ def store_of(path: StrPath) -> Store:
         from viewfold.store.file import FileStore
 
         return FileStore(path)
-    from viewfold._util.extra import needed
+    from viewfold._util.messages import needed
 
     needed("pyarrow", "parquet", f"{os.fspath(path)}: a state in buckets")
     from viewfold.store.buckets import FolderStore

@@ -24,8 +24,8 @@ from typing import Any
 
 import duckdb
 
-from viewfold._util.extra import lacking, needed
 from viewfold._util.file import plain
+from viewfold._util.messages import lacking, needed
 from viewfold._util.replace import flush, sync
 from viewfold._util.version import __version__
 from viewfold.errors import (

@@ -13,15 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.version import __version__
-from viewfold.app import numbers, output
+from viewfold.app import output, telling
 from viewfold.app.folding import add, fold_line
-from viewfold.app.states import (
-    check_folded,
-    folded_table,
-    is_there,
-    load_model,
-    returned,
-)
+from viewfold.app.states import check_folded, folded_table, is_there, load_model, returned
 from viewfold.app.telling import command, described, explained, inspected
 from viewfold.app.words import for_cli
 from viewfold.errors import InputError
@@ -208,7 +202,7 @@ class Desk:
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
                 self.uploads.drop(said["upload"])
-            why = None if added.chosen is None else numbers.evidence(added.chosen)
+            why = None if added.chosen is None else telling.evidence(added.chosen)
             return {
                 **added.facts(),
                 "samples": added.model.n_samples_,
@@ -226,8 +220,8 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             def change(model: FoldingEstimator) -> dict[str, Any]:
-                facts, chosen = numbers.recluster(model, said["clusters"])
-                return {**facts, "evidence": None if chosen is None else numbers.evidence(chosen)}
+                facts, chosen = telling.recluster(model, said["clusters"])
+                return {**facts, "evidence": None if chosen is None else telling.evidence(chosen)}
 
             before, model, facts = self._edit(change, said.get("entry"), self.settings.wait)
             job.written = True
@@ -243,8 +237,8 @@ class Desk:
         def work(job: Job) -> dict[str, Any]:
             model = self._folded()
             between = range(said["from"], said["to"] + 1) if "from" in said else None
-            found = numbers.suggestion(model, between)
-            return {**numbers.suggested(model, found), "evidence": numbers.evidence(found)}
+            found = telling.suggestion(model, between)
+            return {**telling.suggested(model, found), "evidence": telling.evidence(found)}
 
         return self._begin("suggest", "looking at numbers of clusters", work)
 

@@ -1,7 +1,7 @@
-"""Tables and arrays of Dask and Spark, which write them to files, partition by partition.
+"""Tables and arrays of Dask and Spark, which write them to Parquet files, partition by partition.
 
-From there on they are Parquet files as all others. Nothing is moved between partitions, the order
-of rows is that of the partitions, and the number of rows is checked.
+Nothing is moved between partitions, the order of rows is that of the partitions, and the number of
+rows is checked.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ import pandas as pd
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
-from viewfold._util.types import Array
-from viewfold.data import files as io
 from viewfold.data.fetch import Named
+from viewfold.data.files import FileView, read_parts
 from viewfold.data.source import natural
 from viewfold.rows import BucketEngine, current_engine
 from viewfold.rows.bucket_files import filesystem, is_remote, remove
 
-ID = "__viewfold_id__"
-"""The column of ids in files that are written here."""
+ID = "__viewfold_id__"  # the column of ids in files that are written here
 
 
 class Scratch(Protocol):
@@ -34,8 +32,7 @@ class Scratch(Protocol):
 
     name: str
 
-    def cleanup(self) -> None:
-        """Remove it."""
+    def cleanup(self) -> None: ...
 
 
 class _Room:
@@ -48,19 +45,10 @@ class _Room:
         remove(self.name)
 
 
-def is_elsewhere(X: Any) -> bool:
+def is_dask_or_spark(X: Any) -> bool:
     """Whether these are rows that Dask or Spark has."""
-    return is_dask_frame(X) or is_dask_array(X) or is_spark(X)
-
-
-def is_dask_frame(X: Any) -> bool:
-    """Whether this is a dask DataFrame."""
-    return _is_dask(X) and getattr(X, "ndim", 0) == 2 and hasattr(X, "npartitions")
-
-
-def is_dask_array(X: Any) -> bool:
-    """Whether this is a dask array with rows."""
-    return _is_dask(X) and getattr(X, "ndim", 0) == 2 and hasattr(X, "chunks")
+    tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
+    return (_is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
 
 
 def _is_dask(X: Any) -> bool:
@@ -68,7 +56,6 @@ def _is_dask(X: Any) -> bool:
 
 
 def is_spark(X: Any) -> bool:
-    """Whether this is a Spark DataFrame."""
     where = type(X).__module__
     return where.startswith("pyspark.sql.") and hasattr(X, "write") and hasattr(X, "columns")
 
@@ -78,84 +65,63 @@ def plain_ids(ids: Any) -> Any:
     return np.asarray(ids.compute()) if _is_dask(ids) else ids
 
 
-def written(X: Any, ids: Any, label: str, options: ReadOptions) -> io.FileView:
-    """Let Dask or Spark write its rows to files, and open these.
-
-    Parameters
-    ----------
-    X : dask DataFrame, dask array or Spark DataFrame
-        The rows.
-    ids : object
-        What is said about ids; see `viewfold.as_view`.
-    label : str
-        What errors call the view.
-    """
+def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileView:
+    """Let Dask or Spark write its rows to files, and open these."""
     engine = current_engine()
     folder: Scratch = (
         _Room(engine)
         if isinstance(engine, BucketEngine)
         else tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     )
+    write = _write_spark if is_spark(X) else _write_dask
     try:
-        if is_spark(X):
-            return _of_spark(X, ids, label, options, folder)
-        return _of_dask(X, ids, label, options, folder)
+        return write(X, ids, label, options, folder)
     except BaseException:  # an error keeps its frames, and whatever they hold
         folder.cleanup()
         raise
 
 
-def _of_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> io.FileView:
+def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> FileView:
     dask = importlib.import_module("dask")
-    if is_dask_array(X):
+    if hasattr(X, "chunks"):
         if options.names_columns or isinstance(ids, str):
             raise ValueError(f"{label} is an array: it has no columns that could be named.")
-        parts, named, column = _chunks(X), False, None
+        # Blocks of rows, each with all columns.
+        X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+        parts, named, column = list(X.to_delayed().ravel()), False, None
     else:
-        column = _id_of(X, ids, label)
+        column = _id_column(X, ids, label)
         parts = X.to_delayed()
         named = all(isinstance(name, str) for name in X.columns)
-    beside = _beside(ids, len(parts)) if _is_dask(ids) else [None] * len(parts)
-    baked = column == ID or _is_dask(ids)
+    own_ids = [None] * len(parts)
+    if _is_dask(ids):
+        own_ids = list(np.ravel(ids.to_delayed()))
+        if len(own_ids) != len(parts):
+            raise ValueError(
+                f"The ids are in {len(own_ids)} partitions, and the rows in {len(parts)}. Give "
+                "both the same."
+            )
+    has_id_column = column == ID or _is_dask(ids)
     write = dask.delayed(_write, pure=False)
     files = [Named(f"{folder.name}/part.{i}.parquet", f"partition {i}") for i in range(len(parts))]
     counts = dask.compute(
         *(
-            write(part, of_ids, str(file), column == ID)
-            for part, of_ids, file in zip(parts, beside, files, strict=True)
+            write(part, of_part, str(file), column == ID)
+            for part, of_part, file in zip(parts, own_ids, files, strict=True)
         )
     )
-    gone = [file for file in files if not _is_there(file)]
+    gone = [file for file in files if not _exists(file)]
     if gone:
         raise _not_shared(label, f"{gone[0]}", folder.name)
-    view = io.read_parts(files, ID if baked else column, options, folder)
+    view = read_parts(files, ID if has_id_column else column, options, folder)
     _check_rows(view, sum(counts), label, folder.name)
     return view if named else replace(view, features=None)
 
 
-def _chunks(X: Any) -> list[Any]:
-    """Return the blocks of rows of an array, each with all columns."""
-    X = X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
-    return list(X.to_delayed().ravel())
-
-
-def _beside(ids: Any, n: int) -> list[Any]:
-    """Return the ids of each partition, where Dask has them as well."""
-    parts = list(np.ravel(ids.to_delayed()))
-    if len(parts) != n:
-        raise ValueError(
-            f"The ids are in {len(parts)} partitions, and the rows in {n}. Give both the same."
-        )
-    return parts
-
-
-def _id_of(X: Any, ids: Any, label: str) -> str | None:
+def _id_column(X: Any, ids: Any, label: str) -> str | None:
     """Return the column that holds the ids of a dask DataFrame; `ID` if that is its index."""
     if isinstance(ids, str):
-        if ids not in X.columns:
-            raise ValueError(
-                f"{label} has no id column {ids!r}. Its columns: {format_names(X.columns, 5)}."
-            )
+        _check_named(X, ids, label)
         return ids
     if ids is not None:
         return None
@@ -166,7 +132,7 @@ def _id_of(X: Any, ids: Any, label: str) -> str | None:
         said = (
             f"{label}: nobody set the index of this dask DataFrame, and it may begin anew in each "
             "partition: it tells no samples apart. Name the column that holds the ids "
-            f"(ids=…), or say ids=False if samples are known by their row "
+            "(ids=…), or say ids=False if samples are known by their row "
             "number, in the order of the partitions."
         )
         raise with_suggestion(ValueError(said), ids=False)
@@ -181,7 +147,7 @@ def _check_named(X: Any, ids: str, label: str) -> None:
 
 
 def _write(part: Any, ids: Any, path: str, index: bool) -> int:
-    """Write a partition; return how many rows it has."""
+    """Write a partition of Dask; return how many rows it has."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -192,12 +158,23 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
         table = pa.Table.from_pandas(held.reset_index(drop=True), preserve_index=False)
         table = table.replace_schema_metadata(None)
     else:
-        rows, known = _dense(part), ids
-        table = pa.table({str(j): rows[:, j] for j in range(rows.shape[1])})
+        if not isinstance(part, np.ndarray):
+            raise TypeError(
+                f"A chunk is a {type(part).__name__}, not a NumPy array. Convert the chunks first: "
+                "X.map_blocks(…)."
+            )
+        known = ids
+        table = pa.table({str(j): part[:, j] for j in range(part.shape[1])})
     if known is not None:
         if len(known) != table.num_rows:
             raise ValueError(f"There are {table.num_rows} rows and {len(known)} ids in one part.")
-        table = table.append_column(ID, _arrow_ids(known))
+        try:
+            table = table.append_column(ID, pa.array(np.asarray(known)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise ValueError(
+                "Some ids are whole numbers and others are texts. In partitions, all samples need "
+                "ids of one kind: write all of them as texts."
+            ) from None
     plain = {"compression": "none", "use_dictionary": False}
     if not is_remote(path):
         pyarrow.parquet.write_table(table, path, **plain)
@@ -208,33 +185,12 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
     return int(table.num_rows)
 
 
-def _arrow_ids(ids: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array(np.asarray(ids))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        raise ValueError(
-            "Some ids are whole numbers and others are texts. In partitions, all samples need ids "
-            "of one kind: write all of them as texts."
-        ) from None
-
-
-def _dense(part: Any) -> Array:
-    if not isinstance(part, np.ndarray):
-        raise TypeError(
-            f"A chunk is a {type(part).__name__}, not a NumPy array. Convert the chunks first: "
-            "X.map_blocks(…)."
-        )
-    return part
-
-
-def _of_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> io.FileView:
+def _write_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> FileView:
     sql = importlib.import_module("pyspark.sql")
     if not isinstance(ids, str):
         raise ValueError(
             f"{label}: the rows of a Spark DataFrame have no order and no index. Name the column "
-            f"that holds the ids: ids=…"
+            "that holds the ids: ids=…"
         )
     _check_named(X, ids, label)
     counted = sql.Observation()
@@ -245,15 +201,13 @@ def _of_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratc
     files = sorted(_parquet_files(path), key=natural)
     if not files:
         raise _not_shared(label, "a partition", folder.name)
-    named = [Named(file, f"partition {_number_of(file)}") for file in files]
-    view = io.read_parts(named, ids, options, folder)
+    named = []
+    for file in files:
+        number = re.match(r"part-(\d+)", os.path.basename(file))
+        named.append(Named(file, f"partition {int(number[1]) if number else 0}"))
+    view = read_parts(named, ids, options, folder)
     _check_rows(view, int(counted.get["n"]), label, folder.name)
     return view
-
-
-def _number_of(file: str) -> int:
-    found = re.match(r"part-(\d+)", os.path.basename(file))
-    return int(found[1]) if found else 0
 
 
 def _parquet_files(path: str) -> list[str]:
@@ -264,14 +218,14 @@ def _parquet_files(path: str) -> list[str]:
     return [fs.unstrip_protocol(one) for one in fs.glob(f"{inside}/*.parquet")]
 
 
-def _is_there(file: str) -> bool:
+def _exists(file: str) -> bool:
     if not is_remote(file):
         return os.path.exists(file)
     fs, inside = filesystem(str(file))
     return bool(fs.exists(inside))
 
 
-def _check_rows(view: io.FileView, n: int, label: str, folder: str) -> None:
+def _check_rows(view: FileView, n: int, label: str, folder: str) -> None:
     """Refuse files that hold fewer rows than were written."""
     from viewfold.data.columnar import n_rows
 
