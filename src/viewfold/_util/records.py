@@ -6,11 +6,20 @@ They are compared by identity (``eq=False``): arrays give no single truth value.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import MISSING, Field, fields
-from typing import Any
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
 
 LONGEST = 100
 """Letters of one value at most."""
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def frozen_record(kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that is compared by identity and shown in a line."""
+    kind.__repr__ = short_repr  # type: ignore[method-assign]
+    return dataclass(frozen=True, eq=False, repr=False)(kind)
 
 
 def short_repr(self: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from viewfold._util.choice import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
@@ -311,11 +311,9 @@ def view_of_known(
     return view
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class PlacedRows:
     """Samples of new rows, and their rows of the embedding."""
-
-    __repr__ = short_repr
 
     engine: Engine
     ids: RowSet

@@ -9,13 +9,11 @@ directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
@@ -132,11 +130,9 @@ def _scores(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Overlap:
     """Sums of products of B and F over the samples they share, and over those they do not."""
-
-    __repr__ = short_repr
 
     BB: Array  # BB, BF, FF: BᵀB, BᵀF and FᵀF over the n shared samples
     BF: Array
@@ -201,11 +197,9 @@ class Overlap:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Trust:
     """What the consensus and a view are multiplied with, and what they have in common."""
-
-    __repr__ = short_repr
 
     of_B: Array  # (q, q): the matrix for the consensus
     of_F: float  # the factor for the features of the view

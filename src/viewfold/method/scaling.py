@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet
@@ -37,11 +37,9 @@ FAINT = {"float32": 1e-60, "float64": 1e-280}
 
 
 @part("affine", axes={"weights": "dr", "offset": "r"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Affine:
     """The map ``X @ weights + offset``."""
-
-    __repr__ = short_repr
 
     weights: Array
     offset: Array
@@ -64,11 +62,9 @@ class Affine:
 
 
 @part("text", axes={"idf": "d"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Text:
     """Scale rows of word counts or weights to unit length, as latent semantic analysis does."""
-
-    __repr__ = short_repr
 
     # (n_features,): for counts: they become (1 + log count) · idf before the row is scaled
     idf: Array | None = None
@@ -103,11 +99,9 @@ def idf(n: int, rows_with: Array | int) -> Array:
 
 
 @part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Scaling:
     """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""
-
-    __repr__ = short_repr
 
     # (n_features,): subtracted from every dense block when it is read; see `choose_shift`
     shift: Array | None
@@ -157,11 +151,9 @@ class Scaling:
 
 
 @part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Projection:
     """From raw rows to scores: ``(row − shift) @ weights + offset``."""
-
-    __repr__ = short_repr
 
     text: Text | None  # how rows are scaled first
     # (n_features,): subtracted first, if the features are far from zero; see `choose_shift`
@@ -177,11 +169,9 @@ class Projection:
         return Affine(self.weights, self.offset)(block)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Products:
     """Sums over the standardised view X and some rows Zs that belong to it."""
-
-    __repr__ = short_repr
 
     energy: float  # ‖X‖²
     gram: Array | None  # (d, d): XᵀX, if it was asked for

@@ -7,19 +7,19 @@ and for samples whose views cannot tell clusters apart that others can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Clusters:
     """The centres of the clusters, and the projection in which rows are compared with them.
 
@@ -40,8 +40,6 @@ class Clusters:
         deviations within clusters; inf where it is not known. None until confidence is asked for,
         if no view has moments, and in files of earlier versions.
     """
-
-    __repr__ = short_repr
 
     projection: Array
     centers: Array

@@ -7,13 +7,13 @@ is small. When P becomes P', A becomes (P'ᵀP' + λ)⁻¹ P'ᵀP A, whatever P'
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
@@ -29,11 +29,9 @@ ROOM = 2**20  # Rows are described a few at a time, with so many numbers at once
 
 
 @part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Moments:
     """What is kept of a view to explain clusters: aggregates of ten samples or more."""
-
-    __repr__ = short_repr
 
     mean: Array  # (n_features,): the mean of each feature, of cells that are there
     # (n_features,): its standard deviation; 0 if it does not vary, or if fewer than ten samples
@@ -46,11 +44,9 @@ class Moments:
     coefficients: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
-
-    __repr__ = short_repr
 
     # (n_features,): count, total, squares: cells that are there, their sum, and that of their
     # squares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
 from viewfold._util.file import ReadOptions
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import Column
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
@@ -37,7 +37,7 @@ class Encoder(Protocol):
         """Return this encoder followed by a linear map of the embedding."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class ViewRecord:
     """What is remembered of a view after it was folded.
 
@@ -78,8 +78,6 @@ class ViewRecord:
         explained; None where there is no encoder, or if the view came before moments were kept.
     """
 
-    __repr__ = short_repr
-
     name: str
     n_samples: int
     n_features: int
@@ -98,7 +96,7 @@ class ViewRecord:
     moments: Moments | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class State:
     """Everything a model has learned. Nothing changes it: a fold makes another one.
 
@@ -142,8 +140,6 @@ class State:
     params : dict
         Its parameters.
     """
-
-    __repr__ = short_repr
 
     ids: RowSet
     embedding: RowSet

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
@@ -29,7 +29,7 @@ from viewfold.state.state import Encoder, State, ViewRecord, followed, unconnect
 MOST_STEPS = 100  # Columns of the history at most, unless more views than that were folded
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Combined:
     """The result of combining a view with the consensus.
 
@@ -51,8 +51,6 @@ class Combined:
         See `ViewRecord`.
     """
 
-    __repr__ = short_repr
-
     embedding: RowSet
     encoder: Encoder
     linear_map: Array | None
@@ -65,7 +63,7 @@ class NothingVariesError(ValueError):
     """A view whose samples are all alike says nothing about them."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Method:
     """The functions that make one method differ from another; see docs/extending.md.
 
@@ -92,8 +90,6 @@ class Method:
         Whether more rows of a known view are combined with the consensus as a view is, after they
         were placed by its encoder. If not, that is all that happens to them.
     """
-
-    __repr__ = short_repr
 
     n_clusters: int
     combine: Callable[[Engine, State, View, Alignment, int], Combined]

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.records import short_repr
+from viewfold._util.records import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
@@ -43,11 +43,9 @@ MOST_ENCODERS = (
 
 
 @part("committee")
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Committee:
     """The mean of encoders, each weighted by the number of rows that it was learned from."""
-
-    __repr__ = short_repr
 
     encoder: Encoder  # one of them
     n_rows: float  # how many rows it was learned from
@@ -136,11 +134,9 @@ class Delivery:
         return self.n_new + self.n_late + self.n_corrected
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class _Rows:
     """The rows of a delivery that are not known yet, and where their samples stand."""
-
-    __repr__ = short_repr
 
     view: View
     raw: RowSet  # with missing cells as NaN
