@@ -188,16 +188,12 @@ def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
     """
-    if _has_zeros(rows):
+    if getattr(rows, "is_sparse", False):
         return None
     block = engine.head(rows, 4096).astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
     far = 1e3 if rows.dtype == np.float64 else 10.0
     return mean if np.any(np.abs(mean) > far * spread) else None
-
-
-def _has_zeros(rows: RowSet) -> bool:
-    return bool(getattr(rows, "is_sparse", False))
 
 
 def zscore(
@@ -212,7 +208,7 @@ def zscore(
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
     # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
-    rounding = n * np.finfo(np.float64).eps if _has_zeros(rows) else 32 * eps
+    rounding = n * np.finfo(np.float64).eps if getattr(rows, "is_sparse", False) else 32 * eps
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)

@@ -159,7 +159,13 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (new_key(), view.length)
-    columns = view.columns if raw is None else count_levels(engine, view.columns, raw)
+    if raw is None:
+        columns = view.columns
+        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
+    else:
+        columns = count_levels(engine, view.columns, raw)
+        prints = fingerprints(engine, raw, key)
+    before = engine.map(shortened, state.fingerprints)
     after = replace(
         named,
         ids=alignment.ids,
@@ -167,7 +173,7 @@ def fold(
         seen=seen,
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_with_prints(engine, state, alignment, raw, key),
+        fingerprints=_with_column(engine, before, alignment, prints, UNKNOWN),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
@@ -201,18 +207,6 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
-
-
-def _with_prints(
-    engine: Engine, state: State, alignment: Alignment, rows: RowSet | None, key: int
-) -> RowSet:
-    """Return all fingerprints with a column for the rows of a view; unknown if there are none."""
-    if rows is None:
-        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
-    else:
-        prints = fingerprints(engine, rows, key)
-    before = engine.map(shortened, state.fingerprints)
-    return _with_column(engine, before, alignment, prints, UNKNOWN)
 
 
 def _with_column(
