@@ -112,7 +112,7 @@ PARTS: Registry[Any] = Registry(
     "viewfold.parts",
     {
         "affine/1": "viewfold.method.scaling:Affine",
-        "columns/1": "viewfold.state.columns:StoredColumns",
+        "columns/1": "viewfold.state.parts:StoredColumns",
         "committee/1": "viewfold.state.updates:Committee",
         "encoder/1": "viewfold.method.encoders:encoder_1",
         "encoder/2": "viewfold.method.encoders:FeatureEncoder",
@@ -122,7 +122,7 @@ PARTS: Registry[Any] = Registry(
         "moments/1": "viewfold.state.moments:Moments",
         "projection/1": "viewfold.method.scaling:Projection",
         "scaling/1": "viewfold.method.scaling:Scaling",
-        "source/1": "viewfold.state.columns:StoredSource",
+        "source/1": "viewfold.state.parts:StoredSource",
         "text/1": "viewfold.method.scaling:Text",
     },
 )

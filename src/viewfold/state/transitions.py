@@ -19,12 +19,20 @@ from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
-from viewfold.state.columns import count_levels, removed_levels, without_forgotten
 from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
 from viewfold.state.log import FINAL, noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.names import following, lost, with_names
-from viewfold.state.state import Encoder, State, ViewRecord, followed, unconnected_groups
+from viewfold.state.state import (
+    Encoder,
+    State,
+    ViewRecord,
+    count_levels,
+    followed,
+    removed_levels,
+    unconnected_groups,
+    without_forgotten,
+)
 
 MOST_STEPS = 100  # Columns of the history at most, unless more views than that were folded
 

@@ -22,12 +22,11 @@ from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.columns import count_levels
 from viewfold.state.hashes import UNKNOWN, fingerprints, shortened
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder, State, unconnected_groups
+from viewfold.state.state import Encoder, State, count_levels, unconnected_groups
 from viewfold.state.transitions import (
     Method,
     NothingVariesError,
