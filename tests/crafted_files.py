@@ -10,7 +10,7 @@ from conftest import Data
 from every_estimator import folded_once
 
 from viewfold import ViewFold
-from viewfold.store import digests
+from viewfold.store import file, tables
 
 FOR_EVER = (
     "SELECT count(*)::VARCHAR AS key, 'x' AS value FROM range(1000000000000000) WHERE random() < 0"
@@ -37,9 +37,10 @@ def craft(path: Path, *statements: str) -> None:
 
 def forge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every digest be right whatever a file holds: anybody could compute them."""
-    monkeypatch.setattr(digests, "of_meta", lambda _: ANY)
-    monkeypatch.setattr(digests, "of_table", lambda _: ANY)
-    monkeypatch.setattr(digests.Columns, "found", lambda _: ANY)
+    monkeypatch.setattr(tables, "meta_digest", lambda _: ANY)
+    monkeypatch.setattr(tables, "table_digest", lambda _: ANY)
+    monkeypatch.setattr(file, "table_digest", lambda _: ANY)
+    monkeypatch.setattr(tables.ColumnDigests, "found", lambda _: ANY)
 
 
 def again(table: str, change: str, more: str = "") -> str:

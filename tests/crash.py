@@ -25,8 +25,7 @@ import pandas as pd
 import viewfold
 from viewfold import cli
 from viewfold.errors import BusyError
-from viewfold.store import manifest as _manifest
-from viewfold.store.folder import Folder
+from viewfold.store.folder import Folder, manifest_numbers, read_manifest
 
 
 def write_views(folder: Path, n: int, many: int) -> list[Path]:
@@ -153,8 +152,8 @@ def left_over(state: Path) -> list[str]:
         return []
     folder = Folder.at(state)
     needed = set()
-    for number in _manifest.numbers(folder)[:2]:
-        manifest = _manifest.read(folder, number)
+    for number in manifest_numbers(folder)[:2]:
+        manifest = read_manifest(folder, number)
         needed |= {manifest.file, *(one.folder for one in manifest.states)}
     return sorted(set(folder.names()) - needed)
 

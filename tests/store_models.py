@@ -15,6 +15,8 @@ import viewfold
 from viewfold import ViewFold
 from viewfold.state.log import Event
 from viewfold.state.state import State
+from viewfold.store import Kept, store_of
+from viewfold.store.models import plan_undo
 
 HERE = Path(__file__).parent
 
@@ -70,6 +72,24 @@ def learned(model: Any) -> Any:
     views = tuple(replace(view, entry=0) for view in state.views)
     plain = replace(state, views=views, added=None, steps=(), log=(), method="", params={})
     return bits(plain), bits(model.get_params())
+
+
+def read_state(path: Path, schema: str = "main") -> State:
+    """Read a state of a file: that of now, or one that it can be returned to."""
+    with store_of(path).reading() as contents:
+        return contents.read(schema)
+
+
+def kept_states(path: Path) -> tuple[Kept, ...]:
+    """The states that a file can be returned to, the latest first."""
+    with store_of(path).reading() as contents:
+        return contents.kept()
+
+
+def taken_by_undo(path: Path) -> list[int]:
+    """The entries of the log that undo would take back."""
+    with store_of(path).reading() as contents:
+        return [event.entry for event in plan_undo(contents)[1]]
 
 
 def changed(path: Path, *statements: str) -> Path:

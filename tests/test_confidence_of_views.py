@@ -15,7 +15,7 @@ from viewfold.errors import UnreadableError
 from viewfold.explain import distinguished
 from viewfold.rows import LocalEngine
 from viewfold.state.clusters import confidence
-from viewfold.store._check import check_state
+from viewfold.store.check import check_state
 
 N, K = 600, 4
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import core_tour
 import pytest
 
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold.errors import MissingExtraError, code_of
 
 ROOT = Path(__file__).parent.parent

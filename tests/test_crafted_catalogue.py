@@ -1,6 +1,5 @@
 """A state file holds our tables and nothing else; nothing that is in it is run."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -63,13 +62,9 @@ def test_nothing_of_a_file_is_run_even_in_our_own_view(crafted_file: Path) -> No
     assert len(viewfold.load(crafted_file).views_) == 3
 
 
-@pytest.mark.parametrize(("version", "schema"), [(2, "undo2"), (3, "undo101")])
-def test_a_file_keeps_no_more_states_than_its_format_knows(
-    tmp_path: Path, version: int, schema: str
-) -> None:
-    path = tmp_path / "model.vf"
-    shutil.copy(Path(__file__).parent / "formats" / f"{version}.vf", path)
-    viewfold.load(path)
-    craft(path, f"CREATE SCHEMA {schema}")
-    with pytest.raises(StateFileError, match=f"did not put there: '{schema}'"):
-        viewfold.load(path)
+def test_a_file_keeps_no_more_states_than_its_format_knows(crafted_file: Path) -> None:
+    craft(crafted_file, "CREATE SCHEMA undo100")
+    viewfold.load(crafted_file)
+    craft(crafted_file, "CREATE SCHEMA undo101")
+    with pytest.raises(StateFileError, match="did not put there: 'undo101'"):
+        viewfold.load(crafted_file)

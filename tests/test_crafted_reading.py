@@ -7,6 +7,8 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +18,20 @@ import numpy as np
 import pytest
 from conftest import Data
 from crafted_files import FOR_EVER, craft, forge
+from store_models import kept_states, read_state
 
 import viewfold
-from viewfold import FCMVC, StateFileError, ViewFold, store
+from viewfold import FCMVC, StateFileError, ViewFold
 from viewfold.errors import DamagedFileError, NewerFormatError
-from viewfold.store import _catalogue, _database, _file, queries
-from viewfold.store import kept as _kept
+from viewfold.store import file, queries
+from viewfold.store.file import FileStore
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """What is raised in the block is raised while the file is read."""
+    with FileStore(path).reading() as contents, contents.understood():
+        yield contents.db
 
 
 def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:
@@ -33,7 +43,7 @@ def test_the_digest_still_finds_what_could_be_true(crafted_file: Path) -> None:
 def test_commands_that_read_by_sql_check_the_same(crafted_file: Path) -> None:
     """A macro beside the tables would be found before DuckDB's own functions."""
     craft(crafted_file, "CREATE MACRO list_sum(x) AS (SELECT max(length(id)) FROM samples)")
-    for question in (queries.labels, queries.status, queries.log, queries.everything, _kept.held):
+    for question in (queries.labels, queries.status, queries.log, queries.everything, kept_states):
         with pytest.raises(DamagedFileError, match="macro"):
             question(crafted_file)
 
@@ -44,7 +54,8 @@ def test_a_status_takes_no_more_memory_than_clusters_need(
 ) -> None:
     craft(crafted_file, f"UPDATE samples SET label = {label}")
     forge(monkeypatch)
-    monkeypatch.setattr(_file, "check", lambda *_: None)
+    unchecked = lambda self, *_: file.read_meta(file.meta_table(self.db, "main"))  # noqa: E731
+    monkeypatch.setattr(file.FileContents, "_check", unchecked)
     if label > 4:
         with pytest.raises(DamagedFileError, match="clusters"):
             queries.status(crafted_file)
@@ -83,7 +94,7 @@ def test_a_small_file_cannot_take_much_memory(crafted_file: Path) -> None:
         import viewfold.store.tables
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
-            store.read({str(crafted_file)!r})
+            viewfold.load({str(crafted_file)!r})
         except viewfold.StateFileError as error:
             print(error)
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -108,7 +119,7 @@ def test_a_small_file_cannot_take_much_memory(crafted_file: Path) -> None:
 def test_what_a_table_takes_in_memory_is_known_before_it_is_read(
     crafted_file: Path, table: str, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalogue, "MEMORY", (2**21, 0))
+    monkeypatch.setattr(file, "UNPACKED", (2**21, 0))
     viewfold.load(crafted_file)
     craft(crafted_file, statement)
     with pytest.raises(DamagedFileError, match=f"'{table}' would take [0-9,]+ bytes of memory"):
@@ -116,8 +127,8 @@ def test_what_a_table_takes_in_memory_is_known_before_it_is_read(
 
 
 def test_reading_has_a_limit_of_time(crafted_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_database, "SECONDS", (0.2, 0.0))
-    with pytest.raises(DamagedFileError, match="too long"), _database.reading(crafted_file) as db:
+    monkeypatch.setattr(file, "SECONDS", (0.2, 0.0))
+    with pytest.raises(DamagedFileError, match="too long"), reading(crafted_file) as db:
         db.execute(FOR_EVER).fetchall()
 
 
@@ -132,8 +143,8 @@ def test_a_file_has_a_minute_and_200_seconds_for_each_gigabyte(
             return super().wait(timeout)
 
     names = {"Event": Event, "Thread": threading.Thread}
-    monkeypatch.setattr(_database, "threading", SimpleNamespace(**names))
-    with _database.reading(crafted_file):
+    monkeypatch.setattr(file, "threading", SimpleNamespace(**names))
+    with reading(crafted_file):
         pass
     size = crafted_file.stat().st_size
     assert waited == [pytest.approx(60 + 200 * size / 1e9, abs=1e-9)]
@@ -142,10 +153,10 @@ def test_a_file_has_a_minute_and_200_seconds_for_each_gigabyte(
 def test_time_that_is_up_between_two_queries_is_up(
     crafted_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_database, "SECONDS", (0.01, 0.0))
+    monkeypatch.setattr(file, "SECONDS", (0.01, 0.0))
 
     def dawdle() -> None:
-        with _database.reading(crafted_file) as db:
+        with reading(crafted_file) as db:
             time.sleep(0.2)
             db.execute(FOR_EVER).fetchall()
 
@@ -161,29 +172,29 @@ def test_time_that_is_up_between_two_queries_is_up(
 def test_what_the_system_refuses_is_no_damage_to_the_file(
     crafted_file: Path, error: OSError
 ) -> None:
-    with pytest.raises(type(error)) as found, _database.reading(crafted_file):
+    with pytest.raises(type(error)) as found, reading(crafted_file):
         raise error
     assert found.value is error
 
 
 @pytest.mark.parametrize("error", [OSError("Invalid snappy data"), ValueError("no such type")])
 def test_what_a_reader_cannot_make_sense_of_is_damage(crafted_file: Path, error: Exception) -> None:
-    with pytest.raises(DamagedFileError, match=str(error)), _database.reading(crafted_file):
+    with pytest.raises(DamagedFileError, match=str(error)), reading(crafted_file):
         raise error
 
 
 def test_reading_has_a_limit_of_memory(crafted_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_database, "MEMORY", (2**25, 1))
+    monkeypatch.setattr(file, "MEMORY", (2**25, 1))
     with (
         pytest.raises(DamagedFileError, match="more memory"),
-        _database.reading(crafted_file) as db,
+        reading(crafted_file) as db,
     ):
         db.execute("SELECT list(i) FROM range(20000000) t(i)").fetchall()
 
 
 def test_a_file_that_is_read_can_reach_no_other(crafted_file: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
-    with _database.reading(crafted_file) as db:
+    with reading(crafted_file) as db:
         for statement in (
             f"FROM read_text('{tmp_path / 'secret'}')",
             f"COPY (SELECT 1) TO '{tmp_path / 'out'}'",
@@ -243,11 +254,11 @@ def test_the_state_before_is_checked_as_well(
     forge(monkeypatch)
     viewfold.load(crafted_file)
     with pytest.raises(DamagedFileError, match="confidence"):
-        store.read(crafted_file, "undo")
+        read_state(crafted_file, "undo")
     craft(crafted_file, "DROP VIEW undo.labels_history", "DROP TABLE undo.log")
     assert len(viewfold.load(crafted_file).views_) == 4
     with pytest.raises(DamagedFileError, match="'log'"):
-        store.read(crafted_file, "undo")
+        read_state(crafted_file, "undo")
     craft(crafted_file, "CREATE MACRO undo.helper(x) AS x")
     with pytest.raises(DamagedFileError, match="macro"):
         viewfold.load(crafted_file)
@@ -269,9 +280,9 @@ def test_half_a_state_to_return_to_does_not_harm_the_state_of_now(
 def test_everything_wrong_is_found_not_only_the_first(crafted_file: Path) -> None:
     from dataclasses import replace
 
-    from viewfold.store._check import problems
+    from viewfold.store.check import problems
 
-    saved: Any = store.read(crafted_file)
+    saved: Any = read_state(crafted_file)
     assert list(problems(saved)) == []
     embedding, ids = saved.embedding.copy(), saved.ids.copy()
     embedding[3], ids[4] = np.nan, ids[5]
@@ -288,7 +299,7 @@ def file_with_undo(crafted_file: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("version", "kind", "message"),
-    [(1, DamagedFileError, "another format"), (99, NewerFormatError, "format 99")],
+    [(3, StateFileError, "format 3"), (99, NewerFormatError, "format 99")],
 )
 def test_the_state_before_has_the_format_of_the_state_of_now(
     file_with_undo: Path, monkeypatch: pytest.MonkeyPatch, version: int, kind: type, message: str
@@ -296,7 +307,7 @@ def test_the_state_before_has_the_format_of_the_state_of_now(
     craft(file_with_undo, f"UPDATE undo.meta SET value = '{version}' WHERE key = 'version'")
     forge(monkeypatch)
     with pytest.raises(kind, match=message):
-        store.read(file_with_undo, "undo")
+        read_state(file_with_undo, "undo")
 
 
 def test_a_state_before_with_another_past_is_no_state_to_return_to(

@@ -1,10 +1,12 @@
 """Methods use the three verbs and nothing else: they give the same where rows are out of reach."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from engine_contract import EngineContract, Make
 from scipy import sparse
 from sklearn.base import clone
 
@@ -12,7 +14,7 @@ from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine, LocalEngine, Rows, block_bytes, using
 from viewfold.rows.bucket_files import BucketRows
 
-N = 1500
+N = 700
 
 FEW = {"n_init": 2, "random_state": 0}  # most of the time goes into starts of k-means
 ESTIMATORS = [
@@ -33,7 +35,7 @@ def views(kind: str) -> list[tuple[object, object]]:
     X = [3 * rng.normal(size=(4, d))[y] + rng.normal(size=(N, d)) for d in (7, 20, 12)]
     here = [rng.permutation(N)[: int(share * N)] for share in (0.8, 0.7, 0.9)]
     if kind == "apart":  # groups that no view connects, until the last one comes
-        here[:2] = np.split(rng.permutation(N), [600])
+        here[:2] = np.split(rng.permutation(N), [280])
     ids = np.array([f"p{i}" for i in range(N)], object) if kind == "texts" else np.arange(N)
     rows = [Z[some] for Z, some in zip(X, here, strict=True)]
     if kind == "sparse":
@@ -118,7 +120,13 @@ def test_nobody_reaches_for_rows_in_buckets(reach) -> None:
         reach(rows)
 
 
-# -- what each verb promises, on the local engine
+class TestLocalEngine(EngineContract):
+    @pytest.fixture
+    def make(self) -> Make:
+        return lambda folder, n_buckets: nullcontext(LocalEngine())
+
+
+# -- what only the local engine promises
 
 
 def test_map_returns_rows_whatever_the_blocks() -> None:

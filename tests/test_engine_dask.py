@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-import engine_rounds as rounds
 import pytest
+from engine_contract import Make, SendingContract
 
 from viewfold.rows import open_engine
 
@@ -24,69 +24,17 @@ def client():
         yield client
 
 
-@pytest.fixture
-def engine(client, tmp_path):
-    with DaskEngine(client, n_buckets=5, folder=str(tmp_path / "scratch")) as engine:
-        yield engine
-    assert not os.listdir(tmp_path / "scratch")
+class TestDaskEngine(SendingContract):
+    @pytest.fixture
+    def make(self, client) -> Make:
+        return lambda folder, n_buckets: DaskEngine(client, folder=folder, n_buckets=n_buckets)
 
+    def test_trouble_that_stays_is_told(self, engine) -> None:
+        def stay(item: int) -> int:
+            raise OSError("the disk is away")
 
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", rounds.ESTIMATORS)
-@pytest.mark.parametrize("kind", rounds.KINDS)
-def test_folds_are_those_in_memory(engine, estimator, kind) -> None:
-    rounds.assert_same(engine, estimator, rounds.views(kind))
-
-
-@pytest.mark.slow
-def test_buckets_may_have_one_sample_or_none(client) -> None:
-    with DaskEngine(client, n_buckets=12) as engine:
-        (X, ids), *_ = rounds.one_in_each(12)
-        rounds.assert_same(engine, rounds.FCMVC, [(X, ids), (X[:6], ids[:6])], 2)
-
-
-@pytest.mark.slow
-def test_a_killed_worker_changes_nothing(engine, tmp_path, monkeypatch) -> None:
-    rounds.assert_survives_a_killed_worker(engine, tmp_path / "killed", monkeypatch)
-
-
-def test_results_come_in_order(engine) -> None:
-    rounds.assert_runs_in_order(engine)
-
-
-def test_a_large_task_is_sent_once(engine) -> None:
-    rounds.assert_sends_what_is_large_once(engine)
-
-
-def test_errors_in_data_arrive_as_they_are(engine) -> None:
-    rounds.assert_tells_errors(engine)
-
-
-def test_trouble_with_a_disk_is_repeated(engine, tmp_path) -> None:
-    rounds.assert_repeats_after_trouble_with_a_disk(engine, tmp_path / "away")
-
-
-def test_trouble_that_stays_is_told(engine) -> None:
-    def stay(item: int) -> int:
-        raise OSError("the disk is away")
-
-    with pytest.raises(OSError, match="the disk is away"):
-        engine.each(stay, [1, 2, 3])
-
-
-def test_progress_counts_buckets(engine) -> None:
-    rounds.assert_tells_how_far_it_is(engine)
-
-
-def test_rows_may_be_at_an_address(client, tmp_path) -> None:
-    rounds.assert_works_at_an_address(
-        lambda folder: DaskEngine(client, n_buckets=3, folder=folder), tmp_path
-    )
-
-
-def test_a_folder_that_workers_do_not_see_is_refused(client) -> None:
-    with pytest.raises(ValueError, match=r"Workers cannot read memory://here.*share"):
-        DaskEngine(client, folder="memory://here")
+        with pytest.raises(OSError, match="the disk is away"):
+            engine.each(stay, [1, 2, 3])
 
 
 def test_a_client_that_was_given_stays_open(client, tmp_path) -> None:

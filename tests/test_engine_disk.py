@@ -10,10 +10,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from engine_contract import BucketContract, Make
 
 from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine, using
 from viewfold.rows.bucket_files import bucket_of, store
+
+
+class TestDiskEngine(BucketContract):
+    @pytest.fixture
+    def make(self) -> Make:
+        return lambda folder, n_buckets: DiskEngine(n_buckets, folder)
 
 
 def tables(n: int = 60, texts: bool = True) -> list[pd.DataFrame]:

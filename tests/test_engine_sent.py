@@ -1,6 +1,7 @@
 """Whatever a method asks of an engine can be sent to another process: no task holds on to rows."""
 
 import pytest
+from engine_contract import BucketContract, Make
 from test_engine import ESTIMATORS, _new_ids, folded, views
 
 from viewfold.rows import using
@@ -15,7 +16,15 @@ class Here(SendingEngine):
     n_workers = 1
 
     def spread(self, sent, parts, tell) -> bytes:
-        return fold(sent, *(do(sent, part) for part in parts))
+        done = [do(sent, part) for part in parts]
+        tell(len(parts))
+        return fold(sent, *done)
+
+
+class TestSendingEngine(BucketContract):
+    @pytest.fixture
+    def make(self) -> Make:
+        return lambda folder, n_buckets: Here(folder, n_buckets, dumps)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)

@@ -3,8 +3,8 @@
 import os
 import shutil
 
-import engine_rounds as rounds
 import pytest
+from engine_contract import Make, SendingContract
 
 from viewfold.rows import open_engine
 
@@ -28,69 +28,19 @@ def session():
             yield engine.spark
 
 
-@pytest.fixture
-def engine(session, tmp_path):
-    with SparkEngine(session, n_buckets=3, folder=str(tmp_path / "scratch")) as engine:
-        yield engine
-    assert not os.listdir(tmp_path / "scratch")
+class TestSparkEngine(SendingContract):
+    @pytest.fixture
+    def make(self, session) -> Make:
+        return lambda folder, n_buckets: SparkEngine(session, folder=folder, n_buckets=n_buckets)
 
+    def test_trouble_that_stays_is_told(self, engine) -> None:
+        def stay(item: int) -> int:
+            raise OSError("the disk is away")
 
-@pytest.mark.parametrize(
-    ("estimator", "kind"), [(rounds.FCMVC, "complete"), (rounds.ViewFold, "incomplete")]
-)
-def test_folds_are_those_in_memory(engine, estimator, kind) -> None:
-    rounds.assert_same(engine, estimator, rounds.views(kind))
-
-
-def test_buckets_may_have_one_sample_or_none(session) -> None:
-    with SparkEngine(session, n_buckets=6) as engine:
-        (X, ids), *_ = rounds.one_in_each(6)
-        rounds.assert_same(engine, rounds.FCMVC, [(X, ids), (X[:3], ids[:3])], 2)
-
-
-def test_a_killed_worker_changes_nothing(engine, tmp_path, monkeypatch) -> None:
-    rounds.assert_survives_a_killed_worker(engine, tmp_path / "killed", monkeypatch)
-
-
-def test_results_come_in_order(engine) -> None:
-    rounds.assert_runs_in_order(engine)
-
-
-def test_a_large_task_is_sent_once(engine) -> None:
-    rounds.assert_sends_what_is_large_once(engine)
-
-
-def test_errors_in_data_arrive_as_they_are(engine) -> None:
-    rounds.assert_tells_errors(engine)
-
-
-def test_trouble_with_a_disk_is_repeated(engine, tmp_path) -> None:
-    rounds.assert_repeats_after_trouble_with_a_disk(engine, tmp_path / "away")
-
-
-def test_trouble_that_stays_is_told(engine) -> None:
-    def stay(item: int) -> int:
-        raise OSError("the disk is away")
-
-    with pytest.raises(
-        RuntimeError, match=r"Spark gave up on a bucket: OSError: the disk is away$"
-    ):
-        engine.each(stay, [1])
-
-
-def test_progress_counts_buckets(engine) -> None:
-    rounds.assert_tells_how_far_it_is(engine)
-
-
-def test_rows_may_be_at_an_address(session, tmp_path) -> None:
-    rounds.assert_works_at_an_address(
-        lambda folder: SparkEngine(session, n_buckets=3, folder=folder), tmp_path
-    )
-
-
-def test_a_folder_that_executors_do_not_see_is_refused(session) -> None:
-    with pytest.raises(ValueError, match=r"Workers cannot read memory://here.*share"):
-        SparkEngine(session, folder="memory://here")
+        with pytest.raises(
+            RuntimeError, match=r"Spark gave up on a bucket: OSError: the disk is away$"
+        ):
+            engine.each(stay, [1])
 
 
 def test_a_session_that_was_given_goes_on(session, tmp_path) -> None:

@@ -23,7 +23,7 @@ from writers import LOOKS, until_queued
 
 import viewfold
 from viewfold import ViewFold, cli, errors, store
-from viewfold.store import _catalogue, _database, _file
+from viewfold.store import file
 
 DOCS = Path(__file__).parents[1] / "docs" / "commands.md"
 Run = Callable[..., tuple[int, str, str]]
@@ -140,7 +140,7 @@ def test_what_fails_while_a_state_is_written_has_its_code(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: str
 ) -> None:
     content = Path("a.vf").read_bytes()
-    monkeypatch.setattr(_file, "_put", raiser(error))
+    monkeypatch.setattr(file, "_put", raiser(error))
     exit_code, out, said = run("add a.vf more.csv --id id --json")
     assert json.loads(out)["error"]["code"] == code
     assert exit_code == documented()[code]
@@ -166,7 +166,7 @@ def test_what_fails_while_a_state_is_written_has_its_code(
 def test_what_fails_while_a_state_is_read_has_its_code(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, kind: str
 ) -> None:
-    monkeypatch.setattr(_catalogue, "check", raiser(error))
+    monkeypatch.setattr(file, "read_catalogue", raiser(error))
     exit_code, out, _ = run("labels a.vf --json")
     assert json.loads(out)["error"]["code"] == kind
     assert exit_code == documented()[kind]
@@ -268,7 +268,7 @@ def test_a_query_that_is_interrupted_is_ctrl_c(tmp_path: Path) -> None:
     draft, target = tmp_path / "d.vf", tmp_path / "a.vf"
 
     def ask() -> None:
-        with _database.making(draft, target, "BLOCK_SIZE 16384") as db:
+        with file.making(draft, target, "BLOCK_SIZE 16384") as db:
             threading.Timer(0.2, db.interrupt).start()
             db.execute(endless)
 

@@ -96,7 +96,7 @@ def test_no_room_imports_a_private_part_of_another() -> None:
     ]
     assert private_of_others("cli", "from viewfold.store import _lock") == ["viewfold.store._lock"]
     assert private_of_others("store", "from viewfold.store._lock import held") == []
-    assert private_of_others("cli", "from viewfold._util.extra import needed") == []
+    assert private_of_others("cli", "from viewfold._util.messages import needed") == []
     folder = SOURCE / "viewfold"
     found = {
         str(path.relative_to(SOURCE)): wrong

@@ -12,15 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from store_models import changed
+from store_models import changed, taken_by_undo
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import StateFileError, ViewFold
 from viewfold.method.landmarks import Landmarks
-from viewfold.store import kept as _kept
 from viewfold.store import queries
-from viewfold.store.tables import FORMAT
 
 HERE = Path(__file__).parent
 
@@ -222,8 +220,7 @@ def test_undo_after_a_forget_takes_nothing_else_back_unasked(path: Path, run: Ru
 
 
 def test_undo_takes_back_the_change_that_was_named_or_none(path: Path, data: Data) -> None:
-    held, taken = _kept.undoing(path)
-    assert [event.entry for event in taken] == [len(held.log)]
+    assert taken_by_undo(path) == [2]
     extended(path, data, "a")  # by somebody else, in the meantime
     with pytest.raises(StateFileError, match=r"Entry 2 .* cannot be taken back"):
         viewfold.undo(path, entry=2)
@@ -235,7 +232,7 @@ def test_a_change_of_several_folds_is_taken_back_as_one(path: Path, data: Data) 
         for name in ("more", "most"):
             X, ids = data.parts()["text"]
             model.partial_fit(X, ids=ids, view=name)
-    assert [event.entry for event in _kept.undoing(path)[1]] == [3, 4]
+    assert taken_by_undo(path) == [3, 4]
     model = viewfold.undo(path, entry=3)
     assert len(model.views_) == 2
     assert model.log_["undoes"].tolist()[-1] == 3
@@ -292,22 +289,6 @@ def test_forgotten_and_come_again_is_not_in_what_undo_returns_to(path: Path, dat
 
 
 # -- files of other versions
-
-
-def test_a_file_of_format_1_has_the_log_that_it_tells_of(tmp_path: Path, data: Data) -> None:
-    path = tmp_path / "p.vf"
-    path.write_bytes((HERE / "formats" / "1.vf").read_bytes())
-    folded = rows(path, "SELECT folded FROM views ORDER BY fold")
-    model = viewfold.load(path)
-    assert model.log_["what"].tolist() == ["fold", "fold"]
-    assert [time.replace(tzinfo=None) for time in model.log_["time"]] == [t for (t,) in folded]
-    assert model._state.added.tolist() == [1 if int(i[1:]) < 50 else 2 for i in model.ids_]
-    assert len(queries.way(path, "p5")) == 2
-    assert queries.labels(path)["cluster"].tolist() == model.labels_.tolist()
-    with viewfold.edit(path) as model:
-        model.forget(["p5"])
-    assert what(path) == ["fold", "fold", "forget"]
-    assert rows(path, "SELECT value FROM meta WHERE key = 'version'") == [(str(FORMAT),)]
 
 
 def test_a_class_may_be_renamed(path: Path) -> None:

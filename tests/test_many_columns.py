@@ -20,9 +20,9 @@ from viewfold import as_view, inspect_views
 from viewfold._util.file import ReadOptions
 from viewfold.data import files as io
 from viewfold.data import numbers
-from viewfold.data.columnar import Facts, same_columns
+from viewfold.data.columnar import same_columns
 from viewfold.data.features import check_known, check_no_twins, expand
-from viewfold.data.source import without
+from viewfold.data.source import Table, without
 from viewfold.data.view import Column
 
 NONE: frozenset[str] = frozenset()
@@ -46,8 +46,8 @@ def names(d: int) -> list[str]:
     return [Name(f"c{j}") for j in range(d)]
 
 
-def facts(features: list[str]) -> Facts:
-    return Facts(tuple(features), np.dtype(float), NONE, (), "texts", (5,), NONE)
+def facts(features: list[str]) -> Table:
+    return Table(tuple(features), np.dtype(float), iter, sizes=(5,), id_kind="texts")
 
 
 def refuse_twins(d: int) -> None:

@@ -13,12 +13,10 @@ from test_sklearn import EXPECTED_TO_FAIL
 
 import viewfold
 from viewfold import ViewFold, cli
-from viewfold.method.encoders import encoder_1
-from viewfold.method.scaling import Scaling
 from viewfold.metrics import accuracy
 from viewfold.state import parts
 from viewfold.state.registry import ENCODERS, METHODS, PARTS, Registry
-from viewfold.store._check import _of_part
+from viewfold.store.check import part_problems
 
 EXTENDING = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -120,14 +118,8 @@ def test_parts_without_axes_may_hold_any_finite_numbers(added) -> None:
         level: np.ndarray
 
     good, bad = (Lookup(np.arange(3), np.array([x, 1.0])) for x in (0.5, np.inf))
-    assert list(_of_part(good, {})) == []
-    assert list(_of_part(bad, {})) == ["example.lookup.level is not finite"]
-
-
-def test_an_encoder_of_version_1_takes_no_memory_for_a_scaling_that_does_not_fit() -> None:
-    huge = Scaling(None, np.zeros(10**6), np.ones(10**6))
-    with pytest.raises(ValueError, match="does not fit"):
-        encoder_1(huge, np.ones((1, 10**6)), np.ones(1), None, np.ones(1), np.ones((1, 1)))
+    assert list(part_problems(good, {})) == []
+    assert list(part_problems(bad, {})) == ["example.lookup.level is not finite"]
 
 
 @pytest.mark.parametrize("name", ["ViewFold", "FCMVC"])

@@ -78,7 +78,7 @@ def test_a_file_is_parsed_once(
 ) -> None:
     save = np.savez if name.endswith("z") else np.save
     save(tmp_path / name, data.views["labs"])
-    parsed = count(io, "read")
+    parsed = count(io, "read_views")
     getattr(model, verb)(tmp_path / name)
     assert len(parsed) == 1
 
@@ -86,7 +86,7 @@ def test_a_file_is_parsed_once(
 def test_a_file_of_several_views_is_parsed_once(data: Data, count, tmp_path: Path) -> None:
     model = ViewFold(4, random_state=0).fit(data.views)
     np.savez(tmp_path / "all.npz", **data.views)
-    parsed = count(io, "read")
+    parsed = count(io, "read_views")
     assert np.array_equal(model.predict(tmp_path / "all.npz"), model.predict(data.views))
     assert len(parsed) == 1
 
@@ -110,7 +110,7 @@ def test_an_edit_converts_only_the_new_state(
 ) -> None:
     path = tmp_path / "p.vf"
     model.save(path)
-    converted = count(store._file, "to_tables")
+    converted = count(store.file, "to_tables")
     with edit(path) as edited:
         edited.partial_fit(data.views["scan"], view="scan")
     assert len(converted) == 1

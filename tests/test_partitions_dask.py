@@ -42,8 +42,18 @@ def of_parts(table: pd.DataFrame, cuts=CUTS["equal"]):
     return dd.from_map(lambda part: part, pieces(table, cuts), meta=table[:0])
 
 
-@pytest.mark.parametrize("cuts", [CUTS["equal"], CUTS["empty"], CUTS["unequal"]])
-@pytest.mark.parametrize("ids", ["texts", "numbers"])
+@pytest.mark.parametrize(
+    ("cuts", "ids", "engine"),
+    [  # every pair of two of the three
+        (CUTS["equal"], "texts", "memory"),
+        (CUTS["equal"], "numbers", "buckets"),
+        (CUTS["empty"], "numbers", "memory"),
+        (CUTS["empty"], "texts", "buckets"),
+        (CUTS["unequal"], "texts", "memory"),
+        (CUTS["unequal"], "numbers", "buckets"),
+    ],
+    indirect=["engine"],
+)
 def test_the_index_of_a_dask_frame_holds_the_ids(cuts, ids: str, engine) -> None:
     table = frame(ids)
     table["ward"] = np.where(np.arange(N) % 5 < 2, "ER", "ICU")
@@ -141,13 +151,13 @@ def test_an_error_of_dask_is_passed_on_and_nothing_is_left(engine) -> None:
 
 
 def test_rows_that_workers_wrote_elsewhere_are_missed(engine, monkeypatch) -> None:
-    from viewfold.data import _dask_spark as _elsewhere
+    from viewfold.data import dask_spark
 
-    written = _elsewhere._write
-    monkeypatch.setattr(_elsewhere, "_write", lambda *given: written(*given) + 1)
+    written = dask_spark._write
+    monkeypatch.setattr(dask_spark, "_write", lambda *given: written(*given) + 1)
     with pytest.raises(OSError, match=r"3 of 12 rows cannot be found.*all workers share"):
         as_view(da.ones((9, 3), chunks=3))
-    monkeypatch.setattr(_elsewhere, "_write", lambda part, *_: len(part))
+    monkeypatch.setattr(dask_spark, "_write", lambda part, *_: len(part))
     with pytest.raises(OSError, match=r"partition 0 cannot be found"):
         as_view(da.ones((9, 3), chunks=3))
     assert not left(engine)

@@ -132,16 +132,16 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_is_named(tmp_path: Path, monkeypatch) -> None:
-    from viewfold.data import _partitioned as _partitions
+    from viewfold.data import partitions as reading
 
     folder = written(tmp_path / "labs", frame())
-    cut = _partitions.runs_of
+    cut = reading.runs_of
 
     def changed(*given):
         other(lambda table: table[:50])(folder / "part.2.parquet")
         return cut(*given)
 
-    monkeypatch.setattr(_partitions, "runs_of", changed)
+    monkeypatch.setattr(reading, "runs_of", changed)
     with on_disk() as engine:
         with pytest.raises(ValueError, match=r"part\.2\.parquet: 50 rows where it had 60"):
             as_view(folder, ids="id")

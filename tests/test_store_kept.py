@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from store_models import changed, learned
+from store_models import changed, kept_states, learned, taken_by_undo
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import StateFileError, ViewFold, store
+from viewfold import StateFileError, ViewFold
 from viewfold.errors import DamagedFileError
-from viewfold.store import _file
-from viewfold.store import kept as _kept
+from viewfold.store import file
 from viewfold.store.models import save
 
 NAMES = ["labs", "scan", "text", "labs2", "scan2"]
@@ -51,7 +50,7 @@ def path(made: tuple[bytes, list[Any]], tmp_path: Path) -> Path:
 
 
 def entries(path: Path) -> list[int | None]:
-    return [state.entry for state in _kept.held(path).states]
+    return [state.entry for state in kept_states(path)]
 
 
 def count(path: Path, sql: str, schema: str) -> int:
@@ -76,7 +75,7 @@ def test_undo_again_and_again_takes_back_one_change_after_the_other(
     path: Path, made: tuple[bytes, list[Any]]
 ) -> None:
     for left, undoes in ((4, 5), (3, 4), (2, 3)):
-        assert [event.entry for event in _kept.undoing(path)[1]] == [undoes]
+        assert taken_by_undo(path) == [undoes]
         undone = viewfold.undo(path)
         assert learned(undone) == made[1][left - 1] == learned(viewfold.load(path))
         assert undone.log_["undoes"].tolist()[-1] == undoes
@@ -217,7 +216,7 @@ def test_a_file_that_cannot_be_written_is_not_taken_for_a_damaged_state(
         raise duckdb.IOException("Could not write file: Input/output error")
 
     content = path.read_bytes()
-    monkeypatch.setattr(_file, "_copy", fail)
+    monkeypatch.setattr(file, "_copy", fail)
     with pytest.raises(OSError, match="Cannot write"):
         change(path)
     assert path.read_bytes() == content
@@ -243,8 +242,8 @@ def test_states_that_stay_the_same_are_copied_not_made_again(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    convert = _file.to_tables
-    monkeypatch.setattr(_file, "to_tables", lambda *a, **k: made.append(1) or convert(*a, **k))
+    convert = file.to_tables
+    monkeypatch.setattr(file, "to_tables", lambda *a, **k: made.append(1) or convert(*a, **k))
     change(path)
     viewfold.undo(path)
     viewfold.restore(path, entry=3)
@@ -254,16 +253,16 @@ def test_states_that_stay_the_same_are_copied_not_made_again(
 def test_one_kept_state_at_a_time_is_in_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[Any] = []
     most: list[int] = []
-    get = _file.get
+    read = file.FileContents.read
 
-    def counted(*args: Any) -> Any:
+    def counted(*args: Any, **_: Any) -> Any:
         gc.collect()
         most.append(sum(one() is not None for one in alive))
-        state = get(*args)
+        state = read(*args)
         alive.append(weakref.ref(state))
         return state
 
-    monkeypatch.setattr(_file, "get", counted)
+    monkeypatch.setattr(file.FileContents, "read", counted)
     viewfold.forget(path, ["s45"])
     assert len(most) == 4
     assert max(most) == 1  # the state of now
@@ -312,7 +311,7 @@ def test_nothing_of_a_kept_state_is_run_or_unpacked_when_it_is_copied(
     with pytest.warns(UserWarning, match="documented columns"):
         change(path)
     assert entries(path) == [5, 4]
-    assert store.read(path, "undo3") is None
+    assert len(kept_states(path)) == 2
 
 
 # -- on the command line

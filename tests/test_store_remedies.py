@@ -16,7 +16,7 @@ from viewfold import ViewFold
 from viewfold._util import replace as _replace
 from viewfold.errors import BusyError, NoSpaceError
 from viewfold.rows import DiskEngine
-from viewfold.store import _database, _lock
+from viewfold.store import file, lock
 
 __all__ = ["state_folder", "written_folder"]
 NO_LOCKS = [errno.ENOLCK, errno.EOPNOTSUPP]
@@ -33,10 +33,10 @@ def state(tmp_path: Path) -> Path:
 def test_a_writer_says_that_a_drive_has_no_locks(
     state: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: int) -> bool:
+    def fails(*_: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(_lock, "_try", fails)
+    monkeypatch.setattr("fcntl.flock", fails)
     content = state.read_bytes()
     with pytest.raises(viewfold.StateFileError, match=r"p\.vf is on a drive without file locks"):
         viewfold.undo(state)
@@ -52,7 +52,7 @@ def test_a_reader_tells_no_locks_from_a_lock_of_another(
     def fails(*_: object) -> None:
         raise duckdb.IOException(f'IO Error: Could not set lock on file "{state}": {why}. See also')
 
-    monkeypatch.setattr(_database, "_attach", fails)
+    monkeypatch.setattr(file, "_attach", fails)
     expected = "open for writing in another" if number is None else "a drive without file locks"
     with pytest.raises(viewfold.StateFileError, match=expected) as error:
         viewfold.load(state)
@@ -91,7 +91,7 @@ def test_a_writer_at_work_is_no_lost_manifest(
 ) -> None:
     shutil.copytree(max(state_folder.glob("0*")), state_folder / "000003-01234567")
     assert "000003-01234567" in viewfold.verify(state_folder).problems[0]
-    monkeypatch.setattr(_lock, "is_held", lambda _: True)
+    monkeypatch.setattr(lock, "is_held", lambda _: True)
     assert viewfold.verify(state_folder).whole
 
 

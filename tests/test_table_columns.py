@@ -18,7 +18,7 @@ import viewfold
 from viewfold import FCMVC, ViewFold, as_view
 from viewfold.rows import block_bytes
 from viewfold.state.parts import StoredColumns
-from viewfold.store._check import problems
+from viewfold.store.check import problems
 from viewfold.store.models import state_of
 
 N = 48

@@ -15,7 +15,7 @@ from test_cli import run  # noqa: F401
 import viewfold
 from commands import Run
 from viewfold import ViewFold
-from viewfold._util.visible import no_formula, visible
+from viewfold._util.messages import no_formula, visible
 
 EVIL = "\x1b[31mred\x9b0m\u202egnp\x07"
 FORMULA = "=cmd|' /C calc'!A0"

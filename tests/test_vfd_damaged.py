@@ -13,13 +13,12 @@ import viewfold
 from viewfold import StateFileError, ViewFold
 from viewfold.errors import DamagedFileError, NewerFormatError
 from viewfold.rows import DiskEngine, using
-from viewfold.store import manifest as _manifest
 from viewfold.store import queries
-from viewfold.store.folder import Folder
+from viewfold.store.folder import Folder, Generation, _digest, current_manifest
 
 
-def now(folder: Path) -> _manifest.Generation:
-    return _manifest.current(Folder.at(folder)).states[0]
+def now(folder: Path) -> Generation:
+    return current_manifest(Folder.at(folder)).states[0]
 
 
 def bucket_file(folder: Path, which: int = 1) -> Path:
@@ -28,7 +27,7 @@ def bucket_file(folder: Path, which: int = 1) -> Path:
 
 
 def manifest_file(folder: Path) -> Path:
-    return folder / _manifest.current(Folder.at(folder)).file
+    return folder / current_manifest(Folder.at(folder)).file
 
 
 def missing(folder: Path) -> Path:
@@ -82,21 +81,21 @@ def rewritten(folder: Path, table: Callable, which: int = 1) -> None:
     """Change the rows of a bucket, and all digests with them."""
     from pyarrow import parquet
 
-    from viewfold.store import digests
-    from viewfold.store._bucket import as_array, packed
+    from viewfold.store.buckets import as_array, packed
+    from viewfold.store.tables import column_digests
 
     file = bucket_file(folder, which)
     made = table(parquet.read_table(file))
     file.write_bytes(packed(made))
-    manifest = _manifest.current(Folder.at(folder))
+    manifest = current_manifest(Folder.at(folder))
     path = folder / manifest.file
     said = json.loads(path.read_text())
     said["states"][0]["samples"][which] |= {
-        "digests": digests.of_columns({name: as_array(made, name) for name in made.column_names}),
+        "digests": column_digests({name: as_array(made, name) for name in made.column_names}),
         "rows": len(made),
     }
     said.pop("digest")
-    path.write_text(json.dumps({**said, "digest": _manifest._digest(said)}))
+    path.write_text(json.dumps({**said, "digest": _digest(said)}))
 
 
 def test_rows_that_no_fold_could_have_written_are_refused(state_folder: Path) -> None:
@@ -138,8 +137,8 @@ def test_any_byte_that_is_changed_is_found_and_none_ends_the_program(state_folde
     rng = np.random.default_rng(0)
     file = bucket_file(state_folder)
     whole = file.read_bytes()
-    from viewfold.store._bucket import CheckBucket
-    from viewfold.store._check import Expected
+    from viewfold.store.buckets import CheckBucket
+    from viewfold.store.check import Expected
 
     bare = viewfold.load(state_folder)._state
     one = now(state_folder)
@@ -161,7 +160,7 @@ def test_any_byte_that_is_changed_is_found_and_none_ends_the_program(state_folde
 def test_a_newer_format_is_told(state_folder: Path) -> None:
     file = manifest_file(state_folder)
     said = json.loads(file.read_text())
-    file.write_text(json.dumps({**said, "version": 2}))
+    file.write_text(json.dumps({**said, "version": 5}))
     with pytest.raises(NewerFormatError, match=rf"{file.name}.*install a newer viewfold"):
         viewfold.load(state_folder)
 

@@ -20,10 +20,8 @@ from commands import runner
 from viewfold import StateFileError, ViewFold
 from viewfold.errors import BusyError
 from viewfold.rows import BucketRows, DiskEngine, LocalEngine, using
-from viewfold.store import manifest as _manifest
-from viewfold.store import queries
-from viewfold.store.folder import Folder
-from viewfold.store.kinds import store_of
+from viewfold.store import queries, store_of
+from viewfold.store.folder import Folder, Manifest, publish
 
 
 @pytest.fixture
@@ -104,7 +102,8 @@ def test_changes_are_taken_back_and_states_returned_to(state_folder: Path) -> No
     with viewfold.edit(state_folder) as model:
         model.recluster(2)
     assert model.labels_.max() == 1  # its rows are those that were written
-    assert [one["entry"] for one in store_of(state_folder).listed(state_folder)] == [2, 1]
+    with store_of(state_folder).reading() as contents:
+        assert [one["entry"] for one in contents.list_kept()] == [2, 1]
     undone = by_sample(viewfold.undo(state_folder))
     assert {**undone, "log": 0} == {**before, "log": 0}
     assert viewfold.restore(state_folder, entry=1)._state.names == ["labs"]
@@ -171,8 +170,8 @@ def test_a_folder_of_this_format_still_loads(tmp_path: Path) -> None:
     import shutil
 
     formats = Path(__file__).parent / "formats"
-    expected = json.loads((formats / "folder-1.json").read_text())
-    path = shutil.copytree(formats / "folder-1.vfd", tmp_path / "a.vfd")
+    expected = json.loads((formats / "folder-4.json").read_text())
+    path = shutil.copytree(formats / "folder-4.vfd", tmp_path / "a.vfd")
     model = viewfold.load(path)
     assert model.to_frame()["cluster"].to_dict() == expected["labels"]
     assert [event.what for event in model._state.log] == expected["log"]
@@ -229,12 +228,12 @@ def test_a_number_is_never_used_twice(memory: str, tmp_path: Path) -> None:
     for place in (memory, tmp_path / "a.vfd"):
         folder = Folder.at(place)
         folder.make()
-        manifest = _manifest.Manifest(4, 1, ())
-        _manifest.publish(folder, manifest)
+        manifest = Manifest(4, 1, ())
+        publish(folder, manifest)
         with pytest.raises(BusyError):
-            _manifest.publish(folder, manifest)
+            publish(folder, manifest)
         with pytest.raises(BusyError):  # it was used, and cleared away
-            _manifest.publish(folder, _manifest.Manifest(2, 1, ()))
+            publish(folder, Manifest(2, 1, ()))
         assert folder.names() == ["manifest-000004.json"]
 
 

@@ -17,14 +17,13 @@ from writers import run
 
 import viewfold
 from viewfold import StateFileError
-from viewfold.store import manifest as _manifest
-from viewfold.store.folder import Folder
+from viewfold.store.folder import Folder, manifest_numbers, read_manifest
 
 
 def needed(folder: Path) -> set[str]:
     """The files that the two latest generations consist of."""
-    here = _manifest.numbers(Folder.at(folder))[:2]
-    found = [_manifest.read(Folder.at(folder), number) for number in here]
+    here = manifest_numbers(Folder.at(folder))[:2]
+    found = [read_manifest(Folder.at(folder), number) for number in here]
     names = {one.file for one in found[: 1 if found[0].erases else 2]}
     for manifest in found[: 1 if found[0].erases else 2]:
         for state in manifest.states:
@@ -97,7 +96,7 @@ def test_one_writer_waits_for_the_other(state_folder: Path) -> None:
 KILLED = """
     import os, signal, sys
     import viewfold, viewfold.estimators, viewfold.method.encoders, viewfold.store.models
-    from viewfold.store import _bucket, folder as _folder, _vfd  # before the first fork
+    from viewfold.store import buckets, folder as _folder  # before the first fork
 
     path, what, stride = sys.argv[1], sys.argv[2], int(sys.argv[3])
 

@@ -1,10 +1,8 @@
-"""Several writers of one file: programs that write, and when they have queued."""
+"""Several writers of one file: programs that write."""
 
-import os
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,6 @@ import numpy as np
 import pytest
 
 from viewfold import ViewFold
-from viewfold.store import _lock
-
-LOOKS = pytest.mark.skipif(
-    not getattr(_lock, "OPEN_FILE", False), reason="looking at the lock file would release it"
-)
 
 
 @pytest.fixture
@@ -33,32 +26,6 @@ def run(script: str, *args: Any, **options: Any) -> subprocess.Popen[str]:
         text=True,
         **options,
     )
-
-
-def until_queued(path: Path, many: int) -> None:
-    """Wait until so many writers hold or wait for a lock: each has locked a byte of it.
-
-    Looking locks bytes, too: a writer that took its number meanwhile would pass them by, so
-    nobody may take one while we look.
-    """
-    until = time.monotonic() + 60
-    handle = os.open(path.parent / f".{path.name}.lock", os.O_RDWR)
-    held = 0
-    try:
-        while time.monotonic() < until and _lock._wait(handle, 0, 1, until):
-            held = 0
-            for place in range(_lock.FIRST + 1, _lock.FIRST + 40):
-                free = _lock._try(handle, place, 1)
-                held += not free
-                if free:
-                    _lock._release(handle, place, 1)
-            _lock._release(handle, 0, 1)
-            if held >= many:
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"{held} of {many} are there")
-    finally:
-        os.close(handle)
 
 
 def names(model: Any) -> set[str]:

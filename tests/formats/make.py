@@ -13,16 +13,12 @@ import pandas as pd
 
 from viewfold import ViewFold, edit
 from viewfold.rows import DiskEngine
-from viewfold.store.manifest import VERSION
 from viewfold.store.tables import FORMAT
-
-PART = "moments"
-"""The part that came last, with a file of its own where the format has stayed the same."""
 
 
 def main() -> None:
     """Do all that a file can tell of to two small views, and write what a reader must find."""
-    path = Path(__file__).with_name(f"{FORMAT}-{PART}.vf")
+    path = Path(__file__).with_name(f"{FORMAT}.vf")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)
@@ -57,7 +53,7 @@ def main() -> None:
 
 def folder() -> None:
     """The same for a folder of buckets."""
-    path = Path(__file__).with_name(f"folder-{VERSION}.vfd")
+    path = Path(__file__).with_name(f"folder-{FORMAT}.vfd")
     if path.exists():
         raise SystemExit(f"{path.name} is there, and stays as it is.")
     rng = np.random.default_rng(0)

@@ -7,99 +7,72 @@ does, and docs/method.md tells what happens then. None of them depends on the da
 from __future__ import annotations
 
 # -- scale
-
+#: A non-negative view with a smaller share of non-zero cells is text: words, or weights of them.
 SPARSE = 0.1
-"""A non-negative view with a smaller share of non-zero cells is text: words, or weights of them."""
-
+#: Uncorrelated columns are principal-component scores if variances fall in this share of steps.
 FALLING = 0.9
-"""Uncorrelated columns are principal-component scores if variances fall in this share of steps."""
 
 # -- encode
-
+#: Columns of the consensus, and of each description of a view, for every cluster.
 PER_CLUSTER = 3
-"""Columns of the consensus, and of each description of a view, for every cluster."""
-
+#: The least number of these columns, however few clusters there are.
 LEAST_RANK = 15
-"""The least number of these columns, however few clusters there are."""
-
+#: Scores on principal directions are U S^½ rather than U S: weaker directions count more.
 SPECTRUM = 0.5
-"""Scores on principal directions are U S^½ rather than U S: weaker directions count more."""
-
+#: Coordinates among landmarks are U S²: smoothed over the graph twice.
 SMOOTH = 2.0
-"""Coordinates among landmarks are U S²: smoothed over the graph twice."""
-
+#: A sample is connected with so many landmarks.
 NEIGHBOURS = 8
-"""A sample is connected with so many landmarks."""
-
+#: There are so many landmarks, or two for each column that is asked for.
 LANDMARKS = 400
-"""There are so many landmarks, or two for each column that is asked for."""
-
+#: A large view has a landmark for every twenty samples, up to so many.
 MOST_LANDMARKS = 1000
-"""A large view has a landmark for every twenty samples, up to so many."""
-
+#: Distances to landmarks are taken in so many principal directions.
 GRAPH_DIRECTIONS = 100
-"""Distances to landmarks are taken in so many principal directions."""
 
 # -- missing cells
-
+#: Missing cells are predicted from so many principal directions, a tenth of the samples at most.
 GAP_DIRECTIONS = 25
-"""Missing cells are predicted from so many principal directions, a tenth of the samples at most."""
-
+#: Steps of the EM algorithm by which these directions are learned from what is there.
 GAP_ROUNDS = 2
-"""Steps of the EM algorithm by which these directions are learned from what is there."""
-
+#: The least noise of a feature, relative to its variance: no cell is predicted exactly.
 LEAST_NOISE = 1e-3
-"""The least noise of a feature, relative to its variance: no cell is predicted exactly."""
-
+#: The share of cells that is hidden to learn how to blend two predictions.
 HIDDEN = 0.05
-"""The share of cells that is hidden to learn how to blend two predictions."""
 
 # -- complete
-
+#: Fewer shared samples connect nothing, and what is kept of a view is made of so many or more.
 FEWEST = 10
-"""Fewer shared samples connect nothing, and what is kept of a view is made of so many or more."""
 
 # -- weigh
-
+#: The agreement (share of variance explained) at which a view is half trusted.
 HALF_TRUST = 0.01
-"""The agreement (share of variance explained) at which a view is half trusted."""
-
+#: Added to the shares that views explain of each other before these are compared.
 FLOOR = 0.05
-"""Added to the shares that views explain of each other before these are compared."""
 
 # -- more rows of a known view
-
+#: Rows that are learned from after they were placed have this energy, times their share of all.
 AGAIN = 0.5
-"""Rows that are learned from after they were placed have this energy, times their share of all."""
 
 # -- cluster
-
+#: A tree of Ward's method is grown on so many rows, or on ten for each cluster.
 TREE = 150
-"""A tree of Ward's method is grown on so many rows, or on ten for each cluster."""
-
+#: The confidence in a cluster is a softmax of squared distances over so much of their mean.
 CAUTION = 5.5
-"""The confidence in a cluster is a softmax of squared distances over so much of their mean."""
-
+#: Means of features tell two clusters apart if they differ by so many standard deviations.
 TOLD = 2.0
-"""Means of features tell two clusters apart if they differ by so many standard deviations."""
-
+#: Clusters of unconnected groups are paired by size if this share of samples is paired reliably.
 PAIRED = 0.5
-"""Clusters of unconnected groups are paired by size if this share of samples is paired reliably."""
 
 # -- events between steps
-
+#: A cluster goes on in the one that has more than this share of it: there can be only one.
 GOES_ON = 0.5
-"""A cluster goes on in the one that has more than this share of it: there can be only one."""
-
+#: A cluster of mostly new samples is a part of an earlier one if it has so much of that.
 PART = 0.1
-"""A cluster of mostly new samples is a part of an earlier one if it has so much of that."""
-
+#: A cluster grew if it has so much more of its own size, beyond what others have, too.
 GREW = 0.25
-"""A cluster grew if it has so much more of its own size, beyond what others have, too."""
-
+#: A cluster shrank if it lost so much of its own size: growth by `GREW`, taken back.
 SHRANK = 0.2
-"""A cluster shrank if it lost so much of its own size: growth by `GREW`, taken back."""
-
+#: And by so many standard deviations of what comes and goes by chance, a Poisson count: with 3,
+#: more growth is found, and more that is none (``tests/planted_events.py --seed 1``).
 CHANCE = 4.0
-"""And by so many standard deviations of what comes and goes by chance, a Poisson count: with 3,
-more growth is found, and more that is none (``tests/planted_events.py --seed 1``)."""

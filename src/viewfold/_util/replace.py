@@ -22,13 +22,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-PRIVATE = 0o600
-"""Mode of a new file that follows no other."""
+PRIVATE = 0o600  # mode of a new file that follows no other
 
+# What this process has written, in order: states, files or folders, and outputs. The one place that
+# knows: an error or Ctrl-C may come when a change is done for good.
 written: list[str] = []
-"""What this process has written, in order: states, files or folders, and outputs.
-
-The one place that knows: an error or Ctrl-C may come when a change is done for good."""
 
 
 @contextmanager
@@ -41,34 +39,10 @@ def replacing(
 ) -> Iterator[Path]:
     """Give a path to write to; when the block succeeds, that file takes the place of another.
 
-    If the block fails, nothing has happened. A path that is no regular file, such as a pipe, is
-    written to as it is.
-
-    Parameters
-    ----------
-    path : path
-        What to make or replace. Links are followed.
-    like : path, optional
-        Whose owner, group and mode a new file gets. A file that is replaced keeps its own.
-    mode : int or None, default=0o600
-        The mode of a new file that follows no other; None for what the system gives by default.
-    ready : callable, optional
-        Called when the new file is on the disk; it may still refuse by raising.
-
-    Yields
-    ------
-    Path
-        A path of the same name, in a folder of its own beside the file.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from viewfold._util.replace import replacing
-    >>> path = os.path.join(tempfile.mkdtemp(), "labels.csv")
-    >>> with replacing(path) as draft:
-    ...     _ = draft.write_text("id,cluster")
-    >>> open(path).read(), oct(os.stat(path).st_mode & 0o777)
-    ('id,cluster', '0o600')
+    If the block fails, nothing has happened. The draft has the same name, in a folder of its own
+    beside the file; a path that is no regular file, such as a pipe, is written to as it is. A file
+    that is replaced keeps owner, group and mode; a new one takes after `like`, or gets `mode` (None
+    for what the system gives). `ready` is called when the draft is on the disk, and may refuse.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -93,7 +67,6 @@ def replacing(
 
 
 def _rename(draft: Path, target: Path) -> None:
-    """Let a file take the place of another, and remember that it did."""
     try:
         os.replace(draft, target)
     finally:  # Ctrl-C may come between the renaming and the next line
@@ -117,7 +90,6 @@ def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:
 
 
 def flush(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)

@@ -11,31 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from viewfold._util.messages import needed
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# An array with a number, a text or a row of numbers for each row of the table, or a list.
 Column: TypeAlias = Any
-"""A NumPy array with a number, a text or a row of numbers for each row of the table, or a list."""
 
 
 class Table:
-    """Columns of one length, by name.
+    """Columns of one length, by name; an array of two dimensions has a row of numbers in each cell.
 
-    Parameters
-    ----------
-    columns : dict of str to array or list
-        The columns. An array of two dimensions has a row of numbers in each cell.
-    types : dict of str to str, optional
-        What the columns are called in SQL, where their cells do not tell. Times are whole numbers
-        in memory: microseconds since 1970.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold._util.table import Table
-    >>> table = Table({"id": np.array(["ann", "bob"], object), "cluster": np.array([1, 0])})
-    >>> len(table), table.column_names, table.rows()[1]
-    (2, ['id', 'cluster'], {'id': 'bob', 'cluster': 0})
+    `types` are the SQL types of columns whose cells do not tell. Times are whole numbers in memory:
+    microseconds since 1970.
     """
 
     def __init__(
@@ -59,7 +48,6 @@ class Table:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns."""
         return list(self.columns)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -68,7 +56,6 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*cells, strict=True)]
 
     def part(self, start: int, stop: int) -> Table:
-        """Return some rows."""
         return Table({name: held[start:stop] for name, held in self.columns.items()}, self.types)
 
     def with_column(self, name: str, column: Column, after: str | None = None) -> Table:
@@ -81,13 +68,9 @@ class Table:
         return Table({other: held[other] for other in names}, self.types)
 
     def select(self, names: Iterable[str]) -> Table:
-        """Return some of the columns."""
         return Table({name: self.columns[name] for name in names}, self.types)
 
     def to_arrow(self) -> pa.Table:
-        """Return the table as Arrow's."""
-        from viewfold._util.extra import needed
-
         pa = needed("pyarrow", "parquet", "A Parquet or Arrow file")
         return pa.table(
             {name: _to_arrow(pa, held, self.types.get(name)) for name, held in self.columns.items()}

@@ -1,7 +1,6 @@
-"""The types of all signatures: what users may hand over, and what viewfold computes with.
+"""The types of all signatures: what users may pass (…Like), and what viewfold computes with.
 
-`ViewLike`, `ViewsLike` and `IdsLike` are what a user may pass; `Array`, `Matrix` and `Ids` are what
-viewfold makes of it. Libraries other than NumPy are imported for type checkers only.
+Libraries other than NumPy are imported for type checkers only.
 """
 
 from __future__ import annotations
@@ -14,22 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
     from narwhals.typing import IntoDataFrame
     from numpy.typing import ArrayLike
     from scipy import sparse
 
 Array: TypeAlias = NDArray[Any]
-"""A dense array."""
-
+# The rows of a view: an ndarray, a memmap or a csr_array. SciPy has no types, so this is no union:
+# mypy would refuse each method that only two of the three have.
 Matrix: TypeAlias = Any
-"""The rows of a view: an ndarray, a memmap or a csr_array. SciPy has no types, so this is no union:
-mypy would refuse each method that only two of the three have."""
-
+# Sample ids, each once: whole numbers (int64), or objects that are int or str.
 Ids: TypeAlias = NDArray[Any]
-"""Sample ids, each once: whole numbers (int64), or objects that are int or str."""
-
 PathLike: TypeAlias = str | os.PathLike[str]
 
 
@@ -42,12 +36,10 @@ class HoldsRows(Protocol):
     """A `viewfold.View`, or what `viewfold.data.read` returns for a file."""
 
     @property
-    def rows(self) -> Any:
-        """The rows, however they are held."""
+    def rows(self) -> Any: ...
 
     @property
-    def ids(self) -> Any:
-        """Their sample ids."""
+    def ids(self) -> Any: ...
 
 
 class HoldsCells(Protocol):
@@ -56,43 +48,35 @@ class HoldsCells(Protocol):
     X: Any
 
     @property
-    def obs_names(self) -> Any:
-        """The sample ids."""
+    def obs_names(self) -> Any: ...
 
     @property
-    def var_names(self) -> Any:
-        """The names of the features."""
+    def var_names(self) -> Any: ...
 
 
 class HoldsModalities(Protocol):
     """A MuData: an AnnData for each modality."""
 
     @property
-    def mod(self) -> Mapping[str, Any]:
-        """The modalities by name."""
+    def mod(self) -> Mapping[str, Any]: ...
 
 
+# One view: an array, a sparse matrix, a DataFrame, an AnnData, a `View`, a path, or an iterator
+# of batches of rows.
 ViewLike: TypeAlias = (
     "ArrayLike | sparse.sparray | sparse.spmatrix | IntoDataFrame | HoldsCells | HoldsRows "
     "| PathLike | Iterator[Any]"
 )
-"""One view: an array, a sparse matrix, a DataFrame, an AnnData, a `View`, a path, or an iterator of
-batches of rows."""
-
+# One view, or several: in a list, in a dict by name, in a MuData, or in a file.
 ViewsLike: TypeAlias = "ViewLike | Sequence[ViewLike] | Mapping[str, ViewLike] | HoldsModalities"
-"""One view, or several: in a list, in a dict by name, in a MuData, or in a file."""
-
+# One id per row, the name of the column that holds them (a str), False (rows are known by their
+# number), or None: whatever the rows bring along.
 IdsLike: TypeAlias = (
     "Sequence[int] | Sequence[str] | NDArray[Any] | pd.Index | pd.Series | Literal[False] | None"
 )
-"""One id per row, the name of the column that holds them (a str), False (rows are known by their
-number), or None: whatever the rows bring along."""
-
+# The ids of one view, or those of each of several.
 IdsOfViews: TypeAlias = "IdsLike | Sequence[IdsLike] | Mapping[str, IdsLike]"
-"""The ids of one view, or those of each of several."""
-
+# What a column of a table is; "out" is one that is left out.
 Kind: TypeAlias = Literal["number", "category", "date", "out"]
-"""What a column of a table is; "out" is one that is left out."""
-
+# What scikit-learn calls random_state.
 Seed: TypeAlias = "int | np.random.RandomState | None"
-"""What scikit-learn calls random_state."""

@@ -1,7 +1,6 @@
-"""How far a long piece of work is: readers and engines tell, if anybody watches.
+"""Progress of long work: readers and engines report it to a watcher, if there is one.
 
-Nobody has to pass anything on, and where nobody watches it costs a look at one variable per file
-and per pass over the data.
+Nobody has to pass the watcher on; without one it costs a look at one variable per file and pass.
 """
 
 from __future__ import annotations
@@ -15,13 +14,11 @@ T = TypeVar("T")
 
 
 class Watcher(Protocol):
-    """Somebody who wants to know how far it is."""
+    """Hears how much is to be done (bytes of a file, rows of another pass), and how much is."""
 
-    def begin(self, total: float, unit: str) -> None:
-        """Hear that so much is to be done: bytes of a file, or rows of one more pass."""
+    def begin(self, total: float, unit: str) -> None: ...
 
-    def done(self, part: float) -> None:
-        """Hear that so much of it is done by now."""
+    def done(self, part: float) -> None: ...
 
 
 _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
@@ -29,7 +26,6 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Let somebody watch for a while."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -38,20 +34,11 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def watcher() -> Watcher | None:
-    """Return who watches now."""
     return _watcher.get()
 
 
 class Tally:
-    """How much of something is done, told to who watches when it is made.
-
-    Parameters
-    ----------
-    total : float or None
-        How much there is; nothing is told if that is not known.
-    unit : str
-        Of what.
-    """
+    """Counts how much is done for whoever watches when it is made, if the total is known."""
 
     def __init__(self, total: float | None, unit: str = "bytes") -> None:
         self._who = _watcher.get() if total else None
@@ -60,34 +47,16 @@ class Tally:
             self._who.begin(total or 0, unit)
 
     def add(self, part: float) -> None:
-        """Say that so much more is done."""
         self.reach(self._done + part)
 
     def reach(self, part: float) -> None:
-        """Say that so much is done by now."""
         self._done = part
         if self._who is not None:
             self._who.done(part)
 
 
 def counted(parts: Iterator[T], total: int, step: int, unit: str = "rows") -> Iterator[T]:
-    """Pass on the results of blocks of `step` rows (or what else), and tell how many are done.
-
-    Examples
-    --------
-    >>> from viewfold._util.watch import counted, watching
-    >>> class Printer:
-    ...     def begin(self, total, unit):
-    ...         print(total, unit)
-    ...
-    ...     def done(self, part):
-    ...         print(part)
-    >>> with watching(Printer()):
-    ...     _ = list(counted(iter("ab"), 5, 3))
-    5 rows
-    3
-    5
-    """
+    """Pass on the results of blocks of `step` rows, and report how many rows are done."""
     if _watcher.get() is None or step >= total:  # a single block is done at once
         yield from parts
         return

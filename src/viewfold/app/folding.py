@@ -9,49 +9,33 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.numbers import AUTO, PROVISIONAL, choose, scores
-from viewfold.app.states import empty, is_there, load_model, new_model
+from viewfold.app.states import empty, is_there, new_model
+from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
 
 if TYPE_CHECKING:
     from viewfold.data import View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
-    from viewfold.state.updates import Delivery
+    from viewfold.state.state import State
 
-SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
-"""Files that may hold several views."""
+SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")  # files that may hold several views
 
-Step = Callable[[str], None]
-"""Hears what is done next."""
+Step = Callable[[str], None]  # hears what is done next
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How a file is to be folded; what the options of ``viewfold add`` say.
+    """How a file is to be folded; what the options of ``viewfold add`` say."""
 
-    Attributes
-    ----------
-    ids : str, False or None
-        The column of ids, that there is none, or nothing about it.
-    view : str or None
-        What the view is called; of a file of several, which one.
-    options : ReadOptions
-        How it is read; see `viewfold.as_view`.
-    clusters : int or None
-        How many; `AUTO` for the number that stands out. Needed for a new state.
-    only_new : bool
-        Add new samples of a known view, as `extend` does, and refuse known ones.
-    """
-
-    ids: str | bool | None = None
-    view: str | None = None
+    ids: str | bool | None = None  # the column of ids, False if there is none
+    view: str | None = None  # its name; of a file of several, which one
     options: ReadOptions = field(default_factory=ReadOptions)
     similar_ids: Literal["refuse", "match", "new"] = "refuse"
     min_shared: float | None = None
-    clusters: int | None = None
-    only_new: bool = False
+    clusters: int | None = None  # `AUTO` for the number that stands out; a new state needs it
+    only_new: bool = False  # as `extend` does: add new samples, refuse known ones
     unconnected: str | None = None
     method: str = "viewfold"
     seed: int = 0
@@ -67,7 +51,7 @@ class Added:
 
     model: FoldingEstimator
     folds: list[dict[str, Any]]
-    removed: list[str]
+    removed: list[str]  # views that lost their encoders
     chosen: Suggestion | None
     seconds: float
     dry_run: bool
@@ -88,10 +72,8 @@ class Added:
         """Return questions whether a delivery is the right one."""
         found = []
         for fold in self.folds:
-            found += [
-                _replaced(state, fold, self.model.n_samples_, self.dry_run),
-                _known_columns(state, fold, self.model),
-            ]
+            found.append(_replaced(state, fold, self.model.n_samples_, self.dry_run))
+            found.append(_known_columns(state, fold, self.model))
         return [note for note in found if note]
 
 
@@ -104,35 +86,28 @@ def add(
 ) -> Added:
     """Fold the views of a file into a state, which is made if it is not there.
 
-    Parameters
-    ----------
-    state, file : path
-        Where to, and what.
-    wanted : Wanted
-        How.
-    step : callable
-        Hears what is done next.
-    begin : callable, optional
-        Gets the model before anything is folded.
-
-    Returns
-    -------
-    Added
+    `begin` gets the model before anything is folded.
     """
-    from viewfold.store import edit
+    from viewfold.store.models import editing, model_of, read_loaded
 
     started, clusters = perf_counter(), wanted.clusters
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
-    name = _known_view(state, file, wanted.view) if wanted.only_new else wanted.view
-    views = read_views(state, file, wanted.ids, name, wanted.options)
+    loaded = None if new is not None else read_loaded(state)
+    known = None if loaded is None else loaded.state
+    name = _known_view(state, file, wanted.view, known) if wanted.only_new else wanted.view
+    views = _read_views(state, file, wanted, name, known)
     step(f"waiting for {state}")
-    opened = edit(state, new=new, keep=wanted.keep, wait=wanted.wait)
-    with _in_memory(state, new) if wanted.dry_run else opened as model:
+    opened: AbstractContextManager[FoldingEstimator]
+    if wanted.dry_run:  # nobody has to wait for it
+        opened = nullcontext(new if known is None else model_of(known))  # type: ignore[arg-type]
+    else:
+        opened = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
+    with opened as model:
         begin(model)
-        removed = _set(model, clusters or None, wanted.private, wanted.unconnected)
+        removed = _set_parameters(model, wanted)
         if clusters == AUTO and new is not None:
             model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
-        folds, chosen = _fold_all(model, views, step, wanted), None
+        folds, chosen = [_fold(model, view, step, wanted) for view in views], None
         if clusters == AUTO:
             step("choosing a number of clusters")
             chosen = choose(model)
@@ -141,110 +116,92 @@ def add(
     return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
 
 
-def read_views(
-    state: Path, file: File, ids: str | bool | None, name: str | None, options: ReadOptions
+def _read_views(
+    state: Path, file: File, wanted: Wanted, name: str | None, known: State | None
 ) -> list[View]:
     """Return the views of a file; one of them, if a name is given.
 
-    What the state knows of views is looked up only if the file may hold one that is known.
+    What is known of a view tells how its file is read, if the file may hold one that is known.
     """
     from viewfold.data.files import name_of
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
-    from viewfold.store import queries
 
-    names = queries.names(state) if is_there(state) else []
+    records = () if known is None else known.views
     several = name is None and str(file).lower().endswith(SEVERAL)
-    known = names and (several or (name or name_of(file)) in names)
-    model = load_model(state) if known else None
-    if model is not None and not several and not model.keep_encoders:
-        raise no_encoder(name or name_of(file))
-    records = () if model is None else model.views_
-    return views_of(records, file, ids=ids, name=name, me=str(state), options=options)
+    if not several:
+        called = name or name_of(file)
+        if called not in [record.name for record in records]:
+            records = ()
+        elif known is not None and not known.params["keep_encoders"]:
+            raise no_encoder(called)
+    return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
 
 
-def _known_view(state: Path, file: File, view: str | None) -> str:
+def _known_view(state: Path, file: File, view: str | None, known: State | None) -> str:
     """Return the known view that rows belong to: as named, named like the file, or the only one."""
     from viewfold.data.files import name_of
-    from viewfold.store import queries
 
-    names = queries.names(state)
+    names = [record.name for record in known.views] if known is not None else []
     if not names:
         raise empty(state)
     view = name_of(file) if view is None and name_of(file) in names else view
     return names[which_view(names, view, f"{state} holds")]
 
 
-def _fold_all(
-    model: FoldingEstimator, views: list[View], step: Step, wanted: Wanted
-) -> list[dict[str, Any]]:
-    """Fold views one after the other; return what is told of each."""
-    from viewfold.state.updates import Delivery
-
-    folds = []
-    for view in views:
-        step(f"folding {view.name}")
-        if wanted.only_new:
-            model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
-            came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
-        else:
-            model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
-            came = model.delivery_
-        folds.append(_fold_summary(model, view, came) | {"missing": view.missing()})
-    return folds
-
-
-def _in_memory(
-    state: Path, new: FoldingEstimator | None
-) -> AbstractContextManager[FoldingEstimator]:
-    """Return the model that would be changed; nobody has to wait for it."""
-    return nullcontext(load_model(state) if new is None else new)
-
-
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if wanted.clusters is None:
-        raise ValueError(f"There is no {state} yet. To make it, say how many: n_clusters=….")
+        raise ValueError(
+            f"There is no {state} yet. To make it, say how many clusters: n_clusters=…."
+        )
     number = wanted.clusters or PROVISIONAL
     return new_model(number, wanted.method, wanted.seed, wanted.private)
 
 
-def _set(
-    model: FoldingEstimator, clusters: int | None, private: bool, unconnected: str | None
-) -> list[str]:
+def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
+    unconnected = wanted.unconnected
     if unconnected is not None:
         if "unconnected" not in model.get_params():
             method = type(model).__name__
             raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
         model.set_params(unconnected=unconnected)
-    if clusters is not None:
-        model.set_params(n_clusters=clusters)
-    if private:
+    if wanted.clusters:
+        model.set_params(n_clusters=wanted.clusters)
+    if wanted.private:
         model.set_params(keep_encoders=False)
     views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
     return [record.name for record in views if record.encoder is not None]
 
 
-# -- what is told of a fold
+def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> dict[str, Any]:
+    """Fold a view; return who came, who was there before, and who moved."""
+    from viewfold.state.updates import Delivery
 
-
-def _fold_summary(model: FoldingEstimator, view: View, came: Delivery) -> dict[str, Any]:
-    """Return who came, who was there before, and who moved."""
-    seen = model.seen_[view.name]
-    n, d = view.shape
+    step(f"folding {view.name}")
+    if wanted.only_new:
+        model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
+        came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
+    else:
+        model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+        came = model.delivery_
     return {
         "view": came.view,
-        "samples": n,
-        "features": d,
+        "samples": view.shape[0],
+        "features": view.shape[1],
         "new": came.n_new,
         "shared": came.n_late,
         "corrected": came.n_corrected,
         "same": came.n_same,
         "empty": view.n_empty,
-        "unseen": int((~seen).sum()),
+        "unseen": int((~model.seen_[view.name]).sum()),
         "moved": came.n_moved,
         "update": came.update,
+        "missing": view.missing(),
     }
+
+
+# -- what people are told of a fold
 
 
 def fold_line(fold: dict[str, Any]) -> str:
@@ -252,45 +209,16 @@ def fold_line(fold: dict[str, Any]) -> str:
     if fold["update"] and fold["same"] == fold["samples"]:
         same = "{view}: all {samples:,} samples are known as they are; nothing changed."
         return same.format(**fold)
-    empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
-    counts = "{new:,} new, {shared:,} shared, "
+    counts = "{new:,} new, {shared:,} shared"
     if fold["update"]:
         counts = "more rows of it: {new:,} new, {shared:,} known that lacked it, "
-        counts += "{corrected:,} corrected, {same:,} unchanged, "
-    said = (
-        f"{{view}}: {{samples:,}} samples × {{features:,}} features; {counts}"
-        f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
-    ).format(**fold)
-    return said + _missing_line(fold["missing"])
-
-
-def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
-    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
-    had = n - fold["unseen"] - fold["new"] - fold["shared"]
-    if 2 * fold["corrected"] <= had:
-        return ""
-    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
-    return (
-        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
-        f" row of it now: ids and rows may not belong together.{back}"
-    )
-
-
-def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
-    """Ask whether a new view is more rows of a known one: its features are called the same."""
-    records = {record.name: record for record in model.views_}
-    features = records[fold["view"]].features
-    if fold["update"] or features is None:
-        return ""
-    before = list(records)[: list(records).index(fold["view"])]
-    same = [name for name in before if set(records[name].features or ()) == set(features)]
-    if not same:
-        return ""
-    return (
-        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
-        f" taken back (viewfold undo {state}) if it was folded."
-    )
+        counts += "{corrected:,} corrected, {same:,} unchanged"
+    counts += ", {empty:,} rows of zeros left out" if fold["empty"] else ""
+    if fold["unseen"]:
+        unseen = _counted(fold["unseen"], "known sample is", "known samples are")
+        counts += f"; {unseen} missing from this view"
+    said = "{view}: {samples:,} samples × {features:,} features; " + counts
+    return f"{said}; {{moved:,}} changed cluster.".format(**fold) + _missing_line(fold["missing"])
 
 
 def _missing_line(missing: dict[str, Any]) -> str:
@@ -309,3 +237,32 @@ def _missing_line(missing: dict[str, Any]) -> str:
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
+
+
+def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
+    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
+    had = n - fold["unseen"] - fold["new"] - fold["shared"]
+    if 2 * fold["corrected"] <= had:
+        return ""
+    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
+    return (
+        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
+        f" row of it now: ids and rows may not belong together.{back}"
+    )
+
+
+def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
+    """Ask whether a new view is more rows of a known one: its features have the same names."""
+    records = {record.name: record for record in model.views_}
+    features = records[fold["view"]].features
+    if fold["update"] or features is None:
+        return ""
+    before = list(records)[: list(records).index(fold["view"])]
+    same = [name for name in before if set(records[name].features or ()) == set(features)]
+    if not same:
+        return ""
+    return (
+        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
+        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
+        f" taken back (viewfold undo {state}) if it was folded."
+    )

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from viewfold._util import replace as _replace
-from viewfold._util.extra import needed
-from viewfold._util.visible import no_formula, visible, visible_json
+from viewfold._util.messages import needed, no_formula, visible, visible_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def is_there(state: Path) -> bool:
     """Tell whether there is such a state."""
-    from viewfold.store.kinds import store_of
+    from viewfold.store import store_of
 
-    return store_of(state).exists(state)
+    return store_of(state).exists()
 
 
 def load_model(state: Path) -> FoldingEstimator:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold._util.visible import visible
-from viewfold.app import numbers
+from viewfold._util.messages import visible
+from viewfold.app import telling
 from viewfold.app.states import check_folded, returned
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument
@@ -33,9 +33,9 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
     from viewfold.store import edit
 
     with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
-        facts, chosen = numbers.recluster(check_folded(state, model), clusters)
+        facts, chosen = telling.recluster(check_folded(state, model), clusters)
     if chosen is not None:
-        say(numbers.evidence(chosen))
+        say(telling.evidence(chosen))
     tell(
         as_json,
         {"file": str(state), **facts},
@@ -138,38 +138,37 @@ def undo(
     if to is not None:
         _return_to(state, to, yes, wait, as_json)
         return
-    from viewfold.store.kept import undoing
+    from viewfold.store import store_of
+    from viewfold.store.models import plan_undo, take_back
 
-    _, taken = undoing(state, entry)
-    said = " and ".join(map(str, taken)) or "the last change, made before there was a log"
-    _confirm(yes, f"take back {said}")
-    from viewfold.store import undo as take_back
-
-    # What was named is what is taken back, whatever another writer did in the meantime.
-    model = take_back(state, entry=taken[0].entry if taken else None, wait=wait)
+    if not yes:
+        with store_of(state).reading() as contents:
+            _, taken = plan_undo(contents, entry)
+        _confirm(f"take back {' and '.join(map(str, taken)) or 'the last change'}")
+        # What was named is what is taken back, whatever another writer did in the meantime.
+        entry = taken[0].entry if taken else None
+    model, taken = take_back(state, entry, wait)
+    said = " and ".join(map(str, taken)) or "the last change"
     undone = [event.entry for event in taken]
     _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
 
 
 def _return_to(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
-    from viewfold.state.log import undoable
-    from viewfold.store.kept import restoring
+    from viewfold.store import store_of
+    from viewfold.store.models import plan_restore, return_to
 
-    held, wanted = restoring(state, entry)
-    taken = undoable(held.log, wanted.log or ())
-    said = " and ".join(map(str, taken)) or "nothing"
-    _confirm(yes, f"return to the state after entry {entry}, which takes back {said}")
-    from viewfold.store import restore
-
-    model = restore(state, entry=entry, wait=wait)
+    if not yes:
+        with store_of(state).reading() as contents:
+            _, taken = plan_restore(contents, entry)
+        said = " and ".join(map(str, taken)) or "nothing"
+        _confirm(f"return to the state after entry {entry}, which takes back {said}")
+    model, taken = return_to(state, entry, wait)
     facts = {"undone": [event.entry for event in taken], "entry": entry}
     _tell_returned(as_json, state, model, facts, f"Returned to entry {entry}.")
 
 
-def _confirm(yes: bool, what: str) -> None:
+def _confirm(what: str) -> None:
     """Go on only if that is what is wanted."""
-    if yes:
-        return
     if not sys.stdin.isatty():
         raise ValueError(f"This would {what}. Say --yes if it should.")
     try:
@@ -211,10 +210,10 @@ def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json
     The new state has everything, earlier states included. The old one stays as it is.
     """
     from viewfold.store import convert as write_anew
-    from viewfold.store.kinds import store_of
+    from viewfold.store import store_of
 
     with progress(f"converting {state}"):
         write_anew(state, target, n_buckets=buckets, wait=wait)
-    size = store_of(target).size(target)
+    size = store_of(target).size()
     facts = {"file": str(target), "source": str(state), "bytes": size}
     tell(as_json, facts, f"{target} is written ({size / 1e6:.1f} MB).")

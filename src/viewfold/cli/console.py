@@ -21,7 +21,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from viewfold._util.visible import visible, visible_json, visible_lines
+from viewfold._util.messages import visible, visible_json, visible_lines
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli

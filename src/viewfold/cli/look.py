@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold import errors
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import File
-from viewfold.app import numbers
 from viewfold.app import output as tables
+from viewfold.app import telling
 from viewfold.app.states import folded_model, folded_table
 from viewfold.app.telling import DIGITS, described, explained, without_doubtful
 from viewfold.cli import options as opt
@@ -189,12 +189,12 @@ def _shorten(value: Any) -> Any:
 @opt.as_json
 def status(state: Path, stability: bool, as_json: bool) -> None:
     """Show what a state holds, and which earlier states undo can return to."""
-    from viewfold.store import queries
-    from viewfold.store.kinds import store_of
+    from viewfold.store import queries, store_of
 
-    found, store = queries.status(state), store_of(state)
-    facts: Row = {"file": str(state), "bytes": store.size(state), **found}
-    facts["states"] = store.listed(state)
+    store = store_of(state)
+    with store.reading() as contents:
+        found, kept = queries.status(contents), contents.list_kept()
+    facts: Row = {"file": str(state), "bytes": store.size(), **found, "states": kept}
     if stability:
         with progress(f"looking at {state}"):
             table = folded_model(state).stability().round({"stability": 3}).reset_index()
@@ -252,8 +252,8 @@ def suggest(
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = folded_model(state)
-        found = numbers.suggestion(model, wanted)
-    facts = numbers.suggested(model, found)
+        found = telling.suggestion(model, wanted)
+    facts = telling.suggested(model, found)
     if output is not None:
         _deliver(tables.from_rows(facts["scores"]), output, as_json, state, raw=raw)
     elif as_json:
@@ -261,7 +261,7 @@ def suggest(
     else:
         print_rows(facts["scores"])
     if not as_json:
-        say(f"{numbers.evidence(found)} {state} has {model.n_clusters}.")
+        say(f"{telling.evidence(found)} {state} has {model.n_clusters}.")
 
 
 def _range(text: str) -> range:

@@ -14,7 +14,7 @@ import click
 
 from viewfold import errors
 from viewfold._util.file import File
-from viewfold.app.numbers import AUTO
+from viewfold.app.telling import AUTO
 from viewfold.cli.command import PATH, Decorator, argument, section
 from viewfold.cli.console import note
 
@@ -277,7 +277,7 @@ def works(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[None]:
     """Let the engine that was named work on the state."""
-    from viewfold.store.kinds import is_folder
+    from viewfold.store import is_folder
 
     given = [f"--{name}" for name, value in said.items() if value is not None]
     if not is_folder(state):
@@ -312,10 +312,9 @@ def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[No
 
 def _buckets(state: Path) -> int | None:
     """Return how many buckets a folder has, None if there is none yet."""
-    from viewfold.store.folder import Folder
-    from viewfold.store.manifest import latest
+    from viewfold.store.folder import Folder, latest_manifest
 
-    found = latest(Folder.at(state))
+    found = latest_manifest(Folder.at(state))
     return None if found is None else found.states[0].n_buckets
 
 

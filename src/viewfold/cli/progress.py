@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from viewfold._util.visible import visible
+from viewfold._util.messages import visible
 
 SECONDS = 0.25  # between two looks at the clock
 NUMBERS = 30  # characters of a line that are not about what is done

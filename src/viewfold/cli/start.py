@@ -14,9 +14,8 @@ import click
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import Added, Wanted, fold_line
 from viewfold.app.folding import add as fold
-from viewfold.app.numbers import evidence
 from viewfold.app.states import is_there, load_model
-from viewfold.app.telling import command, inspected
+from viewfold.app.telling import command, evidence, inspected
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
 from viewfold.cli._reading import file_argument, reads

@@ -108,7 +108,7 @@ def export(
 
 def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path:
     """Return where an annotated copy goes, if it can be written."""
-    from viewfold.data.annotate import ENDINGS, copy_name
+    from viewfold.data.hdf5 import ENDINGS, copy_name
     from viewfold.data.source import optional
 
     ending = file.suffix.lower()
@@ -128,7 +128,7 @@ def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path
 
 
 def _annotation(table: Any, key: str) -> Any:
-    from viewfold.data.annotate import Annotation
+    from viewfold.data.hdf5 import Annotation
 
     ids = tables.ids_of(table)
     embedding, clusters, confidence = (table[n] for n in ("embedding", "cluster", "confidence"))

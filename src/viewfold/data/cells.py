@@ -14,16 +14,16 @@ from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
 from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
-from viewfold.data._dates import suggest_dates
-from viewfold.data._dealing import Unread, dealt
 from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
+from viewfold.data.partitions import LazyRows, read_partitions
 from viewfold.data.view import Gaps, View, called, missing_in
 from viewfold.rows import BucketRows, engine_of
 from viewfold.rows.linalg import dense
 
+# Numbers that programs write where there is no value; they are suggested, never taken for it.
 SENTINELS = [sign * value for value in (99, 999, 9999, 99999, 999999) for sign in (1, -1)]
-"""Numbers that programs write where there is no value; they are suggested, never taken for it."""
+FIRST_DATE, LAST_DATE = 19000101, 21001231  # dates that are written as whole numbers
 
 
 def without_absent(
@@ -35,24 +35,15 @@ def without_absent(
 ) -> View:
     """Leave out samples that a view lacks, find missing cells, refuse inf and what is too large.
 
-    Parameters
-    ----------
-    view : View
-        The view; if it was checked already, it is returned as it is.
-    empty_rows : {"absent", "keep"}, default="absent"
-        See `as_view`.
-    missing_cells : {"accept", "error"}, default="accept"
-        See `as_view`.
-    known : bool, default=False
-        Whether the rows belong to a view that is known: then "absent" is said of all rows of
-        zeros, which were found to mean that when the view was folded.
-
-    Returns
-    -------
-    View
+    A view that was checked already is returned as it is. `known` tells that the rows belong to a
+    known view: all its rows of zeros are absent then, as was found out when the view was folded.
     """
-    if isinstance(view.rows, Unread):
-        return _in_buckets(view, empty_rows == "keep", missing_cells == "error", known)
+    if isinstance(view.rows, LazyRows):
+        keep, refuse = empty_rows == "keep", missing_cells == "error"
+        view, found = read_partitions(view, keep_empty=keep, refuse=refuse, known=known)
+        if not known:
+            _suggest(view, found)
+        return view
     if view.checked:
         if missing_cells == "error" and view.n_missing:
             raise _has_gaps(view)
@@ -83,14 +74,6 @@ def without_absent(
     return _with_gaps(view, found)
 
 
-def _in_buckets(view: View, keep_empty: bool, refuse: bool, known: bool) -> View:
-    """Return a view that is not read yet after its rows were checked, and dealt into buckets."""
-    view, found = dealt(view, keep_empty=keep_empty, refuse=refuse, known=known)
-    if not known:
-        _suggest(view, found)
-    return view
-
-
 def _with_gaps(view: View, found: Found) -> View:
     """Return a view whose missing cells, if there are any, are counted and read as means."""
     if not found.gaps:
@@ -107,16 +90,10 @@ def _has_gaps(view: View) -> ValueError:
             f"{called(view.name, view.file)} contains NaN in {view.n_missing:,} cells, for "
             f"instance in column {worst}. missing_cells='accept' takes it as it is."
         )
-    return unusable(view, *_first_gap(view), np.nan)
-
-
-def _first_gap(view: View) -> tuple[int, int]:
-    """Return row and column of the first missing cell."""
-    rows = replace(view.rows, fill=None)
-    for where, block in rows.blocks():
+    for where, block in replace(view.rows, fill=None).blocks():
         at = np.argwhere(dense(missing_in(block)))
         if at.size:
-            return where.start + int(at[0, 0]), int(at[0, 1])
+            return unusable(view, where.start + int(at[0, 0]), int(at[0, 1]), np.nan)
     raise AssertionError("there is none")
 
 
@@ -147,7 +124,7 @@ def tell_of_empty(view: View) -> View:
 
 def check_no_id_column(view: View) -> None:
     """Refuse a column of ids that would be taken for a feature: by its name, and by its values."""
-    if view.length is None or view.features is None or isinstance(view.rows, Unread):
+    if view.length is None or view.features is None or isinstance(view.rows, LazyRows):
         return  # what is not read yet is looked at when it is
     if view.rows.is_sparse:
         return
@@ -160,7 +137,7 @@ def _suggest(view: View, found: Found) -> None:
     """Say which numbers look as if they were something else."""
     view = replace(view, rows=replace(view.rows, fill=None))
     _suggest_markers(view, found)
-    suggest_dates(view, found.low, found.high)
+    _suggest_dates(view, found)
 
 
 def _suggest_markers(view: View, found: Found) -> None:
@@ -194,3 +171,33 @@ def _are_alone(view: View, features: Array, values: Array) -> Array:
 
     same, near = engine_of(view.rows).reduce(look, view.rows)
     return np.asarray((same >= 3) & (near == 0))
+
+
+def _suggest_dates(view: View, found: Found) -> None:
+    """Say which features look like dates that are written as whole numbers (20241231)."""
+    low, high = found.low, found.high
+    if low is None or high is None:
+        return
+    suspects = np.flatnonzero((low < high) & _are_dates(low) & _are_dates(high))
+    if suspects.size:
+
+        def count(block: Matrix) -> Array:
+            cells = block[:, suspects]
+            return np.asarray((~(_are_dates(cells) | np.isnan(cells))).sum(axis=0))
+
+        suspects = suspects[engine_of(view.rows).reduce(count, view.rows) == 0]
+    if suspects.size:
+        names = [view.features[j] if view.features else j for j in suspects[:5].tolist()]
+        warn_user(
+            f"{called(view.name, view.file)}: {', '.join(map(repr, names))} "
+            f"hold{'s' * (suspects.size == 1)} numbers such as {high[suspects[0]]:.0f}, and "
+            "nothing that could not be a date. If these are dates, write them as 2024-12-31.",
+        )
+
+
+def _are_dates(values: Array) -> Array:
+    """Tell which numbers are dates, as year, month and day; that a month is short is not seen."""
+    with np.errstate(invalid="ignore"):
+        day, month = values % 100, values // 100 % 100
+        fine = (values >= FIRST_DATE) & (values <= LAST_DATE) & (values % 1 == 0)
+        return np.asarray(fine & (day >= 1) & (day <= 31) & (month >= 1) & (month <= 12))

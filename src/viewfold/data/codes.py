@@ -22,54 +22,31 @@ from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
 from viewfold.data.source import FileError, too_large
 
-MOST_LEVELS = 1000
-"""What is asked to be a category may have so many levels."""
-
-LONGEST_LEVEL = 200
-"""A longer text is no level of anything."""
+MOST_LEVELS = 1000  # of a column that the user calls a category
+LONGEST_LEVEL = 200  # a longer text is no level of anything
 
 _FLAGS = {"true": 1.0, "false": 0.0}
 _POINT = re.compile(r"^(-?\d+)\.0+$")
 _NUMBER = re.compile(
     r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE
 )
-_TIME = re.compile(
+_TIME = re.compile(  # as ISO 8601 has it
     r"(\d{4})-(\d\d)-(\d\d)"
     r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
-"""A time as ISO 8601 has it."""
 _DAY = 86_400_000_000  # microseconds
 _1970 = datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of some rows of one column: the texts that occur, and which of them each cell is.
+    """Cells of some rows of one column: the texts that occur, and which of them each cell is."""
 
-    Attributes
-    ----------
-    texts : list of str
-        All different.
-    at : ndarray of int
-        For each cell, which text it is; -1 if it is missing.
-    declared : bool
-        Whether the table says that the column is a category.
-    moments : ndarray of float, optional
-        Of a column of dates: microseconds since 1970 instead, NaN where a cell is missing.
-
-    Examples
-    --------
-    >>> from viewfold.data.codes import Cells
-    >>> cells = Cells.of(["ICU", None, 7.0, "ICU"])
-    >>> cells.texts, cells.at
-    (['ICU', '7'], array([ 0, -1,  1,  0]))
-    """
-
-    texts: list[str]
-    at: NDArray[np.intp]
-    declared: bool = False
-    moments: Array | None = None
+    texts: list[str]  # all different
+    at: NDArray[np.intp]  # for each cell, which text it is; -1 if it is missing
+    declared: bool = False  # whether the table says that the column is a category
+    moments: Array | None = None  # dates instead: microseconds since 1970, NaN where missing
 
     @classmethod
     def of(cls, values: Iterable[Any], *, declared: bool = False) -> Cells:
@@ -101,57 +78,23 @@ class Codes:
 
     Of a category, a cell becomes the number of its level, in the order in which levels are met; of
     dates, days since 1970; of numbers that are written as text, these. The first cells tell which
-    it is. A missing cell is NaN.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    label : str
-        What errors call the table.
-    markers : frozenset of str
-        What stands for a missing cell.
-    kind : str, optional
-        What it is, if that is known.
-
-    Attributes
-    ----------
-    kind : str or None
-        What it is; None as long as all cells are missing.
-    levels : dict of str to int
-        Of a category: the number of each level.
-    n_cells, n_missing : int
-        How many cells are not missing, and how many are.
-    repeats : bool
-        Whether any text was met twice.
-    too_many : bool
-        Whether there are so many texts, or so long ones, that they were not remembered.
-    declared : bool
-        Whether the table says that it is a category, or the user does.
-    days : set of int
-        Of dates: those that occur, in days since 1970.
-
-    Examples
-    --------
-    >>> from viewfold._util.file import EMPTY_MARKERS
-    >>> from viewfold.data.codes import Cells, Codes
-    >>> ward = Codes("ward", "labs.csv", EMPTY_MARKERS)
-    >>> ward(Cells.of(["ICU", "ER", None, "ICU", "NA"])), ward.levels
-    (array([ 0.,  1., nan,  0., nan]), {'ICU': 0, 'ER': 1})
+    it is, unless that is known (`kind`). A missing cell is NaN.
     """
 
     def __init__(
         self, name: str, label: str, markers: frozenset[str], kind: Kind | None = None
     ) -> None:
-        self.name, self.label, self.kind = name, label, kind
-        self.levels: dict[str, int] = {}
-        self.n_cells, self.n_missing, self.repeats, self.too_many = 0, 0, False, False
-        self.days: set[int] = set()
-        self.declared = kind == "category"
+        self.name, self.label = name, label
+        self.kind = kind  # None as long as all cells are missing
+        self.levels: dict[str, int] = {}  # of a category: the number of each level
+        self.n_cells, self.n_missing = 0, 0
+        self.repeats = False  # whether any text was met twice
+        self.too_many = False  # whether texts were so many, or so long, that they were forgotten
+        self.declared = kind == "category"  # whether the table or the user says so
+        self.days: set[int] = set()  # of dates: those that occur, in days since 1970
         self._markers = markers
 
     def __call__(self, cells: Cells) -> Array:
-        """Return a number for each cell of some rows."""
         if cells.declared:
             self.declared |= self.kind is None
             self.kind = self.kind or "category"
@@ -216,7 +159,6 @@ class Codes:
         return found
 
     def _days(self, moments: Array) -> Array:
-        """Return days since 1970, and note which there are."""
         days = moments / _DAY
         held = days[np.isfinite(days)]
         if held.size:
@@ -224,7 +166,6 @@ class Codes:
         return days
 
     def _numbers_of(self, cells: Cells, held: int) -> Array:
-        """Return the number of each level; new ones get the next."""
         # A whole number is one level, whether a program wrote it with a point or without.
         found = [_POINT.sub(r"\1", level) for level in cells.texts]
         self.repeats |= len(set(found)) < held or any(level in self.levels for level in found)
@@ -237,7 +178,6 @@ class Codes:
 
 
 def codes_of(names: Iterable[str], label: str, options: ReadOptions) -> dict[str, Codes]:
-    """Return codes for columns that are not numbers."""
     return {name: Codes(name, label, options.markers, options.kind_of(name)) for name in names}
 
 
@@ -278,7 +218,6 @@ def _moment(found: re.Match[str]) -> float:
 
 
 def _microseconds(day: date) -> float:
-    """Return when this is, in microseconds since 1970."""
     if not isinstance(day, datetime):
         day = datetime(day.year, day.month, day.day)
     if day.tzinfo is not None:

@@ -88,7 +88,10 @@ class _Column:
         if codes is None or re.fullmatch('FLOAT|DOUBLE|"NULL"', self.kind):
             return f"CAST({here} AS {number})"
         if self.is_date(codes):
-            return f"CAST(epoch_us({here}) AS DOUBLE)"
+            moment = f"epoch_us({here})"
+            if self.kind == "TIMESTAMP_NS":  # which DuckDB would round
+                moment = f"epoch_ns({here}) // 1000"
+            return f"CAST({moment} AS DOUBLE)"
         if self.kind == "BOOLEAN":
             return f"CASE {here} WHEN true THEN 'True' WHEN false THEN 'False' END"
         return f"CAST({here} AS VARCHAR)"
@@ -340,17 +343,16 @@ class _Parquet:
         ]
         asked, at = f"SELECT {', '.join(parts)} FROM {_ROWS} {where}", 0
         cursor = _cursor(self.file, asked)
-        vectors = max(1, batch_rows(self.width(columns) or 1) // _VECTOR)
-        while True:
+        step = batch_rows(self.width(columns) or 1)
+        while at <= n:
             with _limited(self.file):
-                frame = cursor.fetch_df_chunk(vectors)
+                frame = cursor.fetch_df_chunk(max(1, step // _VECTOR))
             if frame.empty:
                 break
-            yield self._batch(frame, columns, row + at)
+            for start in range(0, len(frame), step):
+                yield self._batch(frame[start : start + step], columns, row + at + start)
             at += len(frame)
             tally.add(len(frame) * len(columns))
-            if at > n:
-                break
         if at != n:
             raise FileError(f"{self.file}: {at:,} rows where it says {n:,}. Is it whole?")
 
@@ -457,41 +459,7 @@ def n_rows(file: str) -> int:
 # -- several files
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a file before its rows are read; see `Table`."""
-
-    features: tuple[str, ...] | None
-    dtype: np.dtype[Any]
-    coded: frozenset[str]  # columns whose cells are not numbers
-    dropped: tuple[str, ...]
-    id_kind: str
-    sizes: tuple[int, ...] | None
-    nothing: frozenset[str]
-
-    @classmethod
-    def of(cls, table: Table) -> Facts:
-        return cls(
-            table.features,
-            table.dtype,
-            frozenset(table.codes) - table.nothing,
-            table.dropped,
-            table.id_kind,
-            table.sizes,
-            table.nothing,
-        )
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.sizes or ())
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no row: what columns hold is not known then."""
-        return self.sizes is not None and not self.n_rows
-
-
-def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
+def facts_of(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
     whole = not is_address(file)
     place = file if whole else with_end_only(file)
@@ -501,10 +469,10 @@ def facts_of(file: str, ids: str | None, options: ReadOptions) -> Facts:
             for column in _columns(place)
         ):
             place = file  # the first list tells how long they are
-    return Facts.of(open_parquet(fetched(place), ids, options))
+    return open_parquet(fetched(place), ids, options)
 
 
-def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDArray[np.intp] | None:
+def same_columns(facts: Table, first: Table, file: str, first_file: str) -> NDArray[np.intp] | None:
     """Refuse a file with other columns than the first; return their order, if it is another."""
     why = _difference(facts, first)
     if why:
@@ -520,7 +488,7 @@ def same_columns(facts: Facts, first: Facts, file: str, first_file: str) -> NDAr
     return np.array([place[name] for name in first.features], np.intp)
 
 
-def _difference(facts: Facts, first: Facts) -> str:
+def _difference(facts: Table, first: Table) -> str:
     mine, theirs = facts.features, first.features
     if mine is None or theirs is None:
         return "" if mine == theirs else "only one of them has names"
@@ -567,7 +535,7 @@ class Run:
 
 
 def runs_of(
-    files: Sequence[str], facts: Sequence[Facts], most: int, whole: Sequence[bool]
+    files: Sequence[str], facts: Sequence[Table], most: int, whole: Sequence[bool]
 ) -> list[tuple[Run, ...]]:
     """Return what is read at once: row groups with at most so many rows, or a single one.
 
@@ -598,7 +566,7 @@ def runs_of(
 
 _MAGIC, _MARK = b"ARROW1", b"\xff\xff\xff\xff"
 _DICTIONARY, _BATCH = 2, 3  # kinds of message that have buffers
-_FIXED_LIST, _DURATION = 16, 18  # types of columns
+_TEXTS, _FIXED_LIST, _DURATION = (5, 20), 16, 18  # types of columns
 
 Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes from a place
 
@@ -621,22 +589,34 @@ def _as_parquet(file: str) -> str:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         many = getattr(opened, "num_record_batches", None)
         batches = iter(opened) if many is None else map(opened.get_batch, range(many))
-        # Unpacked, so that what it holds stands in proportion to its size. A dictionary is written
-        # once, however often its texts occur.
-        texts = [field.name for field in opened.schema if pa.types.is_dictionary(field.type)]
+        schema = opened.schema
+        coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        # Parquet has no categories of numbers.
+        others = [
+            name for name in coded if not pa.types.is_string(schema.field(name).type.value_type)
+        ]
+        for name in others:
+            kind = pa.dictionary(pa.int32(), pa.string())
+            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
         with parquet.ParquetWriter(
             str(place),
-            opened.schema,
+            schema,
+            # Unpacked, so that what it holds stands in proportion to its size; but a dictionary is
+            # written once, however often its texts occur.
             compression="none",
-            use_dictionary=texts,
+            use_dictionary=coded,
             dictionary_pagesize_limit=2**30,
             write_statistics=False,
         ) as writer:
             for batch in batches:
                 # Columns of nothing at all have any number of rows in no bytes.
-                size = 8 * batch.num_rows * len(opened.schema.names)
+                size = 8 * batch.num_rows * len(schema.names)
                 budget.spool(size, f"{batch.num_rows:,} rows of a batch")
                 batch.validate(full=True)  # compiled code trusts offsets
+                for name in others:
+                    at = schema.get_field_index(name)
+                    texts = batch.column(at).dictionary_decode().cast(pa.string())
+                    batch = batch.set_column(at, schema.field(at), texts.dictionary_encode())
                 if batch.num_rows:
                     writer.write_table(pa.Table.from_batches([batch]), row_group_size=2**20)
     return place
@@ -662,7 +642,7 @@ def _arrow_schema(file: str) -> dict[str, tuple[bool, int | None, str | None]]:
         kind = _scalar(said, field, 2, "B", 0)
         size = _scalar(said, _table(said, field, 3), 0, "i", 0) if kind == _FIXED_LIST else None
         text = said[name + 4 : name + 4 + length].decode()
-        declared = _field(said, field, 4) != 0
+        declared = kind in _TEXTS and _field(said, field, 4) != 0
         found[text] = (declared, size, "DURATION" if kind == _DURATION else None)
     return found
 

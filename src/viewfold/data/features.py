@@ -1,9 +1,7 @@
 """Columns that are not numbers become features: indicators of categories, days, months, weekdays.
 
-A month or weekday is the sine and cosine of its angle in the year or week.
-
-What became of each column of a table is remembered (`Column`), so that rows that come later get the
-same features.
+What became of each column of a table is remembered (`Column`), so that later rows get the same
+features.
 """
 
 from __future__ import annotations
@@ -33,9 +31,7 @@ DAYS = "days"
 # Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
 MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
-FEW_LEVELS = 50
-"""A text column with more levels is free text, unless it is asked to be a category."""
-
+FEW_LEVELS = 50  # a text column with more is free text, unless the user calls it a category
 LONG = f"texts of more than {LONGEST_LEVEL} characters"
 
 
@@ -96,12 +92,11 @@ def _reason(codes: Codes) -> str:
 
 
 def month_of(days: Array) -> Array:
-    """Return the months (1 to 12) of days."""
     return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
 
 
 def weekday_of(days: Array) -> Array:
-    """Return the weekdays of days: 1 is Monday, 7 is Sunday."""
+    # 1 is Monday, 7 is Sunday.
     return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
 
 
@@ -147,19 +142,7 @@ def known_options(
 def as_features(
     parts: Any, options: ReadOptions, known: tuple[Column, ...] | None, label: str
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
-    """Return the matrix of features, their names, and what became of the columns.
-
-    Parameters
-    ----------
-    parts : Parts
-        What the view is made of.
-    options : ReadOptions
-        How to read it.
-    known : tuple of Column or None
-        What they are, if the view is known.
-    label : str
-        What errors call it.
-    """
+    """Return the matrix of features, their names, and what became of the columns."""
     names = parts.names
     if known is None:
         if not parts.codes and not parts.dropped:
@@ -180,7 +163,6 @@ def as_features(
 
 
 def check_no_twins(features: Sequence[str], label: str) -> None:
-    """Refuse features that cannot be told apart."""
     if len(set(features)) < len(features):
         twice = Counter(features).most_common(1)[0][0]
         raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
@@ -226,23 +208,7 @@ def expand(
 ) -> tuple[Array, dict[str, int]]:
     """Return the features of rows whose cells were coded, and how many cells are of no known level.
 
-    Parameters
-    ----------
-    X : ndarray or memmap of shape (n_rows, n_columns)
-        The cells, as numbers.
-    names : sequence of str
-        The columns of X.
-    codes : dict of str to Codes
-        What the numbers stand for.
-    columns : sequence of Column
-        What the columns are.
-
-    Returns
-    -------
-    features : ndarray or memmap of shape (n_rows, n_features)
-        A row of NaN for each row without any value. Of rows in a file it is in a file.
-    unknown : dict of str to int
-        For each category, how many cells have a level that it does not have.
+    A row without any value becomes a row of NaN. The features of rows in a file are in a file.
     """
     kept = [column for column in columns if column.kind != "out"]
     place = {name: j for j, name in enumerate(names)}

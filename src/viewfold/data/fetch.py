@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from viewfold._util.extra import lacking
 from viewfold._util.file import WEB, is_address, plain
+from viewfold._util.messages import lacking
 from viewfold._util.watch import Tally
 from viewfold.data.guard import free_disk, shown
 from viewfold.data.source import FileError, optional

@@ -24,7 +24,7 @@ from viewfold._util.file import FILE_OPTIONS, File, ReadOptions, is_address, pat
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix, PathLike
 from viewfold.data.arrays import Batches, Spool
-from viewfold.data.columnar import Facts, same_columns
+from viewfold.data.columnar import same_columns
 from viewfold.data.fetch import STDIN, addresses, fetched, file_of, standard_input
 from viewfold.data.guard import LONGEST_LINE, PACKED
 from viewfold.data.source import Batch, FileError, FileView, natural, reading
@@ -265,10 +265,10 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     ...         print(labs.features, known, rows.tolist())
     ('iron', 'age') ['007' '008'] [[1.5, 40.0], [nan, 51.0]]
     """
-    return read_views(path, ids, ReadOptions())
+    return read_file(path, ids, ReadOptions())
 
 
-def read_views(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
+def read_file(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file as the options say, and a `File`."""
     path, options = path_and_options(path, options)
     files, form = _locate(path)
@@ -342,7 +342,7 @@ def _table(
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
     # Of a file without rows it is not known what its columns hold.
     tables = ((i, form.open(file, ids, options)) for i, file in enumerate(files))
-    at, first = next(((i, one) for i, one in tables if not Facts.of(one).is_empty), (-1, None))
+    at, first = next(((i, one) for i, one in tables if not one.is_empty), (-1, None))
     if first is None:
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
@@ -353,7 +353,7 @@ def _table(
         rows = 0
         for i, file in enumerate(files):
             table = first if i == at else form.open(file, ids, as_first)
-            order = same_columns(Facts.of(table), Facts.of(first), file, files[at])
+            order = same_columns(table, first, file, files[at])
             # One number for a level in all files; a column may begin without any value.
             first.codes.update({**table.codes, **first.codes})
             table.codes.update(first.codes)

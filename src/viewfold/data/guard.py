@@ -19,7 +19,7 @@ from typing import Any
 from scipy import sparse
 
 from viewfold._util.arguments import size_in_bytes
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold._util.watch import Tally
 from viewfold.data.source import FileError
 

@@ -21,10 +21,10 @@ from viewfold.rows.normal import NUMBER, IdKind, kind_of, normal_forms
 
 Similar: TypeAlias = Literal["refuse", "match", "new"]
 
+# What programs write where there is no value; compare in lower case, without space around.
 MISSING = frozenset(
     ["", "na", "n/a", "nan", "-nan", "null", "none", "nat", "<na>", "#na", "#n/a", "#n/a n/a"]
 )
-"""What programs write where there is no value; compare in lower case, without space around."""
 
 _TOTALS = frozenset(["total", "totals", "grand total", "sum", "mean", "average", "median"])
 _LONGEST_MISSING = 12
@@ -67,13 +67,7 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
 
 
 def check_characters(texts: Sequence[Any], label: str) -> None:
-    """Refuse texts with half a character (a lone surrogate), which no file can hold.
-
-    Examples
-    --------
-    >>> from viewfold.data.ids import check_characters
-    >>> check_characters(["p1", 7, "Ω"], "labs: the id")
-    """
+    """Refuse texts with half a character (a lone surrogate), which no file can hold."""
     for start in range(0, len(texts), _AT_ONCE):
         some = texts[start : start + _AT_ONCE]
         try:
@@ -137,90 +131,33 @@ def match_similar(
 ) -> Ids:
     """Refuse new ids of a view that are almost known, or give them the known spelling.
 
-    Parameters
-    ----------
-    ids : ndarray
-        The ids of the view.
-    known : ndarray of bool
-        Which of them are known, with exactly this spelling.
-    similar : ndarray
-        The known ids that are almost one of the others; see `alike`.
-    kind : {"whole numbers", "texts", "both"} or None
-        The kind of the known ids; None if there are none.
-    rule : {"refuse", "match", "new"}
-        What to do with new ids that are almost known, or almost the same as another new one:
-        refuse them, take them for the known samples, or take them for new samples.
-    label : str
-        How errors call the view.
-    rows : ndarray of int, optional
-        How errors number its rows; they do not, if it is not given.
-
-    Returns
-    -------
-    ndarray
-        The ids; those that are matched have the known spelling.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.data.ids import match_similar
-    >>> ids, similar = np.array(["P1 ", "p3"], object), np.array(["p1"], object)
-    >>> match_similar(ids, np.zeros(2, bool), similar, "texts", "match", "The view")
-    array(['p1', 'p3'], dtype=object)
+    `known` tells which ids are known with exactly this spelling, `similar` has the known ids that
+    are almost one of the others (see `alike`), and `kind` is the kind of the known ids. `rule` says
+    what to do with a new id that is almost known, or almost the same as another new one: "refuse"
+    it, "match" it to the known sample, or take it for a "new" sample. `rows` is how errors number
+    the rows; they do not, if it is None.
     """
     new = np.flatnonzero(~known)
     if not new.size or rule == "new":
         return ids
-    return _with_known_spelling(ids, new, similar, kind or kind_of(ids), rule, label, rows)
-
-
-def check_rule(rule: str) -> None:
-    """Refuse an unknown value of `similar_ids`."""
-    if rule not in ("refuse", "match", "new"):
-        raise ValueError(f"similar_ids={rule!r}: expected 'refuse', 'match' or 'new'.")
-
-
-def alike(known: Ids, forms: Ids) -> Ids:
-    """Return the known ids whose normal form is one of `forms`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from viewfold.data.ids import alike, normal_forms
-    >>> alike(np.array(["p1", "p2"], object), normal_forms(np.array(["P1 "], object)))
-    array(['p1'], dtype=object)
-    """
-    found: Ids = known[pd.Index(normal_forms(known), dtype=object).isin(forms)]
-    return found
-
-
-def _with_known_spelling(
-    ids: Ids,
-    new: NDArray[np.intp],
-    known: Ids,
-    kind: IdKind,
-    similar: Similar,
-    label: str,
-    rows: Any,
-) -> Ids:
-    """Return ids with the known spelling where they are almost known, or refuse them."""
-    theirs, ours = normal_forms(ids[new]), normal_forms(known)
+    kind = kind or kind_of(ids)
+    theirs, ours = normal_forms(ids[new]), normal_forms(similar)
     index = pd.Index(theirs, dtype=object)
-    if similar == "refuse" and index.is_unique and not index.isin(ours).any():
+    if rule == "refuse" and index.is_unique and not index.isin(ours).any():
         return ids
     # In the order of the union; what comes first is what others are almost.
     forms = pd.Series(np.concatenate([ours, theirs]), dtype=object)
     first = pd.Series(np.arange(forms.size)).groupby(forms).transform("first").to_numpy()
-    place = first[known.size :]
-    again = np.flatnonzero(place != known.size + np.arange(new.size))
-    doubles = again[place[again] >= known.size]
-    if again.size and similar == "refuse":
-        raise _almost(ids, new, known, kind, again, place, label, rows)
+    place = first[similar.size :]
+    again = np.flatnonzero(place != similar.size + np.arange(new.size))
+    doubles = again[place[again] >= similar.size]
+    if again.size and rule == "refuse":
+        raise _almost(ids, new, similar, kind, again, place, label, rows)
     if doubles.size:
-        raise _same(new[[place[doubles[0]] - known.size, doubles[0]]], ids, label, rows)
-    _check_single(first[: known.size], place[again], ids[new[again]], known, label)
+        raise _same(new[[place[doubles[0]] - similar.size, doubles[0]]], ids, label, rows)
+    _check_single(first[: similar.size], place[again], ids[new[again]], similar, label)
     out = ids.astype(object)
-    out[new[again]] = known[place[again]]
+    out[new[again]] = similar[place[again]]
     out[np.setdiff1d(new, new[again])] = [
         _of_kind(kind, name) for name in np.delete(ids[new], again).tolist()
     ]
@@ -228,6 +165,17 @@ def _with_known_spelling(
     if twice.size:
         raise _same(np.flatnonzero(out == out[twice[0]]), ids, label, rows)
     return as_ids(out, out.size, label)
+
+
+def check_rule(rule: str) -> None:
+    if rule not in ("refuse", "match", "new"):
+        raise ValueError(f"similar_ids={rule!r}: expected 'refuse', 'match' or 'new'.")
+
+
+def alike(known: Ids, forms: Ids) -> Ids:
+    """Return the known ids whose normal form is one of `forms`."""
+    found: Ids = known[pd.Index(normal_forms(known), dtype=object).isin(forms)]
+    return found
 
 
 def _of_kind(kind: str, name: Any) -> Any:
@@ -296,14 +244,7 @@ def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
 
 
 def is_called_id(name: str, first: bool) -> bool:
-    """Whether a column is called as ids are; some names tell so in the first column only.
-
-    Examples
-    --------
-    >>> from viewfold.data.ids import is_called_id
-    >>> [is_called_id(name, False) for name in ("patient_id", "sampleID", "acid", "patients")]
-    [True, True, False, False]
-    """
+    """Whether a column is called as ids are; some names tell so in the first column only."""
     name = name.strip()
     if _ID_NAMES.fullmatch(name) or _CAMEL.fullmatch(name):
         return True

@@ -10,21 +10,20 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import sparse
 
-from viewfold._util.arguments import suggests_arguments
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.data import files as io
-from viewfold.data._dask_spark import ID, is_elsewhere, plain_ids, written
-from viewfold.data._partitioned import in_partitions
 from viewfold.data.cells import (
     check_no_id_column,
     tell_of_empty,
     tell_of_rare,
     without_absent,
 )
+from viewfold.data.dask_spark import ID, is_dask_or_spark, plain_ids, write_to_files
 from viewfold.data.features import as_features, check_no_text_ids, check_same
+from viewfold.data.files import FileView, name_of, read_file, read_parts
 from viewfold.data.ids import as_ids, check_characters, tell_of_totals
+from viewfold.data.partitions import open_partitions
 from viewfold.data.parts import (
     Parts,
     are_paths,
@@ -33,8 +32,8 @@ from viewfold.data.parts import (
     is_frame,
     is_lazy,
     is_path,
-    of_file,
-    of_object,
+    split_file,
+    split_object,
 )
 from viewfold.data.view import Column, View, called, invented_name
 from viewfold.rows import BucketEngine, Rows, current_engine
@@ -145,30 +144,30 @@ def open_view(
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     elif are_paths(X):
-        X = io.read_parts(X, ids if isinstance(ids, str) else None, options)
-    elif is_elsewhere(X):
-        X = written(X, ids, called(name), options)
+        X = read_parts(X, ids if isinstance(ids, str) else None, options)
+    elif is_dask_or_spark(X):
+        X = write_to_files(X, ids, called(name), options)
     name = name or own_name(X) or None
     options = options.for_view(name or "", [name or ""])
-    baked = isinstance(X, io.FileView) and X.id_column == ID
+    baked = isinstance(X, FileView) and X.id_column == ID
     ids = None if baked and ids is not False else plain_ids(ids)
     engine = current_engine()
-    if isinstance(X, io.FileView) and X.files and isinstance(engine, BucketEngine):
-        return in_partitions(X, ids, name, options, known, engine)
-    file = X.file or None if isinstance(X, io.FileView) else None
+    if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
+        return open_partitions(X, ids, name, options, known, engine)
+    file = X.file or None if isinstance(X, FileView) else None
     label = called(name, file)
-    take_apart = of_file if isinstance(X, io.FileView) else of_object
+    take_apart = split_file if isinstance(X, FileView) else split_object
     parts = take_apart(X, None if ids is False else ids, label, options)
     if ids is None and parts.ids is None and known is None:
         check_no_text_ids(parts.codes, label)
     given = None if ids is False else parts.ids
-    view = assembled(parts, given, name, file, options, known)
-    is_part = isinstance(X, io.FileView) or is_anndata(X)
+    view = make_view(parts, given, name, file, options, known)
+    is_part = isinstance(X, FileView) or is_anndata(X)
     kept = options if is_part else replace(options, layer=None, use_rep=None, remembered=None)
     return replace(view, source=kept.to_remember())
 
 
-def assembled(
+def make_view(
     parts: Parts,
     ids: Any,
     name: str | None,
@@ -267,21 +266,21 @@ def open_path(X: Any, ids: Any, options: ReadOptions) -> Any:
 
     What Dask or Spark has is one view. Whatever is none of these is returned as it is.
     """
-    if is_elsewhere(X):
-        return written(X, ids, called(None), options)
+    if is_dask_or_spark(X):
+        return write_to_files(X, ids, called(None), options)
     if not is_path(X):
         return X
-    views = io.read_views(X, ids if isinstance(ids, str) else None, options)
+    views = read_file(X, ids if isinstance(ids, str) else None, options)
     return views if len(views) > 1 else next(iter(views.values()))
 
 
 def own_name(X: Any) -> str | None:
     """Return what a view is called if nobody names it: a file's view is called like the file."""
     if is_path(X):
-        return io.name_of(X)
+        return name_of(X)
     if isinstance(X, View):
         return None if X.invented else X.name
-    return X.name if isinstance(X, io.FileView) else None
+    return X.name if isinstance(X, FileView) else None
 
 
 def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
@@ -324,11 +323,11 @@ def _is_one_view(X: Any) -> bool:
     """Whether a list's first element is a view of its own, rather than a row of numbers."""
     return (
         getattr(X, "ndim", 0) == 2
-        or isinstance(X, View | io.FileView | os.PathLike | str | Iterator)
+        or isinstance(X, View | FileView | os.PathLike | str | Iterator)
         or is_anndata(X)
         or is_frame(X)
         or is_lazy(X)
-        or is_elsewhere(X)
+        or is_dask_or_spark(X)
     )
 
 

@@ -17,8 +17,8 @@ from narwhals.exceptions import DuplicateError
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
-from viewfold.data import files as io
 from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
+from viewfold.data.files import FileView
 from viewfold.data.source import without
 
 if TYPE_CHECKING:
@@ -26,31 +26,16 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """What a view is made of.
+    """What a view is made of."""
 
-    Attributes
-    ----------
-    ids : object
-        The sample ids, None if there are none.
-    rows : ndarray, memmap or csr_array
-        A row of numbers per sample.
-    names : tuple of str or None
-        Names of the columns.
-    codes : dict of str to Codes
-        What numbers stand for in columns that hold none; see `viewfold.data.codes`.
-    dropped : tuple of str
-        Columns that were left out because the user said so.
-    """
-
-    ids: Any
-    rows: Matrix
-    names: tuple[str, ...] | None
-    codes: Mapping[str, Codes] = MappingProxyType({})
-    dropped: tuple[str, ...] = ()
+    ids: Any  # None if there are none
+    rows: Matrix  # ndarray, memmap or csr_array: a row of numbers per sample
+    names: tuple[str, ...] | None  # of the columns
+    codes: Mapping[str, Codes] = MappingProxyType({})  # what numbers stand for, by column
+    dropped: tuple[str, ...] = ()  # columns that the user left out
 
 
-def of_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
-    """Take an object in memory apart."""
+def split_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
     if is_anndata(X):
         _check_no_columns_named(label, options)
         if isinstance(ids, str):
@@ -62,22 +47,25 @@ def of_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         codes: dict[str, Codes] = {}
-        parts = (
-            columns_of(batch, column, label, codes, options, later=i > 0)
-            for i, batch in enumerate(X)
-        )
-        seen: list[Parts] = []
-        found, matrix, features = spool_batches(_noted(parts, seen), label, Spool())
-        dropped = seen[0].dropped
+        dropped: tuple[str, ...] = ()
+
+        def batches() -> Iterator[tuple[Any, Matrix, Any]]:
+            nonlocal dropped
+            for i, batch in enumerate(X):
+                part = split_table(batch, column, label, codes, options, later=i > 0)
+                dropped = part.dropped if i == 0 else dropped
+                yield part[:3]
+
+        found, matrix, features = spool_batches(batches(), label, Spool())
         return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
-    return columns_of(X, ids, label, {}, options)
+    return split_table(X, ids, label, {}, options)
 
 
 def check_part(X: Any, options: ReadOptions) -> None:
     """Refuse a layer or representation of what is no AnnData; readers of files check their own."""
     name = "layer" if options.layer is not None else "use_rep"
     given = getattr(options, name)
-    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, io.FileView)):
+    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, FileView)):
         raise ValueError(
             f"{name}={given!r} names a part of an AnnData, but X is a {type(X).__name__}."
         )
@@ -100,38 +88,27 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
     return representation(parts[name], str(name))
 
 
-def _noted(parts: Iterator[Parts], seen: list[Parts]) -> Iterator[tuple[Any, Matrix, Any]]:
-    """Pass ids, rows and names on; remember the first part without its rows."""
-    for part in parts:
-        if not seen:
-            seen.append(part._replace(rows=None))
-        yield part[:3]
-
-
-def of_file(source: io.FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
-    """Take apart what a reader returns; files that were made for a while are removed."""
+def split_file(source: FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
+    """Take apart what a reader returns; temporary files are removed."""
     try:
-        return _of_file(source, ids, label, options)
+        if isinstance(source.rows, Iterator):
+            spool = Spool()
+            batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
+            parts = ((known, rows, source.features) for known, rows in batches)
+            found, matrix, features = spool_batches(parts, label, spool)
+        else:
+            found, features = source.ids, source.features
+            # Where the reader found no ids, their name is a mistake that `split_table` tells.
+            named = ids if found is None else None
+            matrix = split_table(source.rows, named, label, {}, options).rows
     finally:
         if source.owner is not None:
             source.owner.cleanup()
-
-
-def _of_file(source: io.FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
-    if isinstance(source.rows, Iterator):
-        spool = Spool()
-        batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
-        parts = ((known, rows, source.features) for known, rows in batches)
-        found, matrix, features = spool_batches(parts, label, spool)
-    else:
-        found, features = source.ids, source.features
-        # Where the reader found no ids, their name is a mistake that `_columns` tells.
-        matrix = columns_of(source.rows, ids if found is None else None, label, {}, options).rows
     known = found if ids is None or isinstance(ids, str) else ids
     return Parts(known, matrix, features, source.codes, source.dropped)
 
 
-def columns_of(
+def split_table(
     X: Any,
     ids: Any,
     label: str,
@@ -311,12 +288,10 @@ def _is_default(index: Any) -> bool:
 
 
 def is_path(X: Any) -> bool:
-    """Whether this names a file."""
     return isinstance(X, str | os.PathLike)
 
 
 def are_paths(X: Any) -> bool:
-    """Whether these are the names of several files."""
     return isinstance(X, list | tuple) and bool(X) and all(is_path(one) for one in X)
 
 
@@ -335,7 +310,6 @@ def _lazy_parts(X: Any) -> Any:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether this is a polars LazyFrame."""
     return bool(nw.dependencies.is_polars_lazyframe(X))
 
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from viewfold._util.extra import needed
-from viewfold._util.messages import format_names, with_suggestion
+from viewfold._util.messages import format_names, needed, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
@@ -94,6 +93,20 @@ class Table:
     sizes: tuple[int, ...] | None = None  # rows of each part that can be read by itself
     id_kind: str = ""  # what the column of ids holds, where the file says so
     nothing: frozenset[str] = frozenset()  # columns without a type, as no cell has a value
+
+    @property
+    def coded(self) -> frozenset[str]:
+        """Columns whose cells are not numbers."""
+        return frozenset(self.codes) - self.nothing
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.sizes or ())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no row: what columns hold is not known then."""
+        return self.sizes is not None and not self.n_rows
 
 
 @contextmanager

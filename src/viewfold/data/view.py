@@ -14,7 +14,7 @@ import numpy as np
 
 from viewfold._util.constants import FEWEST
 from viewfold._util.file import ReadOptions
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Kind, Matrix
 from viewfold.rows import BucketRows, RowSet, engine_of
 from viewfold.rows.linalg import column_sums, filled, is_sparse

@@ -6,6 +6,7 @@ from the files, not of the files: see `viewfold.datasets.fetch` for what that ch
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from importlib import resources
@@ -60,11 +61,6 @@ class Source:
     parse: Callable[[Path], Parsed] | None = field(default=None, repr=False)
 
 
-def _at(repository: str, commit: str, folder: str, *names: str) -> dict[str, str]:
-    base = f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/"
-    return {name: base + name for name in names}
-
-
 # ---- tumours ------------------------------------------------------------------------------------
 
 
@@ -89,14 +85,12 @@ def _tumours(folder: Path) -> Parsed:
 
 # ---- news ---------------------------------------------------------------------------------------
 
-_PAPERS = {"bbc": 3560, "guardian": 3631, "reuters": 3068}
-
 
 def _news(folder: Path) -> Parsed:
     """Read triples of term, story and count, and the topic of each story, all counted from 1."""
     topics = np.loadtxt(folder / "3sources_truth", np.int64, ndmin=1) - 1
     views = []
-    for paper, terms in _PAPERS.items():
+    for paper, terms in SOURCES["3sources"].views.items():
         term, story, count = np.loadtxt(folder / f"3sources_{paper}.out", ndmin=2).T
         where = story.astype(np.int64) - 1, term.astype(np.int64) - 1
         views.append(sparse.coo_array((count, where), shape=(topics.size, terms)).tocsr())
@@ -105,8 +99,6 @@ def _news(folder: Path) -> Parsed:
 
 # ---- cells --------------------------------------------------------------------------------------
 
-_TYPES = ("Astro", "CGE", "Clau", "Endo", "L2/3", "L4/5", "L6", "MGC", "Mis", "Npy")
-_ALL_TYPES = (*_TYPES, "OPC", "Oligo", "Peri", "Pvalb", "Sst")
 _BROADER = {  # the published clusters of nuclei, as the authors of the files put them together
     "L2/3": "E2Rasgrf2 E3Rmst E3Rorb",
     "L4/5": "E4Il1rapl2 E4Thsd7a E5Galnt14 E5Parm1 E5Sulf1 E5Tshz2",
@@ -138,81 +130,8 @@ def _cells(folder: Path) -> Parsed:
         sparse.csr_array(next(iter(read_set(folder / f"{part}xC1.npz")[0].values())).T)
         for part in "GRB"
     ]
-    return views, np.array([_ALL_TYPES.index(name) for name in found], np.int64), {"rna": genes()}
-
-
-SOURCES = {
-    source.name: source
-    for source in (
-        Source(
-            "tcga-breast",
-            220,
-            {"mrna": 200, "mirna": 184, "protein": 142},
-            ("Basal", "Her2", "LumA"),
-            "https://rdrr.io/bioc/mixOmics/man/breast.TCGA.html",
-            "Breast tumours of The Cancer Genome Atlas, as in mixOmics; 70 have no protein view.",
-            "b4c8253d5ec25f9a18470467f42b0287c713d7c60dd7488f613a2b4fd2232135",
-            _at(
-                "mixOmicsTeam/mixOmics",
-                "6e148b5912fe8f4da73e8cc0413c0c3e9638589f",
-                "data",
-                "breast.TCGA.rda",
-            ),
-            8 * 2**20,
-            _tumours,
-        ),
-        Source(
-            "3sources",
-            169,
-            _PAPERS,
-            ("business", "entertainment", "health", "politics", "sport", "tech"),
-            "http://mlg.ucd.ie/datasets/3sources.html",
-            "Stories that were in three news sources at once: counts of words.",
-            "546dd12c40568d20e925dc9ac91cf5dd6bf368ab11c2dab9a528d1f148d94195",
-            _at(
-                "mbrbic/Multi-view-LRSSC",
-                "576a6100af7e82a7a563b014bf8bc7bd39c11e7a",
-                "datasets/3-sources",
-                *(f"3sources_{paper}.out" for paper in _PAPERS),
-                "3sources_truth",
-            ),
-            4 * 2**20,
-            _news,
-        ),
-        Source(
-            "mouse-cortex",
-            10_309,
-            {"rna": 1_677, "atac": 25_734, "bins": 3_858},
-            _ALL_TYPES,
-            "https://github.com/PeterZZQ/scMoMaT",
-            "Nuclei of the mouse cortex (SNARE-seq): counts of RNA, open regions and bins.",
-            "144ad50b37775f9d70c17aeb63598f65c68d41e931a152c16eede35ddf952020",
-            _at(
-                "PeterZZQ/scMoMaT",
-                "39fd0972d9e84e2cfbc9c1a8b3f67359b8b21ff3",
-                "data/real/MOp_5batches",
-                *(f"{part}xC1.npz" for part in "GRB"),
-                "meta_c1.csv",
-            ),
-            64 * 2**20,
-            _cells,
-        ),
-        Source(
-            "bdgp",
-            2_500,
-            {"picture1": 1_000, "picture2": 500, "picture3": 250},
-            ("1", "2", "3", "4", "5"),
-            "https://github.com/wenyiwy99/SIMVC-SA",
-            "Embryos of the fruit fly, up to three pictures of each; where there is none, the row "
-            "is zero or NaN. Nine files with a different part left out of each: put together the "
-            "rows that they have.",
-            "8df256e1a10eae01d34d29ce6f8e731ca51637d0726b20ad4dd91aff075ccf44",
-        ),
-    )
-}
-
-
-# ---- the sets of the paper -----------------------------------------------------------------------
+    types = SOURCES["mouse-cortex"].classes
+    return views, np.array([types.index(name) for name in found], np.int64), {"rna": genes()}
 
 
 @dataclass(frozen=True)
@@ -247,58 +166,24 @@ class DataSet:
     note: str = ""
 
 
-_MAT = "Published as a .mat file by several authors; viewfold.datasets.load reads it."
-_IMAGES = f"Features were computed from the images; order of views not known. {_MAT}"
+# What is known of the sets: sizes of the paper's are those of its own table; the order of views,
+# which decides the paper's numbers but is not in the paper, was found by trying.
+_KNOWN = json.loads(resources.files(__package__).joinpath("sets.json").read_text("utf-8"))
+_PARSE = {"tcga-breast": _tumours, "3sources": _news, "mouse-cortex": _cells}
+SOURCES = {
+    one["name"]: Source(**one | {"classes": tuple(one["classes"])}, parse=_PARSE.get(one["name"]))
+    for one in _KNOWN["sources"]
+}
 
-# Sizes are those of the paper's own table; the order of views, which decides the paper's numbers
-# but is not in the paper, was found by trying.
-_TABLE: list[tuple[tuple[Any, ...], str, str]] = [
-    (
-        ("ORL", 400, 3, 40, (4096, 3304, 6750), None),
-        "https://cam-orl.co.uk/facedatabase.html",
-        f"Faces: grey values, LBP, Gabor. Not the set of four views of the same name. {_MAT}",
-    ),
-    (
-        ("proteinFold", 694, 12, 27, (27,) * 12, tuple(range(12))),
-        "http://mkl.ucsd.edu/dataset/protein-fold-prediction",
-        f"Twelve descriptions of protein folds. {_MAT}",
-    ),
-    (
-        ("uci-digit", 2000, 3, 10, (216, 76, 64), (2, 1, 0)),
-        "https://archive.ics.uci.edu/dataset/72/multiple+features",
-        "Handwritten numerals; viewfold.datasets.fetch_uci_digits gets them from OpenML. "
-        "Complete views fit the paper with 76, 64, 216 just as well; incomplete ones only in "
-        "this order.",
-    ),
-    (
-        ("Wiki", 2866, 2, 10, (128, 10), (0, 1)),
-        "http://www.svcl.ucsd.edu/projects/crossmodal/",
-        f"Images (SIFT histograms) and texts (topics) of Wikipedia articles. {_MAT}",
-    ),
-    (
-        ("Reuters", 18758, 5, 5, None, None),
-        "https://archive.ics.uci.edu/dataset/259",
-        "News in five languages, sparse word weights. The paper's address is that of another "
-        f"collection, and its table says 5 classes where this one has 6. {_MAT}",
-    ),
-    (
-        ("Caltech256", 30607, 4, 257, None, None),
-        "https://www.kaggle.com/datasets/jessicali9530/caltech256/",
-        _IMAGES,
-    ),
-    (
-        ("VGGFace2", 36287, 4, 100, None, None),
-        "http://www.robots.ox.ac.uk/~vgg/data/vgg_face2/",
-        f"A hundred people of the full set. {_IMAGES}",
-    ),
-    (
-        ("YouTubeFace10", 38654, 4, 10, None, None),
-        "https://www.cs.tau.ac.il/~wolf/ytfaces/",
-        "Ten people of the full set. The paper's address is that of a collection of video "
-        f"games. {_IMAGES}",
-    ),
+
+def _tuple(numbers: list[int] | None) -> tuple[int, ...] | None:
+    return None if numbers is None else tuple(numbers)
+
+
+_SETS = [
+    DataSet(**one | {"features": _tuple(one["features"]), "order": _tuple(one["order"])})
+    for one in _KNOWN["paper"]
 ]
-_SETS = [DataSet(*(*size, address, note)) for size, address, note in _TABLE]
 
 
 def catalogue() -> list[DataSet]:

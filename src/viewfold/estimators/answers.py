@@ -123,7 +123,7 @@ def annotate(
     AnnData, MuData or None
         The copy, if one was asked for.
     """
-    from viewfold.data.annotate import Annotation
+    from viewfold.data.hdf5 import Annotation
 
     check_is_fitted(self)
     sure = self._confidence()

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from viewfold._util.choice import which_view
+from viewfold._util.arguments import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold._util.types import Array, IdsLike, ViewsLike, as_python
 from viewfold.estimators import FoldingEstimator, ViewFold
 from viewfold.method.balanced import rank

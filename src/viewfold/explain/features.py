@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
@@ -151,7 +151,8 @@ def _why_not(view: ViewRecord) -> str:
     if view.n_samples < FEWEST:
         return f"View {view.name!r} has fewer than ten samples: nothing is kept of it."
     if view.encoder is None:
-        return f"View {view.name!r} was folded, or made, private: it has no moments."
+        private = "private (keep_encoders=False)"
+        return f"View {view.name!r} was folded, or made, {private}: it has no moments."
     return (
         f"View {view.name!r} was folded by a viewfold that kept no moments of its features: fold "
         "it into a new state to have them."

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders

@@ -17,7 +17,7 @@ from scipy import linalg
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
@@ -79,20 +79,6 @@ class FeatureEncoder:
         graph = None if near is None else graph_of(scores, near.points, near.cosine)
         raw = described(scores, graph, self.linear, near)
         return (raw * self.factor).astype(scores.dtype, copy=False)
-
-
-def encoder_1(
-    scaling: Scaling,
-    directions: Array,
-    linear: Array,
-    landmarks: Landmarks | None,
-    factor: Array,
-    output: Array,
-) -> FeatureEncoder:
-    """Return an encoder from its parts of version 1: scaling and directions, now one projection."""
-    if scaling.weight.shape != directions.shape[:1]:  # their product could be of any size
-        raise ValueError("the scaling does not fit the directions")
-    return FeatureEncoder(scaling.projection(directions), linear, landmarks, factor, output)
 
 
 def described(

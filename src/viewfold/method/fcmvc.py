@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import Filled, Filling

@@ -14,7 +14,7 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import kmeans_plusplus
 
 from viewfold._util import constants
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows.linalg import membership, shrink_eigenvalues, unit_rows
 

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.scaling import Projection

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet
@@ -98,7 +98,6 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
-@part("scaling", axes={"shift": "d", "mean": "d", "weight": "d"})
 @frozen_record
 class Scaling:
     """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from viewfold._util.arguments import suggests_arguments
-from viewfold._util.extra import needed
+from viewfold._util.messages import needed
 from viewfold._util.types import Array
 from viewfold.web.words import GREY, called, colour_of
 

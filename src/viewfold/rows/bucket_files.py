@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold._util.extra import needed
 from viewfold._util.file import plain
+from viewfold._util.messages import needed
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import FULL, NoSpaceError
 from viewfold.rows.local import LocalEngine, Rows
@@ -313,14 +313,6 @@ def whole(rows: Any) -> Any:
 def bucket_of(ids: Array, n_buckets: int) -> NDArray[np.intp]:
     """Return the bucket of each id. Ids that are almost the same are in the same bucket."""
     return np.asarray(hashed(ids) % np.uint64(n_buckets), np.intp)
-
-
-def former_bucket_of(ids: Array, n_buckets: int) -> NDArray[np.intp]:
-    """Return where viewfold 0.1 put each id: whole numbers of 19 digits and their texts apart.
-
-    Folders that it wrote are still read; nothing is written so any more.
-    """
-    return np.asarray(hashed(ids, digits=18) % np.uint64(n_buckets), np.intp)
 
 
 @dataclass(frozen=True)

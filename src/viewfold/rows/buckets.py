@@ -11,7 +11,7 @@ import os
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, pairwise
@@ -69,6 +69,7 @@ class BucketEngine(Engine, ABC):
         How many buckets there are. A worker holds the rows of a few of them at a time.
     """
 
+    session = nullcontext
     piece = 2**28  # bytes of a view in memory that are written to buckets at once
 
     def __init__(self, folder: str, n_buckets: int) -> None:
@@ -129,9 +130,6 @@ class BucketEngine(Engine, ABC):
         owner = _Owner()
         weakref.finalize(owner, remove, path)
         return path, owner
-
-    def session(self) -> AbstractContextManager[Any]:
-        return nullcontext()
 
     def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
         if isinstance(ids, BucketRows):
@@ -260,7 +258,8 @@ class BucketEngine(Engine, ABC):
     def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
         if not isinstance(rows, BucketRows):
             return super().keep(rows, kept)
-        many = self.each(_count_true, [(i, (part,)) for i, part in enumerate(kept.parts)])
+        count = partial(_with_rows, _count_true, same)
+        many = self.each(count, [(i, (part,)) for i, part in enumerate(kept.parts)])
         parts = tuple(
             Made(_kept_rows, (own, mask), n)
             for own, mask, n in zip(rows.parts, kept.parts, many, strict=True)
@@ -283,12 +282,14 @@ class BucketEngine(Engine, ABC):
     def head(self, rows: RowSet, most: int) -> Matrix:
         if not isinstance(rows, BucketRows):
             return super().head(rows, most)
-        return self.each(partial(_head, rows.opener, most), self._items((rows,))[:1])[0]
+        task = partial(_with_rows, partial(_local.head, most=most), rows.opener)
+        return self.each(task, self._items((rows,))[:1])[0]
 
     def collect(self, rows: RowSet) -> Array:
         if not isinstance(rows, BucketRows):
             return super().collect(rows)
-        together: Array = stacked(self.each(partial(_collect, rows.opener), self._items((rows,))))
+        task = partial(_with_rows, whole, rows.opener)
+        together: Array = stacked(self.each(task, self._items((rows,))))
         return together
 
     def _items(self, rows: tuple[RowSet, ...]) -> list[Item]:
@@ -358,7 +359,7 @@ def _row_bytes(rows: RowSet) -> float:
     return float(np.prod(held.shape[1:]) * held.dtype.itemsize)
 
 
-@dataclass(frozen=True)
+@dataclass
 class BucketAlignment:
     """Where the samples of a view and those known before stand in their union; see `Alignment`.
 
@@ -372,33 +373,16 @@ class BucketAlignment:
     files: list[tuple[Stored, ...]]
     owner: Any  # files are removed when nobody holds it any more
 
-    @property
-    def ids(self) -> BucketRows:
+    def __post_init__(self) -> None:
         kind = {ids.dtype for ids, *_ in self.files if ids.n}
         held = np.dtype(kind.pop()) if kind else self.view.held
-        parts = tuple(ids for ids, *_ in self.files)
-        return BucketRows(parts, held, (), self.engine, owner=self.owner)
-
-    @property
-    def known(self) -> BucketRows:
+        parts: tuple[Part, ...] = tuple(ids for ids, *_ in self.files)
+        self.ids: RowSet = BucketRows(parts, held, (), self.engine, owner=self.owner)
         parts = tuple(Made(_is_known, (of[3],), of[3].n) for of in self.files)
-        return BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
-
-    @property
-    def n_samples(self) -> int:
-        return sum(of[0].n for of in self.files)
-
-    @property
-    def n_before(self) -> int:
-        return self.before.n
-
-    @property
-    def n_shared(self) -> int:
-        return self.before.n - sum(of[4].n for of in self.files)
-
-    @property
-    def n_new(self) -> int:
-        return self.view.n - self.n_shared
+        self.known: RowSet = BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
+        self.n_samples, self.n_before = sum(of[0].n for of in self.files), self.before.n
+        self.n_shared = self.n_before - sum(of[4].n for of in self.files)
+        self.n_new = self.view.n - self.n_shared
 
     def partners(self, rows: RowSet, fill: float = 0) -> BucketRows:
         return self._made(partial(_partners, fill=fill), 3, rows)
@@ -537,16 +521,12 @@ def _take(opener: Work, item: tuple[int, tuple[Part], Array]) -> Matrix:
     return opened.take(item[2]) if isinstance(opened, Rows) else whole(opened)[item[2]]
 
 
-def _head(opener: Work, most: int, item: Item) -> Matrix:
-    return _local.head(opener(item[1][0].open()), most)
+def _with_rows(work: Work, opener: Work, item: Item) -> Any:
+    return work(opener(item[1][0].open()))
 
 
-def _collect(opener: Work, item: Item) -> Matrix:
-    return whole(opener(item[1][0].open()))
-
-
-def _count_true(item: Item) -> int:
-    return int(np.count_nonzero(whole(item[1][0].open())))
+def _count_true(mask: Any) -> int:
+    return int(np.count_nonzero(whole(mask)))
 
 
 def _mapped(rows: Any, work: Work, opener: Work, width: int | None) -> Any:

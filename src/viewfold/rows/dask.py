@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from viewfold._util.extra import lacking
+from viewfold._util.messages import lacking
 from viewfold.rows.disk import GROUP, SendingEngine, Sent, do, fold, trouble
 
 try:

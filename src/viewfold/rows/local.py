@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
-from viewfold._util.records import short_repr
+from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
 
@@ -305,10 +305,6 @@ def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
     return max(1, int(_block_bytes // max(1, width * rows.dtype.itemsize)))
 
 
-def read_block(rows: RowBlocks, where: slice) -> Matrix:
-    return rows.read(where) if isinstance(rows, Rows | Picked) else rows[where]
-
-
 # -- the engine ----------------------------------------------------------------------------------
 
 
@@ -325,18 +321,12 @@ class Alignment(Protocol):
         How many are in the union, in both, in the view only, and were known before.
     """
 
-    @property
-    def ids(self) -> RowSet: ...
-    @property
-    def known(self) -> RowSet: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def n_shared(self) -> int: ...
-    @property
-    def n_new(self) -> int: ...
-    @property
-    def n_before(self) -> int: ...
+    ids: RowSet
+    known: RowSet
+    n_samples: int
+    n_shared: int
+    n_new: int
+    n_before: int
 
     def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
         """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
@@ -370,12 +360,8 @@ class Engine:
 
     n_threads: int | None = None
 
-    def session(self) -> AbstractContextManager[Any]:
-        """Return a context manager that is open while a state is changed.
-
-        It keeps linear algebra on one thread: blocks are spread over threads instead.
-        """
-        return blas_on_one_thread()
+    # A context manager that is open while a state is changed: linear algebra keeps to one thread.
+    session: Callable[[], AbstractContextManager[Any]] = staticmethod(blas_on_one_thread)
 
     def partition(self, ids: RowSet, *rows: RowSet) -> tuple[RowSet, ...]:
         """Take over samples and their rows, so that they can be joined with those that are known.
@@ -441,7 +427,7 @@ class Engine:
             Whether the result may overwrite the rows, as it has their shape and type and nobody
             needs them any more; or be computed, again and again, when it is read.
         """
-        result = _Result(rows[0].shape[0], rows[0] if reuse else None)
+        result = _Result(rows[0].shape[0], [rows[0]] if reuse else [])
 
         def keep(where: slice, made: Any) -> Any:
             blocks, parts = made if sums else (made, None)
@@ -471,7 +457,12 @@ class Engine:
 
         def one(start: int) -> Any:
             where = slice(start, min(start + step, n))
-            made = work(*map(read_block, rows, itertools.repeat(where)))
+            made = work(
+                *(
+                    part.read(where) if isinstance(part, Rows | Picked) else part[where]
+                    for part in rows
+                )
+            )
             return made if keep is None else keep(where, made)
 
         with blas_on_one_thread() as threads:
@@ -531,7 +522,8 @@ class Engine:
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         """Return at most so many rows, all from one block, as an array."""
-        return read_block(rows, slice(0, min(rows.shape[0], rows_per_block(rows))))[:most]
+        block = slice(0, min(rows.shape[0], rows_per_block(rows)))
+        return (rows.read(block) if isinstance(rows, Rows | Picked) else rows[block])[:most]
 
     def collect(self, rows: RowSet) -> Array:
         """Return all rows as one array; they have to fit in memory."""
@@ -539,6 +531,7 @@ class Engine:
         return rows.read(slice(0, rows.shape[0])) if isinstance(rows, Rows | Picked) else array
 
 
+@dataclass(eq=False)
 class LocalEngine(Engine):
     """Rows are arrays, or files that are mapped into memory.
 
@@ -563,8 +556,7 @@ class LocalEngine(Engine):
     (array([7, 8, 9, 5]), array([ True, False]))
     """
 
-    def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = n_threads
+    n_threads: int | None = None
 
 
 @dataclass
@@ -607,7 +599,7 @@ class LocalAlignment:
         return out
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> Array:
-        result = _Result(self.n_samples, None)
+        result = _Result(self.n_samples)
         for (work, *rows), place in (
             (of_view, self.rows),
             (of_absent, self.previous[self.lacking]),
@@ -621,12 +613,14 @@ class LocalAlignment:
         return merged
 
 
+@dataclass
 class _Result:
     """Rows that several threads write block by block; the first block tells shape and type."""
 
-    def __init__(self, n: int, instead: Any) -> None:
-        self.n, self.lock, self.several = n, Lock(), False
-        self.out: list[Any] = [] if instead is None else [instead]
+    n: int
+    out: list[Any] = field(default_factory=list)
+    several: bool = False
+    lock: Any = field(default_factory=Lock)
 
     def put(self, where: Any, made: Any) -> None:
         blocks = made if isinstance(made, tuple) else (made,)

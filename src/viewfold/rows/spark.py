@@ -18,7 +18,7 @@ from functools import cache, partial
 from itertools import takewhile
 from typing import Any
 
-from viewfold._util.extra import lacking
+from viewfold._util.messages import lacking
 from viewfold.rows.disk import GROUP, SendingEngine, Sent, do, fold, trouble
 
 try:

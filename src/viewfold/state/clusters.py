@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows

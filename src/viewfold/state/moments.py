@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.log import noted

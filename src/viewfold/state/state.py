@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
 from viewfold._util.file import ReadOptions
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import Column, features_of
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of

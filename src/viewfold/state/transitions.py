@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.records import frozen_record
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet

@@ -1,25 +1,35 @@
-"""A folder on this machine, or on any file system that fsspec knows: a few things done with it.
+"""Where the files of a ``.vfd`` folder are, and its manifest: which of them are the state.
 
-A file appears whole or not at all, and one that must be new is never written over another.
+The folder is on this machine or on any file system that fsspec knows. A file appears whole or not
+at all. The manifest is written last, under a number that nobody has used, so that a state is there
+as a whole or not at all; the highest number is the state of now.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
+import re
 import shutil
 import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-from viewfold._util.extra import lacking, needed
+import duckdb
+
 from viewfold._util.file import plain
+from viewfold._util.messages import lacking, needed
 from viewfold._util.replace import flush, sync
+from viewfold._util.version import __version__
 from viewfold.errors import (
+    BusyError,
     DamagedFileError,
     MissingExtraError,
     StateFileError,
@@ -27,22 +37,17 @@ from viewfold.errors import (
     ViewfoldError,
 )
 from viewfold.rows.bucket_files import filesystem, is_remote
+from viewfold.store.check import check_json, check_keep
+from viewfold.store.tables import CHANGED, FORMAT, SMALL, check_format
 
 pa = needed("pyarrow", "parquet", "A .vfd folder")
 
-DRAFT = ".draft"
-"""How the names of files end that are not complete yet."""
+DRAFT = ".draft"  # how the names of files end that are not complete yet
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder.
-
-    Attributes
-    ----------
-    address : str
-        A path of this machine without links in it, or an address.
-    """
+    """A folder: a path of this machine without links in it, or an address."""
 
     address: str
 
@@ -69,12 +74,10 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
         return str(self).replace("\\", "/").rpartition("/")[2]
 
     @property
     def remote(self) -> bool:
-        """Whether it is not on this machine."""
         return is_remote(self.address)
 
     def names(self) -> list[str]:
@@ -104,7 +107,6 @@ class Folder:
                 os.mkdir(self.address, 0o700)
 
     def read(self, name: str) -> bytes:
-        """Return what is in a file."""
         if not self.remote:
             with open(os.path.join(self.address, name), "rb") as file:
                 return file.read()
@@ -129,12 +131,7 @@ class Folder:
             os.replace(draft, path)
 
     def create(self, name: str, data: bytes) -> None:
-        """Write a file that must not be there yet.
-
-        Raises
-        ------
-        FileExistsError
-        """
+        """Write a file that must not be there yet, or raise FileExistsError."""
         if self.remote:
             fs, inside = filesystem(f"{self.address}/{name}")
             fs.pipe_file(inside, data, mode="create")
@@ -154,8 +151,6 @@ class Folder:
     def settle(self, name: str = "") -> None:
         """Wait until the names of files in it are on the disk."""
         if not self.remote:
-            from pathlib import Path
-
             flush(Path(self.address, name))
 
     @contextmanager
@@ -190,9 +185,14 @@ class Folder:
                 os.unlink(path)
 
 
+_POSSIBLE = (pa.ArrowException, duckdb.Error, OSError, ValueError, TypeError, LookupError)
+
+
 @contextmanager
-def reading(folder: Folder, name: str) -> Iterator[None]:
-    """Say which file cannot be read, and why."""
+def understood(
+    folder: Folder, name: str, possible: tuple[type[Exception], ...] = _POSSIBLE
+) -> Iterator[None]:
+    """Convert every exception about a file of a folder into one of viewfold's errors."""
     called = f"{folder.name}/{name}"
     try:
         yield
@@ -207,8 +207,204 @@ def reading(folder: Folder, name: str) -> Iterator[None]:
         ) from None
     except (PermissionError, IsADirectoryError):
         raise
-    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+    except possible as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system, which says itself what is wrong; Arrow's have no number
         said = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise DamagedFileError(f"{called} is damaged ({said}). Use a copy of it.") from None
+
+
+# -- the manifest
+
+KIND = "viewfold folder"
+NAME = re.compile(r"manifest-(\d{6,12})\.json")
+GENERATION = re.compile(r"(\d{6,12})-[0-9a-f]{8}")
+MOST_BUCKETS = 10**6
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A file with samples: its bucket, how many rows and bytes, and the digest of each column."""
+
+    bucket: int
+    rows: int
+    bytes: int
+    digests: dict[str, str]
+
+    @property
+    def file(self) -> str:
+        return f"samples-{self.bucket:05d}.parquet"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """The files of one state: where they are, and what they hold.
+
+    Buckets without samples have no file. `tables` has ``bytes`` and ``sha256`` of each small table.
+    """
+
+    folder: str
+    n_buckets: int
+    tables: dict[str, dict[str, Any]]
+    samples: tuple[Bucket, ...] = ()
+
+    @property
+    def n_samples(self) -> int:
+        return sum(one.rows for one in self.samples)
+
+    @property
+    def size(self) -> int:
+        small = sum(int(facts["bytes"]) for facts in self.tables.values())
+        return small + sum(one.bytes for one in self.samples)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds: the state of now, then those to return to, the latest first.
+
+    `erases` says that nothing may be left of earlier generations, not even for who reads them.
+    """
+
+    generation: int
+    keep: int
+    states: tuple[Generation, ...]
+    erases: bool = False
+    written_by: str = field(default=f"viewfold {__version__}")
+
+    @property
+    def file(self) -> str:
+        return f"manifest-{self.generation:06d}.json"
+
+    def to_json(self) -> bytes:
+        said = {"format": KIND, "version": FORMAT, **asdict(self)}
+        return json.dumps({**said, "digest": _digest(said)}, indent=1).encode()
+
+
+def _digest(said: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def new_folder(generation: int) -> str:
+    """Return a name for the files of a state; two writers never have the same."""
+    return f"{generation:06d}-{uuid.uuid4().hex[:8]}"
+
+
+def _parse(text: bytes, number: int) -> Manifest:
+    check_json(text.decode())
+    said = json.loads(text)
+    if not isinstance(said, dict) or said.get("format") != KIND:
+        raise UnreadableError("it is not one of viewfold", StateFileError)
+    check_format(said, "the folder")
+    if said.pop("digest", None) != _digest(said):
+        raise UnreadableError(CHANGED)
+    states = tuple(
+        Generation(
+            one["folder"],
+            one["n_buckets"],
+            one["tables"],
+            tuple(Bucket(**bucket) for bucket in one["samples"]),
+        )
+        for one in said["states"]
+    )
+    facts = {name: said[name] for name in ("generation", "keep", "erases", "written_by")}
+    found = Manifest(**facts, states=states)
+    _check(found, number)
+    return found
+
+
+def _check(manifest: Manifest, number: int) -> None:
+    if manifest.generation != number or not manifest.states:
+        raise UnreadableError("it is the manifest of another generation")
+    check_keep(manifest.keep)
+    for one in manifest.states:
+        if not GENERATION.fullmatch(one.folder) or set(one.tables) != set(SMALL):
+            raise UnreadableError(f"it names {one.folder!r}, which is no folder of a state")
+        buckets = [bucket.bucket for bucket in one.samples]
+        if not (isinstance(one.n_buckets, int) and 0 < one.n_buckets <= MOST_BUCKETS):
+            raise UnreadableError(f"it has {one.n_buckets!r} buckets")
+        if buckets != sorted(set(buckets)) or not all(0 <= i < one.n_buckets for i in buckets):
+            raise UnreadableError(f"its buckets are not among the {one.n_buckets} that it has")
+
+
+def manifest_numbers(folder: Folder) -> list[int]:
+    """Return the numbers of all manifests in a folder, the highest first."""
+    found = [NAME.fullmatch(name) for name in folder.names()]
+    return sorted((int(one[1]) for one in found if one), reverse=True)
+
+
+def newer_than_now(folder: Folder) -> tuple[int, list[str]]:
+    """Return the number of the manifest of now, and the states that were written after it."""
+    now = manifest_numbers(folder)[0]
+    made = [(name, GENERATION.fullmatch(name)) for name in folder.names()]
+    return now, sorted(name for name, found in made if found and int(found[1]) > now)
+
+
+def read_manifest(folder: Folder, number: int) -> Manifest:
+    name = f"manifest-{number:06d}.json"
+    with understood(folder, name):
+        return _parse(folder.read(name), number)
+
+
+def latest_manifest(folder: Folder) -> Manifest | None:
+    """Return the manifest of now, None if there is none."""
+    while True:
+        here = manifest_numbers(folder)
+        if not here:
+            return None
+        try:
+            return read_manifest(folder, here[0])
+        except StateFileError:
+            if manifest_numbers(folder)[:1] == here[:1]:  # else it was replaced meanwhile
+                raise
+
+
+def current_manifest(folder: Folder) -> Manifest:
+    """Return the manifest of now; there has to be one."""
+    found = latest_manifest(folder)
+    if found is not None:
+        return found
+    if folder.names():
+        raise StateFileError(f"{folder} holds no manifest: it is not a folder of viewfold's.")
+    raise FileNotFoundError(f"There is no folder {folder}.")
+
+
+def publish(folder: Folder, manifest: Manifest) -> None:
+    """Make a generation the state of now, unless another program was faster."""
+    try:
+        folder.create(manifest.file, manifest.to_json())
+        if manifest_numbers(folder)[0] == manifest.generation:
+            return
+        folder.remove(manifest.file)  # its number was used, and cleared away since
+    except FileExistsError:
+        pass
+    raise another_was_faster(folder)
+
+
+def another_was_faster(folder: Folder) -> BusyError:
+    return BusyError(
+        f"{folder.name} was changed by another program since it was read. Nothing was written: "
+        "try again."
+    )
+
+
+def clear(folder: Folder, manifest: Manifest | None, *, alone: bool) -> None:
+    """Remove what neither this generation needs, nor those who read the one before it.
+
+    Unless no other writer can be at work (`alone`), its files are of a higher number and stay.
+    """
+    here, names = manifest_numbers(folder), folder.names()
+    number = 0 if manifest is None else manifest.generation
+    needed = [] if manifest is None else [manifest]
+    if manifest is not None and not manifest.erases:
+        with contextlib.suppress(StateFileError):  # a damaged one is of no use to anybody
+            needed += [read_manifest(folder, i) for i in here if i < number][:1]
+    kept = {one.folder for manifest in needed for one in manifest.states}
+    for i in here:
+        if i not in {one.generation for one in needed} and i <= number:
+            folder.remove(f"manifest-{i:06d}.json")
+    for name in names:
+        made = GENERATION.fullmatch(name)
+        if (made and name not in kept and (alone or int(made[1]) <= number)) or (
+            alone and name.endswith(DRAFT)
+        ):
+            folder.remove(name)

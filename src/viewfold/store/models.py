@@ -1,37 +1,69 @@
-"""Models in files: `load`, `save`, `edit`, `undo`, `restore` and `forget`."""
+"""Models in states on disk: load, save, edit, take back, forget, convert and verify.
+
+A command opens a state once: what was read goes on to whoever needs it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
-from viewfold.errors import StateFileError
-from viewfold.rows import BucketRows, Engine, RowSet, engine_of, using
+from viewfold.errors import BusyError, DamagedFileError, StateFileError
+from viewfold.explain import distinguished
+from viewfold.rows import (
+    BucketEngine,
+    BucketRows,
+    DiskEngine,
+    Engine,
+    RowSet,
+    current_engine,
+    engine_of,
+    using,
+)
 from viewfold.state.admission import meant
-from viewfold.state.log import FINAL, Log, noted
+from viewfold.state.log import FINAL, Log, noted, standing, undoable
 from viewfold.state.names import lost
 from viewfold.state.registry import METHODS
 from viewfold.state.state import State
 from viewfold.state.transitions import keep_samples
-from viewfold.store._catalogue import MOST_KEPT
-from viewfold.store._file import Change
-from viewfold.store.kept import restoring, undoing
-from viewfold.store.kinds import store_of
+from viewfold.store import Change, Contents, Kept, StrPath, is_folder, queries, store_of
+from viewfold.store.check import MOST_KEPT
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A state as it was read, and what else its file holds; `mark` tells whether it still is."""
+
+    state: State
+    keep: int
+    schemas: tuple[str, ...]
+    mark: Hashable
+
+
+def read_loaded(path: StrPath, engine: Engine | None = None) -> Loaded:
+    """Read a state that is going to be changed."""
+    store = store_of(path)
+    mark = store.mark()
+    with store.reading() as contents:
+        state = contents.read(engine=engine, unpack=True)
+        return Loaded(state, contents.keep, contents.schemas, mark)
+
+
 @suggests_arguments
-def load(path: str | os.PathLike[str], *, engine: Engine | None = None) -> FoldingEstimator:
+def load(path: StrPath, *, engine: Engine | None = None) -> FoldingEstimator:
     """Return the model that a state file holds; it goes on exactly as the one that was saved.
 
     Parameters
@@ -64,19 +96,16 @@ def load(path: str | os.PathLike[str], *, engine: Engine | None = None) -> Foldi
     >>> viewfold.load(path)
     ViewFold(n_clusters=2)
     """
-    state = store_of(path).read(path, engine=engine)
-    assert state is not None
-    return model_of(state)
+    with store_of(path).reading() as contents:
+        return model_of(contents.read(engine=engine))
 
 
-def save(
-    model: FoldingEstimator, path: str | os.PathLike[str], *, keep: int = 1, wait: float = 60
-) -> None:
+def save(model: FoldingEstimator, path: StrPath, *, keep: int = 1, wait: float = 60) -> None:
     """Write a model to a state file; see `FoldingEstimator.save`, and `edit` for `keep`."""
     _check_keep(keep)
     store = store_of(path)
-    with store.writing(path, wait):
-        written = store.write(path, state_of(model), keep=keep)
+    with store.writing(wait) as turn:
+        written = store.write(turn, state_of(model), keep=keep)
     if (
         isinstance(getattr(getattr(model, "_state", None), "ids", None), BucketRows)
         and written.views
@@ -88,7 +117,7 @@ def save(
 @suggests_arguments
 @contextmanager
 def edit(
-    path: str | os.PathLike[str],
+    path: StrPath,
     *,
     new: FoldingEstimator | None = None,
     keep: int | None = None,
@@ -140,30 +169,44 @@ def edit(
     >>> viewfold.load(path).ids_
     array([0, 1, 2, 3, 4, 5])
     """
+    with editing(path, new=new, keep=keep, wait=wait, engine=engine) as model:
+        yield model
+
+
+@contextmanager
+def editing(
+    path: StrPath,
+    *,
+    new: FoldingEstimator | None = None,
+    keep: int | None = None,
+    wait: float = 60,
+    engine: Engine | None = None,
+    loaded: Loaded | None = None,
+) -> Iterator[FoldingEstimator]:
+    """Do what `edit` does; what was loaded before is not read again, if it is still the same."""
     _check_keep(keep)
     store = store_of(path)
-    with store.writing(path, wait):
-        begin = None if new is None or store.exists(path) else state_of(new)
-        model = model_of(before := begin or _changeable(path, engine))
-        settings, (had, older) = _settings(model), store.kept_in(path)
+    with store.writing(wait) as turn:
+        is_new = new is not None and not store.exists()
+        if is_new:
+            assert new is not None
+            loaded = Loaded(state_of(new), 1, (), None)
+        elif loaded is None or loaded.mark != store.mark():
+            loaded = read_loaded(path, engine)
+        before = loaded.state
+        model = model_of(before)
+        settings = _settings(model)
         with nullcontext() if engine is None else using(engine):
             yield model
         after = _following(before, settings, model)
-        number = had if keep is None else keep
-        if after.log == before.log and (begin is not None or number == had):
+        number = loaded.keep if keep is None else keep
+        if after.log == before.log and (is_new or number == loaded.keep):
             return
         revise = _revision(before, after, _gone(before, after))
-        kept = [*_returning(before, after, revise, new=begin is not None), *older]
-        written = store.write(path, after, kept=kept, change=revise, keep=number)
+        kept = [*_returning(before, after, revise, new=is_new), *loaded.schemas]
+        written = store.write(turn, after, kept=kept, change=revise, keep=number)
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
-
-
-def _changeable(path: str | os.PathLike[str], engine: Engine | None = None) -> State:
-    """Return a state that is going to be read more than once."""
-    state = store_of(path).read(path, engine=engine, unpack=True)
-    assert state is not None
-    return state
 
 
 def _returning(
@@ -179,9 +222,7 @@ def _returning(
 
 
 @suggests_arguments
-def undo(
-    path: str | os.PathLike[str], *, entry: int | None = None, wait: float = 60
-) -> FoldingEstimator:
+def undo(path: StrPath, *, entry: int | None = None, wait: float = 60) -> FoldingEstimator:
     """Return a ``.vf`` file to the state before the last change; the log gets an entry for it.
 
     Again and again, it takes back one change after the other, as far as states were kept
@@ -216,17 +257,26 @@ def undo(
     >>> viewfold.undo(path).log_[["what", "view", "undoes"]].to_numpy().tolist()
     [['fold', 'labs', <NA>], ['fold', 'scan', <NA>], ['undo', None, 2]]
     """
+    return take_back(path, entry, wait)[0]
+
+
+def take_back(
+    path: StrPath, entry: int | None = None, wait: float = 60
+) -> tuple[FoldingEstimator, Log]:
+    """Do what `undo` does; also return the entries of the log that were taken back."""
     store = store_of(path)
-    with store.writing(path, wait):
-        held, taken = undoing(path, entry)
-        latest, *older = [state.schema for state in held.states]
-        undoes = taken[0].entry if taken else None
-        back = _returned(path, latest, held.log, "undo", undoes)
-        return model_of(store.write(path, back, kept=older, keep=held.keep))
+    with store.writing(wait) as turn:
+        with store.reading() as contents:
+            states, taken = plan_undo(contents, entry)
+            undoes = taken[0].entry if taken else None
+            back = _returned(contents, states[0], "undo", undoes)
+        older = [state.schema for state in states[1:]]
+        written = store.write(turn, back, kept=older, keep=contents.keep)
+    return model_of(written), taken
 
 
 @suggests_arguments
-def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> FoldingEstimator:
+def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
     """Return a ``.vf`` file to the state after an entry of its log, which gets an entry for it.
 
     The state of now is kept like one before any other change, so that `undo` takes a restore back.
@@ -263,18 +313,23 @@ def restore(path: str | os.PathLike[str], *, entry: int, wait: float = 60) -> Fo
     >>> [view.name for view in viewfold.undo(path).views_]
     ['labs', 'scan', 'text']
     """
+    return return_to(path, entry, wait)[0]
+
+
+def return_to(path: StrPath, entry: int, wait: float = 60) -> tuple[FoldingEstimator, Log]:
+    """Do what `restore` does; also return the entries of the log that were taken back."""
     store = store_of(path)
-    with store.writing(path, wait):
-        held, wanted = restoring(path, entry)
-        older = [state.schema for state in held.states]
-        back = _returned(path, wanted.schema, held.log, "restore", entry + 1)
-        return model_of(store.write(path, back, kept=["main", *older], keep=held.keep))
+    with store.writing(wait) as turn:
+        with store.reading() as contents:
+            wanted, taken = plan_restore(contents, entry)
+            back = _returned(contents, wanted, "restore", entry + 1)
+        kept = ["main", *contents.schemas]
+        written = store.write(turn, back, kept=kept, keep=contents.keep)
+    return model_of(written), taken
 
 
 @suggests_arguments
-def forget(
-    path: str | os.PathLike[str], ids: Iterable[int | str], *, wait: float = 60
-) -> FoldingEstimator:
+def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> FoldingEstimator:
     """Remove samples from a ``.vf`` file for good: from the state, and from all it can return to.
 
     The same as `forget` of the model in `edit`, but for samples that only a state to return to
@@ -312,18 +367,87 @@ def forget(
     array([0, 1, 2, 4, 5])
     """
     asked, store = list(dict.fromkeys(ids)), store_of(path)
-    with store.writing(path, wait):
-        before = _changeable(path)
-        gone = _anywhere(path, before, asked)
+    with store.writing(wait) as turn:
+        with store.reading() as contents:
+            before = contents.read(unpack=True)
+            gone = _known_anywhere(contents, before, asked)
         engine = engine_of(before.ids)
         mine = engine.collect(engine.keep(before.ids, _among(engine, before, gone)))
         after = before if not mine.size else state_of(model_of(before).forget(mine))
         facts = {"n_forgotten": len(gone), "note": lost(before, after)}
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
-        keep, older = store.kept_in(path)
         change = _revision(before, after, gone)
-        return model_of(store.write(path, after, kept=older, change=change, keep=keep))
+        written = store.write(turn, after, kept=contents.schemas, change=change, keep=contents.keep)
+    return model_of(written)
+
+
+# -- what can be taken back
+
+
+def plan_undo(contents: Contents, entry: int | None = None) -> tuple[tuple[Kept, ...], Log]:
+    """Return the states to return to, and the entries of the log that `undo` takes back.
+
+    Refuse if there is nothing to take back, or something else than was asked for.
+    """
+    name = Path(contents.path).name
+    now, states = contents.log(), contents.kept()
+    in_force = standing(now)
+    last = in_force[-1] if in_force else None
+    after_forget = last is not None and last.what == FINAL
+    if not states:
+        why = f"The last change, {last}, cannot be taken back" if after_forget else ""
+        raise StateFileError(
+            f"There is nothing to undo in {name}. "
+            + (f"{why}." if why else "It keeps no state to return to; keep=3 would.")
+        )
+    earlier = states[0].log
+    if earlier is None:
+        raise DamagedFileError(
+            f"The state before the last change cannot be read: {states[0].wrong} "
+            f"{_ways(name, states)}"
+        )
+    taken = undoable(now, earlier)
+    said = " and ".join(map(str, taken))
+    n = taken[0].entry if taken else 0
+    how = f"viewfold.undo({name!r}, entry={n})"
+    if entry is None and after_forget:
+        before = f" To take back the change before it, {said}: {how}." if taken else ""
+        raise StateFileError(f"The last change to {name}, {last}, cannot be taken back.{before}")
+    if entry is not None and (not taken or taken[0].entry != entry):
+        can = f"what can be is {said}: {how}" if taken else "the log does not say what can be"
+        raise StateFileError(f"Entry {entry} of {name} cannot be taken back; {can}.")
+    return states, taken
+
+
+def plan_restore(contents: Contents, entry: int) -> tuple[Kept, Log]:
+    """Return the state after an entry of the log, and the entries that are taken back by it."""
+    name = Path(contents.path).name
+    now, states = contents.log(), contents.kept()
+    for state in states:
+        if state.entry == entry:
+            return state, undoable(now, state.log or ())
+    if entry == (now[-1].entry if now else 0):
+        raise StateFileError(f"{name} is in the state after entry {entry} already.")
+    raise StateFileError(
+        f"{name} does not hold the state after entry {entry}. {_ways(name, states)}"
+    )
+
+
+def _ways(name: str, states: Sequence[Kept]) -> str:
+    """Say which states there are to return to."""
+    known = [state.entry for state in states if state.entry is not None]
+    if not known:
+        return "There is no other state to return to."
+    said = ", ".join(map(str, known))
+    what = f"those after entries {said}" if len(known) > 1 else f"the one after entry {said}"
+    return f"What it can be returned to: {what} (viewfold undo {name} --to {known[0]})."
+
+
+def _returned(contents: Contents, kept: Kept, what: str, undoes: int | None) -> State:
+    """Return an earlier state with the log of now, and an entry that says so."""
+    earlier = contents.read(kept.schema)
+    return replace(earlier, log=noted(contents.log(), what, earlier.n_samples, undoes=undoes))
 
 
 def _check_keep(keep: int | None) -> None:
@@ -334,19 +458,10 @@ def _check_keep(keep: int | None) -> None:
         )
 
 
-def _returned(
-    path: str | os.PathLike[str], schema: str, log: Log, what: str, undoes: int | None
-) -> State:
-    """Return an earlier state with the log of now, and an entry that says so."""
-    earlier = store_of(path).read(path, schema)
-    assert earlier is not None
-    return replace(earlier, log=noted(log, what, earlier.n_samples, undoes=undoes))
-
-
-def _anywhere(path: str | os.PathLike[str], state: State, asked: list[int | str]) -> pd.Index:
+def _known_anywhere(contents: Contents, state: State, asked: list[int | str]) -> pd.Index:
     """Return samples as the states of a file know them; each must be known to one of them."""
     written = {one: _written(one) for one in asked}
-    known = store_of(path).known_to(path, [text for texts in written.values() for text in texts])
+    known = contents.find_ids([text for texts in written.values() for text in texts])
     found: list[int | str] = []
     for one, texts in written.items():
         same = next((known[text] for text in texts if text in known), [])
@@ -361,6 +476,9 @@ def _written(one: int | str) -> list[str]:
     """Return how a sample may be written in a file: numbers have no zeros before them."""
     text = str(one)
     return [text, str(int(text))] if text.removeprefix("-").isdecimal() else [text]
+
+
+# -- models and states
 
 
 def model_of(state: State) -> FoldingEstimator:
@@ -383,7 +501,7 @@ def state_of(model: FoldingEstimator) -> State:
     """Return the state of a model as a file holds it."""
     name = METHODS.name_of(type(model)) or type(model).__name__
     state = replace(model._now, method=name, params=model.get_params())
-    return state if model.keep_encoders else _private(state)
+    return distinguished(state) if model.keep_encoders else _private(state)
 
 
 def _following(before: State, settings: dict[str, Any], model: FoldingEstimator) -> State:
@@ -447,9 +565,245 @@ def _without(state: State, gone: pd.Index) -> State | None:
     if not n or n == state.n_samples:
         return None if n else state
     kept = engine.map(np.logical_not, among)
-    return keep_samples(engine, state, kept, model_of(state)._method())
+    return distinguished(keep_samples(engine, state, kept, model_of(state)._method()))
 
 
 def _among(engine: Engine, state: State, ids: pd.Index) -> RowSet:
     """Return for each sample of a state whether it is one of these."""
     return engine.map(lambda block: pd.Index(block).isin(ids), state.ids)
+
+
+# -- convert, verify
+
+
+@suggests_arguments
+def convert(
+    source: StrPath, target: StrPath, *, n_buckets: int | None = None, wait: float = 60
+) -> None:
+    """Write a state anew as a ``.vf`` file or a ``.vfd`` folder, or with other buckets.
+
+    All that it holds comes along: samples, history, log, encoders, and the states to return to
+    (one that is damaged is left out, with a warning). The source stays as it is.
+
+    Parameters
+    ----------
+    source, target : path
+        The state, and where to write it; the endings tell what they are. There must be nothing at
+        the target.
+    n_buckets : int, optional
+        How many buckets a folder gets: as many as the source has if not given, or the engine.
+    wait : float, default=60
+        Seconds to wait for another program that writes to the target.
+
+    See Also
+    --------
+    load : Read a state with an engine of one's own.
+
+    Notes
+    -----
+    Every state is read and written once, bucket by bucket if one of the two is a folder.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, viewfold
+    >>> folder = tempfile.mkdtemp()
+    >>> viewfold.ViewFold(2).fit(np.eye(6)).save(folder + "/model.vf")
+    >>> viewfold.convert(folder + "/model.vf", folder + "/model.vfd", n_buckets=3)
+    >>> viewfold.load(folder + "/model.vfd").ids_
+    array([0, 1, 2, 3, 4, 5])
+    """
+    _check_buckets(target, n_buckets)
+    old, new = store_of(source), store_of(target)
+    with new.writing(wait) as turn:
+        if new.exists():
+            raise ValueError(f"{target} exists. Choose another name.")
+        mark = old.mark()
+        with old.reading() as contents:
+            state = contents.read()
+            engine = _engine(state, n_buckets) if is_folder(target) else None
+            kept: list[State | str] = []
+            for schema in contents.schemas:
+                try:
+                    kept.append(_in_buckets(contents.read(schema), engine))
+                except StateFileError as error:
+                    warnings.warn(
+                        f"A state to return to is damaged, and left out: {error}", stacklevel=2
+                    )
+        if old.mark() != mark:
+            raise BusyError(f"{source} was changed by another program meanwhile: try again.")
+        with using(engine or current_engine()):
+            new.write(turn, _in_buckets(state, engine), kept=kept, keep=contents.keep)
+
+
+def _in_buckets(state: State, engine: BucketEngine | None) -> State:
+    if engine is None:
+        return state
+    from viewfold.store.buckets import in_buckets_of
+
+    return in_buckets_of(state, engine)
+
+
+def _check_buckets(target: StrPath, n_buckets: int | None) -> None:
+    if n_buckets is None:
+        return
+    if not is_folder(target):
+        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
+    if n_buckets < 1:
+        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
+
+
+def _engine(state: State, n_buckets: int | None) -> BucketEngine:
+    """Return an engine with so many buckets; that of the state or of now, if it has as many."""
+    known = [state.ids.engine] if isinstance(state.ids, BucketRows) else []
+    now = current_engine()
+    known += [now] if isinstance(now, BucketEngine) else []
+    for one in known:
+        if n_buckets in (None, one.n_buckets):
+            found: BucketEngine = one
+            return found
+    return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found in a file.
+
+    Attributes
+    ----------
+    file : str
+        The file.
+    problems : tuple of str
+        What is wrong; empty if nothing is.
+    rescue : tuple of str
+        What can be saved of a file with problems, and how.
+    """
+
+    file: str
+    problems: tuple[str, ...]
+    rescue: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+@suggests_arguments
+def verify(path: StrPath) -> Verdict:
+    """Read everything in a ``.vf`` file and check what the format promises.
+
+    Parameters
+    ----------
+    path : path
+        The file. It stays as it is.
+
+    Returns
+    -------
+    Verdict
+
+    See Also
+    --------
+    load : Read the model, which checks the state of now.
+    undo : Return to the state before a damaged one.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, viewfold
+    >>> path = tempfile.mkdtemp() + "/model.vf"
+    >>> viewfold.ViewFold(2).fit(np.eye(6)).save(path)
+    >>> viewfold.verify(path).whole
+    True
+    """
+    store = store_of(path)
+    try:
+        with store.reading() as contents:
+            problems, rescue = _look_over(contents)
+    except StateFileError as error:
+        problems, rescue = {"The state": str(error)}, [NOTHING_READABLE]
+    if is_folder(path) and store.exists() and not store.is_written():
+        _look_for_newer(path, problems, rescue)
+    said = tuple(f"{where}: {wrong}" for where, wrong in problems.items())
+    return Verdict(os.fspath(path), said, tuple(rescue))
+
+
+NOTHING_READABLE = "Nothing can be read: use a copy of the file."
+
+
+def _look_over(contents: Contents) -> tuple[dict[str, str], list[str]]:
+    """Return what is wrong with the states of a file, and what can be saved."""
+    problems: dict[str, str] = {}
+    now, wrong_now = _try(lambda: _checked_log(contents, "main"))
+    if wrong_now:
+        problems["The state"] = wrong_now
+    whole = []
+    for i, schema in enumerate(contents.schemas):
+        earlier, wrong = _try(lambda schema=schema: _checked_log(contents, schema))  # type: ignore[misc]
+        if now is not None and earlier is not None and now[: len(earlier)] != earlier:
+            wrong = "its log is not the beginning of the log of now"
+        if wrong:
+            which = f" later ({schema})" if i else ""
+            problems[f"What undo returns to{which}"] = wrong
+        else:
+            whole.append(len(earlier))
+    if wrong_now:
+        return problems, _find_rescue(contents, whole)
+    if problems:
+        said = "The state is whole; the next change to it leaves the damaged part out."
+        return problems, [said]
+    return problems, []
+
+
+def _look_for_newer(path: StrPath, problems: dict[str, str], rescue: list[str]) -> None:
+    """Tell of states in a folder that are newer than its newest manifest."""
+    from viewfold.store.folder import Folder, newer_than_now
+
+    folder = Folder.at(path)
+    now, newer = newer_than_now(folder)
+    if not newer:
+        return
+    problems["Newer files"] = (
+        f"{', '.join(newer)} in {folder.name} are newer than its newest manifest "
+        f"(manifest-{now:06d}.json): the manifest was lost, as in a partial copy, or a program was "
+        "ended while it wrote"
+    )
+    rescue.append(
+        f"If {folder.name} is a copy, copy all manifest-*.json of the original again, before "
+        "anything is changed: the next change removes the newer files. If a program was ended "
+        "while it wrote, repeat what it did."
+    )
+
+
+def _try(question: Callable[[], Any]) -> tuple[Any, str]:
+    try:
+        return question(), ""
+    except StateFileError as error:
+        return None, str(error)
+
+
+def _checked_log(contents: Contents, schema: str) -> Log:
+    """Return the log of a state, if a model can be made of it."""
+    state = contents.read(schema)
+    model_of(state)
+    return state.log
+
+
+def _find_rescue(contents: Contents, whole: list[int]) -> list[str]:
+    """Find out what of a damaged file can still be read; `whole` are entries to return to."""
+    path, ways = contents.path, []
+    if whole and not _try(lambda: plan_undo(contents))[1]:
+        ways.append(f"The state before the last change is whole: viewfold undo {path}")
+    for entry in whole:
+        if not _try(lambda entry=entry: plan_restore(contents, entry))[1]:  # type: ignore[misc]
+            back = f"viewfold undo {path} --to {entry}"
+            ways.append(f"The state after entry {entry} is whole: {back}")
+    exports = {
+        f"All there is per sample can be exported: viewfold export {path} -o samples.parquet": (
+            queries.everything
+        ),
+        f"Labels can be exported: viewfold labels {path} -o labels.csv": queries.labels,
+        f"The log can be read: viewfold history {path} -o log.csv": queries.log,
+    }
+    for said, question in exports.items():
+        if not _try(lambda question=question: question(contents))[1]:  # type: ignore[misc]
+            ways.append(said)
+    return ways or [NOTHING_READABLE]

@@ -1,87 +1,63 @@
-"""What is read from a ``.vf`` file without making the model: by SQL, and only what is needed.
+"""Answers from a state on disk without making the model: by SQL, and only what is needed.
 
 Every answer is checked: the columns and tables that it comes from are compared with their digests.
-`viewfold.verify` and `viewfold.load` compare all of them.
+`viewfold.verify` and `viewfold.load` compare all of them. Several answers can share one opening.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 
 from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
 from viewfold.state.log import Log
-from viewfold.store import digests
-from viewfold.store._check import cluster_names
-from viewfold.store._sql import small_table, table_of
-from viewfold.store.kinds import store_of
-from viewfold.store.tables import events_of
+from viewfold.store import Contents, StrPath, store_of
+from viewfold.store.check import cluster_names
+from viewfold.store.tables import events_of, small_table, table_of, time_of
 
 if TYPE_CHECKING:
+    import duckdb
+
     from viewfold.explain.events import ClusterEvent
 
-StrPath = str | os.PathLike[str]
+Source = StrPath | Contents
 
-SMALL = ("views", "log", "steps")
+MOST_CLUSTERS = 10**6  # a file that says it has more is not believed
 
-MOST_CLUSTERS = 10**6
-"""A file that says it has more is not believed."""
-
+# The log with, for every entry, the column of `history` that holds the labels of then.
 STEPS = """
 SELECT l.*, s.step, s.entry AS written, v.fold
 FROM log l ASOF JOIN steps s ON l.entry >= s.entry LEFT JOIN views v ON v.name = l.view
 """
-"""The log with, for every entry, the column of `history` that holds the labels of then."""
 
 
 @contextmanager
 def opened(
-    path: StrPath, *columns: str, small: Sequence[str] = SMALL
+    source: Source, *columns: str, small: Sequence[str] = ("views", "log", "steps")
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
-    """Open a file for questions to some columns of ``samples`` and some of the other tables.
+    """Open a state for SQL about some columns of ``samples`` and some of the other tables.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    *columns : str
-        Columns of ``samples``.
-    small : sequence of str
-        Other tables.
-
-    Yields
-    ------
-    connection, dict
-        A database with these tables, checked, in the present format; what ``meta`` says.
+    These are checked. Also give what ``meta`` says.
     """
-    mine: Exception | None = None
-    with store_of(path).asked(path, columns, small) as (db, meta):
-        try:
-            yield db, meta
-        except (duckdb.Error, UnreadableError):
-            raise  # about the file, whose name is added there
-        except Exception as error:
-            mine = error  # of the question: it must not be taken for damage
-    if mine is not None:
-        raise mine
+    if isinstance(source, Contents):
+        with source.query(columns, small) as found:
+            yield found
+        return
+    with store_of(source).reading() as contents, contents.query(columns, small) as found:
+        yield found
 
 
 def _mixed(meta: dict[str, Any]) -> str:
     return ", id_is_int" if meta.get("ids") == "mixed" else ""
 
 
-# -- questions
-
-
-def labels(path: StrPath) -> Table | None:
+def labels(source: Source) -> Table | None:
     """Return id, cluster, confidence and number of views of every sample; None of an empty file."""
-    with opened(path, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
+    with opened(source, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
         table = table_of(
@@ -102,30 +78,28 @@ def _with_names(table: Table, meta: dict[str, Any]) -> Table:
     return table.with_column("name", called, after="cluster")
 
 
-def clustering(path: StrPath) -> tuple[Table | None, Log, list[str]]:
+def clustering(source: Source) -> tuple[Table | None, Log, list[str]]:
     """Return id and cluster of every sample, the log, and the names of the views."""
-    with opened(path, "id", "label", small=("log", "views")) as (db, meta):
+    with opened(source, "id", "label", small=("log", "views")) as (db, meta):
         table = table_of(db.sql(f"SELECT id{_mixed(meta)}, label AS cluster FROM samples"))
         log = events_of(small_table(db.sql("FROM log ORDER BY entry")))
         views = db.sql("SELECT name FROM views ORDER BY fold").fetchall()
     return table if "n_samples" in meta else None, log, [name for (name,) in views]
 
 
-def status(path: StrPath) -> dict[str, Any]:
+def status(source: Source) -> dict[str, Any]:
     """Return what a file holds: method, sizes of clusters, and what each view brought.
 
     Samples that are in a view, and those that are not (`unseen`), are those of now; who moved is
     told of its first fold.
     """
-    with opened(path, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
+    with opened(source, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
-        has = {name for name, *_ in db.sql("DESCRIBE views").fetchall()}
-        empty, missing = (n if n in has else "0" for n in ("n_empty", "n_missing"))
         rows = db.sql(
-            f"""
+            """
             SELECT fold, v.name, count(*) FILTER (views_seen[fold]), n_features, n_new, n_shared,
-                   {empty}, {missing}, count(*) FILTER (NOT views_seen[fold]),
+                   n_empty, n_missing, count(*) FILTER (NOT views_seen[fold]),
                    count(*) FILTER (step > 1 AND history[step - 1] >= 0
                                     AND history[step - 1] <> history[step]),
                    round(agreement, 3)
@@ -153,15 +127,14 @@ def status(path: StrPath) -> dict[str, Any]:
     }
 
 
-def log(path: StrPath) -> Log:
-    """Return the log."""
-    with opened(path, small=("log",)) as (db, _):
+def log(source: Source) -> Log:
+    with opened(source, small=("log",)) as (db, _):
         return events_of(small_table(db.sql("FROM log ORDER BY entry")))
 
 
-def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
+def way(source: Source, sample: str) -> list[dict[str, Any]]:
     """Return the clusters of one sample after every step since it came; none if it is unknown."""
-    with opened(path, "id", "added", "views_seen", "history") as (db, meta):
+    with opened(source, "id", "added", "views_seen", "history") as (db, meta):
         # A number and a text that look the same are two samples: the text is meant.
         which = "ORDER BY id_is_int LIMIT 1" if _mixed(meta) else ""
         found = db.execute(
@@ -175,7 +148,7 @@ def way(path: StrPath, sample: str) -> list[dict[str, Any]]:
         ).fetchall()
     names = "entry", "what", "view", "time", "in_view", "cluster"
     rows = [dict(zip(names, row, strict=True)) for row in found]
-    return [{**row, "time": digests.time_of(row["time"])} for row in rows]
+    return [{**row, "time": time_of(row["time"])} for row in rows]
 
 
 def _as_known(meta: dict[str, Any], sample: str) -> str:
@@ -184,18 +157,17 @@ def _as_known(meta: dict[str, Any], sample: str) -> str:
     return str(int(sample)) if is_number else sample
 
 
-def names(path: StrPath) -> list[str]:
-    """Return the names of the views."""
-    with opened(path, small=("views",)) as (db, _):
+def names(source: Source) -> list[str]:
+    with opened(source, small=("views",)) as (db, _):
         return [name for (name,) in db.sql("SELECT name FROM views ORDER BY fold").fetchall()]
 
 
-def events(path: StrPath) -> list[ClusterEvent]:
+def events(source: Source) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
     from viewfold.explain.events import events_between
     from viewfold.rows import LocalEngine
 
-    with opened(path, "history", small=("log", "steps", "views")) as (db, meta):
+    with opened(source, "history", small=("log", "steps", "views")) as (db, meta):
         if "n_samples" not in meta:
             return []
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
@@ -203,9 +175,9 @@ def events(path: StrPath) -> list[ClusterEvent]:
     return events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
 
 
-def movers(path: StrPath, view: str) -> Table:
+def movers(source: Source, view: str) -> Table:
     """Return who changed cluster when a view was folded: id, before, after."""
-    with opened(path, "id", "history", small=("views", "steps")) as (db, meta):
+    with opened(source, "id", "history", small=("views", "steps")) as (db, meta):
         return table_of(
             db.sql(
                 f"SELECT id{_mixed(meta)}, history[step - 1] AS before, history[step] AS after "
@@ -216,10 +188,10 @@ def movers(path: StrPath, view: str) -> Table:
         )
 
 
-def everything(path: StrPath) -> Table | None:
+def everything(source: Source) -> Table | None:
     """Return all there is of every sample, a column for every number; None of an empty file."""
     all_columns = "id", "label", "confidence", "added", "views_seen", "history", "embedding"
-    with opened(path, *all_columns, small=("views", "steps")) as (db, meta):
+    with opened(source, *all_columns, small=("views", "steps")) as (db, meta):
         if "n_samples" not in meta:
             return None
         steps = [name for (name,) in db.sql("SELECT name FROM steps ORDER BY step").fetchall()]
@@ -238,9 +210,9 @@ def everything(path: StrPath) -> Table | None:
         return _with_names(named, meta)
 
 
-def embedded(path: StrPath) -> Table | None:
+def embedded(source: Source) -> Table | None:
     """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
-    with opened(path, "id", "label", "confidence", "embedding", small=()) as (db, meta):
+    with opened(source, "id", "label", "confidence", "embedding", small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
         table = table_of(

@@ -1,16 +1,18 @@
-"""A model's state as tables, and back: what a ``.vf`` file holds, without the file.
+"""A state as tables, and back: what files hold (docs/format.md), in memory, in DuckDB, digested.
 
-The tables are ``meta``, ``views``, ``samples``, ``arrays`` and ``log``, as docs/format.md
-describes them. Digests of all of them tell whether another program has changed one. The classes of
-models are imported only where a model is made: commands that read a table do not need them.
+The classes of models are imported only where a state is made: commands that read a table do not
+need them. DuckDB's rows of numbers become NumPy's matrices with nothing in between.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,28 +21,23 @@ from viewfold._util.types import as_python
 from viewfold._util.version import __version__
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.state.log import Event, Log
-from viewfold.store import digests
-from viewfold.store._check import cluster_names
-from viewfold.store._samples import kind_of_ids, no_samples, samples_table
+from viewfold.store.check import cluster_names
 
 if TYPE_CHECKING:
+    import duckdb
+
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
+    from viewfold.state.clusters import Clusters
     from viewfold.state.parts import Part
     from viewfold.state.state import State, ViewRecord
 
-FORMAT = 3
-"""Version of the format. Files of every version up to this one can be read."""
-
-NUMBERS = ("float64", "float32", "int64", "int32", "bool")
-"""What arrays in a file may hold."""
+FORMAT = 4  # of files and folders; the only one that is read
 
 CHANGED = "its content was damaged, or changed by another program"
+NOT_OURS = "it is a database, but not one of viewfold"
 
-ARRAY = ("array", 1)
-"""The tag of arrays; `viewfold.state.parts` has the tags of what consists of parts."""
-
-
+# The columns of the table ``samples`` that a state is made of, and what a state calls them.
 COLUMNS = {
     "id": "ids",
     "embedding": "embedding",
@@ -49,43 +46,14 @@ COLUMNS = {
     "added": "added",
     "fingerprints": "fingerprints",
 }
-"""The columns of the table ``samples`` that a state is made of, and what they are called there."""
 
-MAP = "turn"
-"""What files call the linear map of a fold; the format keeps this name for ever."""
+_TIME = "TIMESTAMP WITH TIME ZONE"
+_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
 
-
-# -- from a state to tables
-
-
-def to_tables(state: State, **facts: int) -> dict[str, Table]:
-    """Return all tables of a state, by name; `meta` says the facts as well."""
-    from viewfold.explain import distinguished
-
-    state = distinguished(state.gathered())
-    rows = [getattr(state, name) for name in COLUMNS.values()]
-    samples = samples_table(state.clusters, *rows) if state.views else no_samples()
-    small = small_tables(state, digests.of_columns(samples.columns), **facts)
-    return {"meta": small["meta"], "samples": samples, **small}
-
-
-def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, Table]:
-    """Return all tables but that of samples, whose digests are given."""
-    small = {"views": _views(state), "arrays": _arrays(state), "log": _log(state.log)}
-    small["steps"] = _steps(state)
-    meta = _meta(state) | facts
-    meta["digests"] = {"samples": samples}
-    meta["digests"] |= {name: digests.of_table(table) for name, table in small.items()}
-    meta["digest"] = digests.of_meta(meta)
-    entries = Table(
-        {"key": list(meta), "value": [json.dumps(v) for v in meta.values()]},
-        {"key": "VARCHAR", "value": "VARCHAR"},
-    )
-    return {"meta": entries, **small}
-
-
-def _views(state: State) -> Table:
-    columns = {
+# The small tables: their columns and types, as they are written and as files have to have them.
+SMALL = {
+    "meta": {"key": "VARCHAR", "value": "VARCHAR"},
+    "views": {
         "fold": "INTEGER",
         "name": "VARCHAR",
         "n_samples": "BIGINT",
@@ -99,43 +67,122 @@ def _views(state: State) -> Table:
         "entry": "INTEGER",
         "n_empty": "BIGINT",
         "n_missing": "BIGINT",
+    },
+    "arrays": {
+        "name": "VARCHAR",
+        "type": "VARCHAR",
+        "version": "INTEGER",
+        "dtype": "VARCHAR",
+        "shape": "BIGINT[]",
+        "by_column": "BOOLEAN",
+        "data": "BLOB",
+    },
+    "log": {
+        "entry": "INTEGER",
+        "what": "VARCHAR",
+        "time": _TIME,
+        "version": "VARCHAR",
+        "view": "VARCHAR",
+        **dict.fromkeys(_COUNTS, "BIGINT"),
+        "undoes": "INTEGER",
+        "n_clusters": "BIGINT",
+        "note": "VARCHAR",
+    },
+    "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
+}
+
+_ARRAY = ("array", 1)  # the tag of arrays; `viewfold.state.parts` has those of classes
+_MAP = "turn"  # what files call the linear map of a fold
+
+
+# -- from a state to tables
+
+
+def to_tables(state: State, **facts: int) -> dict[str, Table]:
+    """Return all tables of a state, by name; `meta` says the facts as well."""
+    state, samples = state.gathered(), no_samples()
+    if state.clusters is not None:
+        rows = (getattr(state, name) for name in COLUMNS.values())
+        samples = samples_table(state.clusters, *rows)
+    small = small_tables(state, column_digests(samples.columns), **facts)
+    return {"meta": small["meta"], "samples": samples, **small}
+
+
+def samples_table(
+    clusters: Clusters,
+    ids: Array,
+    embedding: Array,
+    seen: Array,
+    history: Array,
+    added: Array,
+    fingerprints: Array,
+) -> Table:
+    """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
+    from viewfold.rows import LocalEngine
+    from viewfold.state.clusters import confidence
+
+    mixed = kind_of_ids(ids) == "mixed"
+    columns = {
+        "id": ids.astype(str).astype(object) if mixed else ids,
+        "label": np.ascontiguousarray(history[:, -1]),
+        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
+        "added": added,
+        "fingerprints": fingerprints,
+        "views_seen": seen,
+        "history": history,
+        "embedding": embedding,
     }
-    rows = [
+    if mixed:
+        columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
+    return Table(columns)
+
+
+def no_samples() -> Table:
+    columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
+    rows = {"views_seen": bool, "history": np.int32, "embedding": float, "fingerprints": np.int32}
+    return Table(
+        {name: np.empty(0, kind) for name, kind in columns.items()}
+        | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
+    )
+
+
+def kind_of_ids(ids: RowSet) -> str:
+    """Return what ids are: ``int``, ``str`` or ``mixed``."""
+    if ids.dtype != object:
+        return "int"
+    from viewfold.rows import BucketRows
+
+    if isinstance(ids, BucketRows):  # they cannot be mixed there
+        return "str"
+    import pandas as pd
+
+    return "str" if pd.api.types.infer_dtype(ids, skipna=False) == "string" else "mixed"
+
+
+def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, Table]:
+    """Return all tables but that of samples, whose digests are given."""
+    views = [
         {
             "fold": i + 1,
-            **{f.name: getattr(record, f.name) for f in fields(record) if f.name in columns},
+            **{name: getattr(record, name) for name in SMALL["views"] if name != "fold"},
         }
         for i, record in enumerate(state.views)
     ]
-    return Table.of_rows(_as_python(rows), columns)
-
-
-def _steps(state: State) -> Table:
-    entries = [int(entry) for entry in state.steps]
-    columns = {
-        "step": list(range(1, len(entries) + 1)),
-        "entry": entries,
-        "name": list(state.step_names),
-    }
-    return Table(columns, {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"})
-
-
-def _log(log: Log) -> Table:
-    counts = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
-    columns = {
-        "entry": "INTEGER",
-        "what": "VARCHAR",
-        "time": "TIMESTAMP WITH TIME ZONE",
-        "version": "VARCHAR",
-        "view": "VARCHAR",
-        **dict.fromkeys(counts, "BIGINT"),
-        "undoes": "INTEGER",
-        "n_clusters": "BIGINT",
-    }
-    if any(event.note is not None for event in log):
-        columns["note"] = "VARCHAR"
-    rows = [asdict(event) | {"time": digests.microseconds_of(event.time)} for event in log]
-    return Table.of_rows(_as_python(rows), columns)
+    log = [asdict(event) | {"time": microseconds_of(event.time)} for event in state.log]
+    steps = [
+        {"step": i + 1, "entry": int(entry), "name": name}
+        for i, (entry, name) in enumerate(zip(state.steps, state.step_names, strict=True))
+    ]
+    nothing = dict.fromkeys(SMALL["arrays"])
+    arrays = [{**nothing, "name": name, **_row(part)} for name, part in _parts(state).items()]
+    rows = {"views": _as_python(views), "arrays": arrays, "log": _as_python(log), "steps": steps}
+    small = {name: Table.of_rows(each, SMALL[name]) for name, each in rows.items()}
+    meta = _meta(state) | facts
+    meta["digests"] = {"samples": samples}
+    meta["digests"] |= {name: table_digest(table) for name, table in small.items()}
+    meta["digest"] = meta_digest(meta)
+    said = [{"key": key, "value": json.dumps(value)} for key, value in meta.items()]
+    return {"meta": Table.of_rows(said, SMALL["meta"]), **small}
 
 
 def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -149,7 +196,7 @@ def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _arrays(state: State) -> Table:
+def _parts(state: State) -> dict[str, Part]:
     from viewfold.state.parts import StoredColumns, StoredSource, take_apart
 
     parts: dict[str, Part] = {}
@@ -164,30 +211,18 @@ def _arrays(state: State) -> Table:
         if record.source is not None:
             parts |= take_apart(StoredSource.of(record.source), f"source/{i + 1}")
     for i, linear_map in enumerate(state.maps):
-        parts |= take_apart(linear_map, f"{MAP}/{i + 1}")
-    columns = {
-        "name": "VARCHAR",
-        "type": "VARCHAR",
-        "version": "INTEGER",
-        "dtype": "VARCHAR",
-        "shape": "BIGINT[]",
-        "by_column": "BOOLEAN",
-        "data": "BLOB",
-    }
-    nothing = dict.fromkeys(columns)
-    rows = [{**nothing, "name": name, **_row(part)} for name, part in parts.items()]
-    return Table.of_rows(rows, columns)
+        parts |= take_apart(linear_map, f"{_MAP}/{i + 1}")
+    return parts
 
 
 def _row(part: Part) -> dict[str, Any]:
     if isinstance(part, tuple):
         return part._asdict()
-    assert part.dtype.name in NUMBERS
     # An array laid out by columns comes back so: BLAS may round differently otherwise.
     by_column = part.flags.f_contiguous and not part.flags.c_contiguous
     return {
-        "type": ARRAY[0],
-        "version": ARRAY[1],
+        "type": _ARRAY[0],
+        "version": _ARRAY[1],
         "dtype": part.dtype.name,
         "shape": list(part.shape),
         "by_column": by_column,
@@ -201,7 +236,7 @@ def _meta(state: State) -> dict[str, Any]:
         "version": FORMAT,
         "written_by": f"viewfold {__version__}",
         "method": state.method,
-        "params": {name: _plain(value) for name, value in state.params.items()},
+        "params": {name: _to_json(value) for name, value in state.params.items()},
     }
     if state.views:
         meta |= {
@@ -215,15 +250,14 @@ def _meta(state: State) -> dict[str, Any]:
     return meta
 
 
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON has it."""
+def _to_json(value: Any) -> Any:
     if isinstance(value, np.random.RandomState):
-        name, keys, *rest = cast(tuple[Any, ...], value.get_state(legacy=True))
-        return {"RandomState": [name, keys.tolist(), *rest]}
+        name, keys, *rest = value.get_state(legacy=True)
+        return {"RandomState": [name, np.asarray(keys).tolist(), *rest]}
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _from_plain(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         generator = np.random.RandomState()
         generator.set_state(tuple(value["RandomState"]))
@@ -234,135 +268,37 @@ def _from_plain(value: Any) -> Any:
 # -- from tables to a state
 
 
-def read_meta(table: Table) -> dict[str, Any]:
-    """Return what the table ``meta`` says, if it is one that can be read.
-
-    Raises
-    ------
-    UnreadableError
-        If the tables are another program's, or of a newer version.
-    """
-    meta = {row["key"]: json.loads(row["value"]) for row in table.rows()}
-    if meta.get("format") != "viewfold":
-        raise UnreadableError("it is a database, but not one of viewfold", StateFileError)
-    if meta["version"] > FORMAT:
+def check_format(said: Mapping[str, Any], what: str = "it") -> None:
+    """Refuse a format other than the one that is read; say who wrote it, and what to do."""
+    version = said.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise UnreadableError(f"its format is {version!r}")
+    if version > FORMAT:
         raise UnreadableError(
-            f"it has format {meta['version']} and this viewfold reads up to {FORMAT}; install a "
-            "newer viewfold",
+            f"{what} has format {version} and this viewfold reads format {FORMAT}; install a newer "
+            "viewfold",
             NewerFormatError,
         )
-    if meta["version"] > 1 and digests.of_meta(meta) != meta["digest"]:
+    if version < FORMAT:
+        raise UnreadableError(
+            f"{what} has format {version}, written by {said.get('written_by')}, and this viewfold "
+            f"reads format {FORMAT} only; make it anew from the data",
+            StateFileError,
+        )
+
+
+def read_meta(table: Table) -> dict[str, Any]:
+    """Return what the table ``meta`` says, if it is one that can be read."""
+    meta = {row["key"]: json.loads(row["value"]) for row in table.rows()}
+    if meta.get("format") != "viewfold":
+        raise UnreadableError(NOT_OURS, StateFileError)
+    check_format(meta)
+    if meta_digest(meta) != meta["digest"]:
         raise UnreadableError(CHANGED)
     return meta
 
 
-def from_tables(
-    meta: dict[str, Any],
-    views: Table,
-    arrays: Table,
-    samples: Iterable[dict[str, Array]],
-    log: Table | None = None,
-    steps: Table | None = None,
-) -> State:
-    """Return the state that tables hold.
-
-    Parameters
-    ----------
-    meta : dict
-        What `read_meta` returned.
-    views, arrays : Table
-        The tables of these names.
-    samples : iterable of dict
-        The columns of the table ``samples``, in batches of any size.
-    log : Table, optional
-        The table of this name; files of format 1 have none.
-    steps : Table, optional
-        The table of this name; before format 3, every step was the fold of a view.
-
-    Returns
-    -------
-    State
-
-    Raises
-    ------
-    UnreadableError
-        If the tables are not as they were written. Of tables that are damaged in other ways, any
-        other exception.
-    """
-    digest = digests.Columns()
-    columns = _gather(samples, meta.get("n_samples", 0), digest)
-    return of_columns(meta, views, arrays, columns, digest.found(), log, steps)
-
-
-def of_columns(
-    meta: dict[str, Any],
-    views: Table,
-    arrays: Table,
-    columns: dict[str, RowSet],
-    digest: dict[str, str],
-    log: Table | None,
-    steps: Table | None,
-) -> State:
-    """Return the state that tables hold, if the columns of ``samples`` were read already."""
-    rows, parts = views.rows(), arrays.rows()
-    if log is None:
-        if digests.of_format_1(meta, digest, views, arrays) != meta["digest"]:
-            raise UnreadableError(CHANGED)
-        events = _from_format_1(views.rows(), rows, parts, columns)
-    else:
-        small = {"views": views, "arrays": arrays, "log": log}
-        small |= {} if steps is None else {"steps": steps}
-        found = {name: digests.of_table(table) for name, table in small.items()}
-        if {"samples": digest, **found} != meta["digests"]:
-            raise UnreadableError(CHANGED)
-        events = events_of(log)
-    entries = [row["entry"] for row in rows] if steps is None else steps["entry"]
-    return replace(_state(meta, rows, parts, columns, events), steps=tuple(entries))
-
-
-def events_of(log: Table) -> Log:
-    """Return the events of the table ``log``."""
-    return tuple(Event(**{**row, "time": digests.time_of(row["time"])}) for row in log.rows())
-
-
-def _from_format_1(
-    timed: list[dict[str, Any]],
-    views: list[dict[str, Any]],
-    arrays: list[dict[str, Any]],
-    samples: dict[str, Array],
-) -> Log:
-    """Bring what a file of format 1 holds up to date, in place; return the log as far as known."""
-    for row in arrays:
-        kind = row.pop("kind")
-        tag = ARRAY if row["shape"] is not None else (kind.lower(), 1)
-        row |= {"type": tag[0], "version": tag[1], "dtype": kind}
-    for row in views:
-        row["entry"] = row["fold"]
-        del row["folded"]
-    if not views:
-        return ()
-    history = samples["history"]
-    known = history >= 0
-    samples["added"] = (1 + known.argmax(axis=1)).astype(np.int32)
-    return tuple(
-        Event(
-            entry=row["fold"],
-            what="fold",
-            time=digests.time_of(digests.microseconds_of(row["folded"])),
-            version=None,
-            view=row["name"],
-            n_samples=int(known[:, i].sum()),
-            n_new=row["n_new"],
-            n_shared=row["n_shared"],
-            n_moved=int((known[:, i - 1] & (history[:, i - 1] != history[:, i])).sum()) if i else 0,
-        )
-        for i, row in enumerate(timed)
-    )
-
-
-def _gather(
-    batches: Iterable[dict[str, Array]], n: int, digest: digests.Columns
-) -> dict[str, Array]:
+def gather(batches: Iterable[dict[str, Array]], n: int, digest: ColumnDigests) -> dict[str, Array]:
     """Return the columns of a table with n rows, which come in batches."""
     columns: dict[str, Array] = {}
     at = 0
@@ -378,53 +314,50 @@ def _gather(
     return columns
 
 
-def _state(
+def to_state(
     meta: dict[str, Any],
-    views: list[dict[str, Any]],
-    arrays: list[dict[str, Any]],
-    samples: dict[str, RowSet],
-    log: Log,
+    small: Mapping[str, Table],
+    samples: dict[str, Any],
+    digest: dict[str, str],
 ) -> State:
+    """Return the state that tables hold, given the columns of ``samples`` and their digests.
+
+    Of tables that are damaged in ways that digests do not tell, any exception may come.
+    """
     from viewfold.state.clusters import Clusters
-    from viewfold.state.hashes import new_key
     from viewfold.state.state import State
 
-    params = {name: _from_plain(value) for name, value in meta["params"].items()}
+    found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
+    if {"samples": digest, **found} != meta["digests"]:
+        raise UnreadableError(CHANGED)
+    log, steps = events_of(small["log"]), tuple(small["steps"]["entry"])
+    params = {name: _from_json(value) for name, value in meta["params"].items()}
     if "n_samples" not in meta:
-        return replace(State.empty(meta["method"], params), log=log)
-    ids = samples["id"]
+        return replace(State.empty(meta["method"], params), log=log, steps=steps)
     if meta["ids"] == "mixed":
-        is_int = samples["id_is_int"]
+        ids, is_int = samples["id"], samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
-    old = "fingerprints" not in samples  # before format 3
-    if old:
-        samples["fingerprints"] = np.zeros(samples["views_seen"].shape, np.int32)
-    parts = {row["name"]: _part(row) for row in arrays}
-    records = tuple(_record(row, parts) for row in views)
-    centers = cast("Array", parts["centers"])  # earlier files know no groups
+    parts: dict[str, Any] = {row["name"]: _part(row) for row in small["arrays"].rows()}
+    records = tuple(_record(row, parts) for row in small["views"].rows())
     return State(
-        ids=ids,
-        embedding=samples["embedding"],
-        seen=samples["views_seen"],
-        history=samples["history"],
-        added=samples["added"],
-        fingerprints=samples["fingerprints"],
+        **{mine: samples[name] for name, mine in COLUMNS.items()},
         views=records,
-        # Earlier files know no maps: their encoders are of the present consensus.
-        maps=tuple(cast("Array | None", parts.get(f"{MAP}/{i + 1}")) for i in range(len(records))),
+        maps=tuple(parts.get(f"{_MAP}/{i + 1}") for i in range(len(records))),
         clusters=Clusters(
-            cast("Array", parts["projection"]),
-            centers.reshape(-1, *centers.shape[-2:]),
-            # Earlier files have none of these.
-            *(cast("Array | None", parts.get(name)) for name in ("scatter", "apart")),
+            parts["projection"], parts["centers"], parts.get("scatter"), parts.get("apart")
         ),
         length=meta["length"],
-        key=new_key() if old else meta["key"],
+        key=meta["key"],
         cluster_names=cluster_names(meta),
         log=log,
+        steps=steps,
         method=meta["method"],
         params=params,
     )
+
+
+def events_of(log: Table) -> Log:
+    return tuple(Event(**{**row, "time": time_of(row["time"])}) for row in log.rows())
 
 
 def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
@@ -449,7 +382,203 @@ def _part(row: dict[str, Any]) -> Part:
 
     if row["shape"] is None:
         return Tag(row["type"], row["version"])
-    order = "F" if row["by_column"] else "C"
     # A bytearray, so that the array is one's own to write to.
     flat = np.frombuffer(bytearray(row["data"]), row["dtype"])
-    return flat.reshape(row["shape"], order=cast(Any, order))
+    return flat.reshape(row["shape"], order="F" if row["by_column"] else "C")
+
+
+# -- digests: is what was read what was written? They find damage; they do not prove who wrote it.
+
+
+class ColumnDigests:
+    """The digests of columns that come in batches, however the rows are cut into them."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Any] = {}
+
+    def add(self, columns: Mapping[str, Any]) -> None:
+        for name, column in columns.items():
+            if np.ma.is_masked(column):
+                raise ValueError(f"samples have no {name!r}")
+            if len(column):
+                self._add(name, np.ma.getdata(column))
+
+    def found(self) -> dict[str, str]:
+        """Return the digests so far; the name of each says what the column is made of."""
+        return {name: digest.hexdigest() for name, digest in self._columns.items()}
+
+    def _add(self, name: str, values: Any) -> None:
+        if values.dtype == object:
+            texts = values.tolist()
+            letters = "".join(texts).encode()
+            plain = letters.isascii()
+            sizes = [len(text) if plain else len(text.encode()) for text in texts]
+            self._update(f"length of {name} int32", np.array(sizes, np.int32))
+            self._update(name, letters)
+        else:
+            name = f"{name}[{values.shape[1]}]" if values.ndim == 2 else name
+            self._update(f"{name} {values.dtype}", np.ascontiguousarray(values).reshape(-1))
+
+    def _update(self, name: str, content: Any) -> None:
+        self._columns.setdefault(name, hashlib.sha256()).update(content)
+
+
+def column_digests(columns: Mapping[str, Any]) -> dict[str, str]:
+    digest = ColumnDigests()
+    digest.add(columns)
+    return digest.found()
+
+
+def table_digest(table: Table) -> str:
+    """Return the digest of a small table; its times are whole numbers, which have no zone."""
+    whole = hashlib.sha256(json.dumps(table.column_names).encode())
+    for row in table.rows():
+        data = row.pop("data", None) or b""
+        whole.update(json.dumps(row).encode())
+        whole.update(data)
+    return whole.hexdigest()
+
+
+def meta_digest(meta: dict[str, Any]) -> str:
+    """Return the digest of what the table ``meta`` says, the digests of all others included."""
+    said = {key: value for key, value in meta.items() if key != "digest"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def time_of(microseconds: int) -> datetime:
+    return _1970 + timedelta(microseconds=microseconds)
+
+
+def microseconds_of(time: datetime) -> int:
+    return (time - _1970) // timedelta(microseconds=1)
+
+
+# -- tables in DuckDB. It hands rows of numbers out number by number, and makes them of columns of
+# numbers, which it reads where NumPy has them.
+
+BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
+
+_LENGTH = re.compile(r"\w+\[(\d+)\]")
+_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR"}
+
+
+def small_table(relation: duckdb.DuckDBPyRelation) -> Table:
+    """Return a small table; cells may be missing, and times are microseconds since 1970."""
+    names, types = relation.columns, [str(kind) for kind in relation.types]
+    chosen = [
+        f"epoch_us({_quoted(name)})" if kind == _TIME else _quoted(name)
+        for name, kind in zip(names, types, strict=True)
+    ]
+    rows = relation.project(", ".join(chosen)).fetchall()
+    return Table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+
+
+def table_of(relation: duckdb.DuckDBPyRelation) -> Table:
+    """Return a table as NumPy has it; a column with missing cells is a masked array."""
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    return Table(_arrays(relation, types))
+
+
+def batches_of(
+    db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield columns of a table, some rows at a time, in their order."""
+    chosen = db.sql(f"SELECT {', '.join(map(_quoted, columns))} FROM {table}")
+    types = dict(zip(chosen.columns, map(str, chosen.types), strict=True))
+    (n,) = db.sql(f"SELECT count(*) FROM {table}").fetchall()[0]
+    for start in range(0, n, BATCH_ROWS):
+        some = f"WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
+        yield _arrays(db.sql(f"FROM {table} {some}"), types)
+
+
+def _arrays(relation: duckdb.DuckDBPyRelation, types: Mapping[str, str]) -> dict[str, Any]:
+    widths = {
+        name: int(array[1]) if (array := _LENGTH.fullmatch(kind)) else None
+        for name, kind in types.items()
+    }
+    chosen = []
+    for i, (name, width) in enumerate(widths.items()):
+        if width is None:
+            chosen.append(f"{_quoted(name)} AS c{i}")
+        chosen += [f"{_quoted(name)}[{j + 1}] AS c{i}_{j}" for j in range(width or 0)]
+    found = relation.project(", ".join(chosen)).fetchnumpy()
+    return {
+        name: found[f"c{i}"] if width is None else _side_by_side(found, f"c{i}", width)
+        for i, (name, width) in enumerate(widths.items())
+    }
+
+
+def _side_by_side(found: dict[str, Any], name: str, width: int) -> Any:
+    """Return columns of numbers as one matrix, and let go of them on the way."""
+    first = found[f"{name}_0"]
+    rows = np.empty((len(first), width), first.dtype)
+    mask = np.zeros(rows.shape, bool) if np.ma.isMaskedArray(first) else None
+    for j in range(width):
+        column = found.pop(f"{name}_{j}")
+        rows[:, j] = np.ma.getdata(column)
+        if np.ma.is_masked(column):
+            mask = np.zeros(rows.shape, bool) if mask is None else mask
+            mask[:, j] = column.mask
+    return rows if mask is None else np.ma.MaskedArray(rows, mask)
+
+
+def put(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
+    """Make a table in a database."""
+    if table.types:
+        _put_small(db, name, table)
+        return
+    columns, chosen = {}, []
+    for i, (column, held) in enumerate(table.columns.items()):
+        width = None if held.ndim == 1 else held.shape[1]
+        kind = _SQL[held.dtype.name]
+        if width is None:
+            columns[f"c{i}"] = held
+            chosen.append(f"c{i}::{kind} AS {_quoted(column)}")
+        else:
+            parts = [f"c{i}_{j}" for j in range(width)]
+            columns |= {part: held[:, j] for j, part in enumerate(parts)}
+            chosen.append(f"array_value({', '.join(parts)})::{kind}[{width}] AS {_quoted(column)}")
+    db.register("incoming", columns)
+    try:
+        db.execute(f"CREATE TABLE {name} AS SELECT {', '.join(chosen)} FROM incoming")
+    finally:
+        db.unregister("incoming")
+
+
+def _put_small(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
+    types = table.types
+    declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
+    db.execute(f"CREATE TABLE {name} ({declared})")
+    columns = [[_bound(cell, kind) for cell in table[column]] for column, kind in types.items()]
+    if "BLOB" in types.values():  # large ones, one after the other
+        places = ", ".join(f"{_sent(kind)}" for kind in types.values())
+        for row in zip(*columns, strict=True):
+            db.execute(f"INSERT INTO {name} VALUES ({places})", list(row))
+    elif len(table):
+        lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
+        db.execute(f"INSERT INTO {name} SELECT {lists}", columns)
+
+
+def _sent(kind: str) -> str:
+    """Return where a value of a type is put: numbers come as texts, as NaN would get lost."""
+    text = kind.replace("DOUBLE", "VARCHAR")
+    return f"?::{kind}" if text == kind else f"?::{text}::{kind}"
+
+
+def _bound(cell: Any, kind: str) -> Any:
+    """Return a cell as DuckDB takes it."""
+    if cell is None:
+        return None
+    if kind == _TIME:
+        return time_of(cell)
+    if kind == "DOUBLE":
+        return repr(float(cell))
+    return [repr(float(one)) for one in cell] if kind == "DOUBLE[]" else cell
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -13,15 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.version import __version__
-from viewfold.app import numbers, output
+from viewfold.app import output, telling
 from viewfold.app.folding import add, fold_line
-from viewfold.app.states import (
-    check_folded,
-    folded_table,
-    is_there,
-    load_model,
-    returned,
-)
+from viewfold.app.states import check_folded, folded_table, is_there, load_model, returned
 from viewfold.app.telling import command, described, explained, inspected
 from viewfold.app.words import for_cli
 from viewfold.errors import InputError
@@ -52,7 +46,7 @@ class Desk:
     """A state that is looked at and worked on."""
 
     def __init__(self, state: Path, folder: Path, settings: Settings) -> None:
-        from viewfold.store.kinds import store_of
+        from viewfold.store import store_of
 
         self.state, self.settings, self.store = state, settings, store_of(state)
         self.uploads, self.worker = Uploads(folder, settings.limit), Worker()
@@ -76,7 +70,7 @@ class Desk:
             "entry": log[-1].entry if log else 0,
             "last": self._event(log[-1]) if log else None,
             "since": later,
-            "written_elsewhere": self.store.is_written(self.state),
+            "written_elsewhere": self.store.is_written(),
             "job": None if job is None or job.state != "running" else job.facts(),
             "limit": self.settings.limit,
         }
@@ -85,14 +79,15 @@ class Desk:
         """Return facts and log of the state of now, read once for each."""
         from viewfold.store import queries
 
-        mark = self.store.mark(self.state)
+        mark = self.store.mark()
         if self._facts is None or self._facts[0] != mark:
             if not is_there(self.state):
                 return {"exists": False, "samples": 0, "clusters": None, "views": []}, ()
-            found = queries.status(self.state)
+            with self.store.reading() as contents:
+                found, log = queries.status(contents), queries.log(contents)
             facts = {name: found[name] for name in ("samples", "clusters", "method", "private")}
             facts["views"] = [view["view"] for view in found["views"]]
-            self._facts = mark, {"exists": True, **facts}, queries.log(self.state)
+            self._facts = mark, {"exists": True, **facts}, log
         return self._facts[1:]
 
     def _event(self, event: Event) -> dict[str, Any]:
@@ -111,7 +106,7 @@ class Desk:
         from viewfold.web import page_data
 
         with self._reading:
-            mark = self.store.mark(self.state)
+            mark = self.store.mark()
             if self._shown is None or self._shown[0] != mark:
                 model = self._folded()
                 data = None if self._shown is None else renamed(self._shown[1], model)
@@ -207,7 +202,7 @@ class Desk:
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
                 self.uploads.drop(said["upload"])
-            why = None if added.chosen is None else numbers.evidence(added.chosen)
+            why = None if added.chosen is None else telling.evidence(added.chosen)
             return {
                 **added.facts(),
                 "samples": added.model.n_samples_,
@@ -225,8 +220,8 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             def change(model: FoldingEstimator) -> dict[str, Any]:
-                facts, chosen = numbers.recluster(model, said["clusters"])
-                return {**facts, "evidence": None if chosen is None else numbers.evidence(chosen)}
+                facts, chosen = telling.recluster(model, said["clusters"])
+                return {**facts, "evidence": None if chosen is None else telling.evidence(chosen)}
 
             before, model, facts = self._edit(change, said.get("entry"), self.settings.wait)
             job.written = True
@@ -242,8 +237,8 @@ class Desk:
         def work(job: Job) -> dict[str, Any]:
             model = self._folded()
             between = range(said["from"], said["to"] + 1) if "from" in said else None
-            found = numbers.suggestion(model, between)
-            return {**numbers.suggested(model, found), "evidence": numbers.evidence(found)}
+            found = telling.suggestion(model, between)
+            return {**telling.suggested(model, found), "evidence": telling.evidence(found)}
 
         return self._begin("suggest", "looking at numbers of clusters", work)
 
@@ -257,13 +252,14 @@ class Desk:
         )
 
     def undoable(self) -> dict[str, Any]:
-        from viewfold.store.kept import undoing
+        from viewfold.store.models import plan_undo
 
-        _, taken = undoing(self.state)
+        with self.store.reading() as contents:
+            _, taken = plan_undo(contents)
         return {
             "entry": taken[0].entry if taken else None,
             "events": [self._event(event) for event in taken],
-            "said": " and ".join(map(str, taken)) or "the last change, made before there was a log",
+            "said": " and ".join(map(str, taken)) or "the last change",
         }
 
     def undo(self, said: dict[str, Any]) -> dict[str, Any]:

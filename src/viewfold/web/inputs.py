@@ -16,7 +16,7 @@ from typing import Any
 
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import SEVERAL, Wanted
-from viewfold.app.numbers import AUTO
+from viewfold.app.telling import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
 

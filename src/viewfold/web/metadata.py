@@ -17,7 +17,7 @@ from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
 from viewfold.data.files import File, read
 from viewfold.data.ids import as_ids
-from viewfold.data.parts import of_file
+from viewfold.data.parts import split_file
 from viewfold.rows import Engine, RowSet
 from viewfold.web.words import counted, named, rounded
 
@@ -42,7 +42,7 @@ def read_metadata(
             "the one that is meant to a file of its own."
         )
     (view,) = views.values()
-    parts = of_file(view, ids, shown, ReadOptions())
+    parts = split_file(view, ids, shown, ReadOptions())
     names = parts.names or ()
     if parts.ids is None or not names:
         which = f" Its columns: {format_names(names)}." if names else ""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from math import isfinite
 
-from viewfold._util.visible import visible
+from viewfold._util.messages import visible
 
 LONGEST = 200  # letters of a name on a page: endless ones would make the page endless, too
 

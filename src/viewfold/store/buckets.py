@@ -1,0 +1,668 @@
+"""A ``.vfd`` folder: a state in buckets of Parquet, for engines that hold a few at once.
+
+Files are never changed. A new generation is written beside the others, bucket by bucket and by
+whoever has the bucket, and its manifest makes it the state of now; see `viewfold.store.folder`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from viewfold._util.replace import written
+from viewfold._util.table import Table
+from viewfold._util.types import Array
+from viewfold.errors import DamagedFileError, StateFileError, UnreadableError
+from viewfold.rows import BucketEngine, BucketRows, DiskEngine, Engine, RowSet, current_engine
+from viewfold.rows.bucket_files import (
+    Part,
+    PartitionFiles,
+    Stored,
+    bucket_of,
+    combine_partitions,
+    filesystem,
+    store,
+    whole,
+    write_buckets,
+)
+from viewfold.rows.buckets import check_rows
+from viewfold.state.state import ROWS
+from viewfold.store import Change, Contents, Store, StrPath, check, lock
+from viewfold.store.folder import (
+    DRAFT,
+    GENERATION,
+    NAME,
+    Bucket,
+    Folder,
+    Generation,
+    Manifest,
+    another_was_faster,
+    clear,
+    current_manifest,
+    latest_manifest,
+    manifest_numbers,
+    new_folder,
+    publish,
+    read_manifest,
+    understood,
+)
+from viewfold.store.tables import (
+    CHANGED,
+    COLUMNS,
+    SMALL,
+    column_digests,
+    events_of,
+    no_samples,
+    put,
+    read_meta,
+    samples_table,
+    small_tables,
+    to_state,
+)
+
+if TYPE_CHECKING:
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.log import Log
+    from viewfold.state.state import State
+
+T = TypeVar("T")
+Kind = tuple[str, tuple[int, ...]]  # the type of the numbers in a row, and its shape
+
+# What columns hold; those of rows are lists of one length of it.
+TYPES: dict[str, tuple[pa.DataType, ...]] = {
+    "id": (pa.int64(), pa.string()),
+    "label": (pa.int32(),),
+    "confidence": (pa.float32(),),
+    "added": (pa.int32(),),
+    "fingerprints": (pa.int32(),),
+    "views_seen": (pa.bool_(),),
+    "history": (pa.int32(),),
+    "embedding": (pa.float32(), pa.float64()),
+}
+SINGLE = ("id", "label", "confidence", "added")
+
+
+@dataclass
+class FolderTurn:
+    """The right to write a folder: the generation that was found, and the lock of this machine."""
+
+    folder: Folder
+    found: int
+    turn: lock.Turn | None
+
+
+class FolderStore(Store):
+    """A path or address of a ``.vfd`` folder."""
+
+    def __init__(self, path: StrPath) -> None:
+        super().__init__(path)
+        self.folder = Folder.at(path)
+
+    def exists(self) -> bool:
+        return bool(manifest_numbers(self.folder))
+
+    def size(self) -> int:
+        return sum(one.size for one in current_manifest(self.folder).states)
+
+    def mark(self) -> tuple[int, ...]:
+        return tuple(manifest_numbers(self.folder)[:1])
+
+    def is_written(self) -> bool | None:
+        return None if self.folder.remote else lock.is_held(self.folder.address)
+
+    @contextmanager
+    def reading(self) -> Iterator[FolderContents]:
+        yield FolderContents(self.path, self.folder)
+
+    @contextmanager
+    def writing(self, wait: float = 60) -> Iterator[FolderTurn]:
+        """Keep other writers of this machine away; elsewhere, the first one to finish wins."""
+        folder = self.folder
+        with contextlib.ExitStack() as stack:
+            turn = None
+            if folder.remote:
+                stack.enter_context(lock.only_once(folder.address))
+            else:
+                turn = stack.enter_context(lock.writing(folder.address, wait))
+            found = latest_manifest(folder)
+            if not folder.remote:
+                _check_ours(folder, found)
+                clear(folder, found, alone=True)
+            yield FolderTurn(folder, 0 if found is None else found.generation, turn)
+
+    def write(
+        self,
+        turn: FolderTurn,
+        state: State,
+        *,
+        kept: Sequence[State | str] = (),
+        change: Change | None = None,
+        keep: int = 1,
+    ) -> State:
+        """Write a new generation.
+
+        A state to return to that stays as it is needs no copy. If there is something that has to be
+        gone (`change`), or nothing to return to, nothing is left of earlier generations.
+        """
+        folder = turn.folder
+        if (manifest_numbers(folder) or [0])[0] != turn.found:
+            raise another_was_faster(folder)
+        number, made = turn.found + 1, list[str]()
+        now = None if not turn.found else read_manifest(folder, turn.found)
+        try:
+            folder.make()
+            first, state = _put(folder, number, state, made, now)
+            earlier = _put_kept(folder, number, kept[:keep], change, now, made)
+            erases = change is not None or not kept
+            manifest = Manifest(number, keep, (first, *earlier), erases)
+            if turn.turn is not None:
+                turn.turn.check()
+            publish(folder, manifest)
+        except BaseException:
+            if _is_published(folder, number, made):  # Ctrl-C or a fault may come right after it was
+                written.append(str(folder))
+            else:
+                _take_back(folder, made)
+            raise
+        written.append(str(folder))
+        turn.found = number
+        clear(folder, manifest, alone=turn.turn is not None)
+        return state
+
+
+class FolderContents(Contents):
+    """A folder as it was opened; what was removed meanwhile is read of the state of now instead."""
+
+    def __init__(self, path: StrPath, folder: Folder) -> None:
+        self.path, self.folder = path, folder
+        self._take(current_manifest(folder))
+
+    def _take(self, manifest: Manifest) -> None:
+        self.manifest, self.keep = manifest, manifest.keep
+        self.schemas = tuple(one.folder for one in manifest.states[1:])
+
+    def _steadily(self, work: Callable[[], T]) -> T:
+        """Return what is read; again, if another generation took the place of this one."""
+        while True:
+            try:
+                return work()
+            except DamagedFileError:
+                if manifest_numbers(self.folder)[:1] == [self.manifest.generation]:
+                    raise
+                self._take(current_manifest(self.folder))
+
+    def _state(self, schema: str) -> Generation:
+        if schema == "main":
+            return self.manifest.states[0]
+        for one in self.manifest.states:
+            if one.folder == schema:
+                return one
+        raise StateFileError(f"{self.folder.name} does not hold the state {schema} any more.")
+
+    def read(
+        self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
+    ) -> State:
+        return self._steadily(lambda: read_state(self.folder, self._state(schema), engine, unpack))
+
+    def log(self, schema: str = "main") -> Log:
+        def found() -> Log:
+            return events_of(_small(self.folder, self._state(schema), "log"))
+
+        return self._steadily(found)
+
+    def size_of(self, schema: str) -> int:
+        return self._state(schema).size
+
+    def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
+        """Read only the buckets that the ids fall into."""
+        found: dict[str, list[Any]] = {}
+        for one in self.manifest.states:
+            places = set(bucket_of(np.array(list(texts), object), one.n_buckets).tolist())
+            chosen = [bucket for bucket in one.samples if bucket.bucket in places]
+            if not chosen:
+                continue
+            try:
+                with duckdb.connect(":memory:") as db, understood(self.folder, one.folder):
+                    _register(db, self.folder, one, chosen)
+                    rows = db.execute(
+                        "SELECT id::VARCHAR, id FROM samples "
+                        "WHERE id::VARCHAR IN (SELECT unnest($1))",
+                        [list(texts)],
+                    ).fetchall()
+            except StateFileError:
+                continue
+            for text, value in rows:
+                found.setdefault(text, []).append(value)
+        return found
+
+    @contextmanager
+    def query(
+        self, columns: Sequence[str], small: Sequence[str]
+    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
+        meta, tables = self._steadily(lambda: self._check(columns))
+        one = self._state("main")
+        with duckdb.connect(":memory:") as db:
+            with understood(self.folder, one.folder):
+                for name, table in tables.items():
+                    db.register(name, table)
+                _register(db, self.folder, one, one.samples, ordered=meta.get("length") is not None)
+                db.execute("SET enable_external_access = false")
+            with understood(self.folder, one.folder, (duckdb.Error,)):
+                yield db, meta
+
+    def _check(self, columns: Sequence[str]) -> tuple[dict[str, Any], dict[str, pa.Table]]:
+        folder, one = self.folder, self._state("main")
+        tables = {name: _table(folder, one, name) for name in SMALL}
+        with understood(folder, f"{one.folder}/meta.parquet"):
+            meta = _meta(Table.of_arrow(tables["meta"]))
+        for bucket in one.samples if columns else ():
+            file = f"{one.folder}/{bucket.file}"
+            with understood(folder, file):
+                table = columns_of(folder, file, bucket, columns)
+                check_digests({name: as_array(table, name) for name in table.column_names}, bucket)
+        return meta, tables
+
+
+def _register(
+    db: duckdb.DuckDBPyConnection,
+    folder: Folder,
+    one: Generation,
+    buckets: Sequence[Bucket],
+    *,
+    ordered: bool = False,
+) -> None:
+    """Let a database see the samples of some buckets as the table ``samples``."""
+    if not buckets:
+        put(db, "samples", no_samples())
+        return
+    from pyarrow import dataset
+
+    files = [f"{folder.address}/{one.folder}/{bucket.file}" for bucket in buckets]
+    fs = None
+    if folder.remote:
+        fs = filesystem(files[0])[0]
+        files = [filesystem(file)[1] for file in files]
+    db.register("in_buckets", dataset.dataset(files, format="parquet", filesystem=fs))
+    # Samples that are known by row number come in that order, wherever they are.
+    order = "ORDER BY id" if ordered else ""
+    db.execute(f"CREATE TEMP VIEW samples AS FROM in_buckets {order}")
+
+
+# -- reading
+
+
+def read_state(
+    folder: Folder, one: Generation, engine: Engine | None = None, unpack: bool = False
+) -> State:
+    """Read and check a state; its rows stay in their buckets, or go where the engine has them."""
+    small = {name: _small(folder, one, name) for name in SMALL}
+    with understood(folder, f"{one.folder}/meta.parquet"):
+        meta = _meta(small["meta"])
+        if meta.get("n_samples", 0) != one.n_samples:
+            raise UnreadableError(
+                f"it has {one.n_samples} samples and should have {meta.get('n_samples', 0)}"
+            )
+        check.check_views(small["views"], empty="n_samples" not in meta)
+        check.check_steps(small["steps"])
+        bare = to_state(meta, small, {name: np.empty((0, 0)) for name in COLUMNS}, {})
+    if not bare.views:
+        return bare
+    workers = engine_for(None, engine, one.n_buckets)
+    if workers.n_buckets != one.n_buckets:
+        raise StateFileError(
+            f"{folder.name} has {one.n_buckets} buckets and the engine has {workers.n_buckets}. "
+            f"Give it an engine with {one.n_buckets}, or write it anew: viewfold convert "
+            f"{folder.name} other.vfd --buckets {workers.n_buckets}"
+        )
+    state = _with_rows(folder, one, bare, workers, unpack)
+    with understood(folder, one.folder):
+        check.check_state(state)
+    in_memory = engine is not None and not isinstance(engine, BucketEngine)
+    return state.gathered() if in_memory else state
+
+
+def engine_for(
+    state: State | None = None, engine: Engine | None = None, n_buckets: int | None = None
+) -> BucketEngine:
+    """Return an engine with buckets: that of the rows, the given one, that of now, or a disk."""
+    if state is not None and isinstance(state.ids, BucketRows):
+        held: BucketEngine = state.ids.engine
+        return held
+    for one in (engine, current_engine()):
+        if isinstance(one, BucketEngine):
+            return one
+    return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
+
+
+def _with_rows(
+    folder: Folder, one: Generation, bare: State, engine: BucketEngine, unpack: bool
+) -> State:
+    """Return a state with its rows: those in the files, each of which is checked by a worker."""
+    room, owner = engine.room() if unpack else (None, None)
+    task = CheckBucket(folder, one.folder, one.n_buckets, check.Expected.of(bare), room)
+    found = engine.each(task, list(one.samples))
+    kinds = found[0][0]
+    for bucket, (mine, _) in zip(one.samples, found, strict=True):
+        if mine != kinds:
+            with understood(folder, f"{one.folder}/{bucket.file}"):
+                raise UnreadableError("its columns are of other types than those of other buckets")
+    rows = as_rows(folder, one.folder, one.samples, kinds, engine)
+    if unpack:
+        parts = list(rows["embedding"].parts)
+        for bucket, (_, left) in zip(one.samples, found, strict=True):
+            parts[bucket.bucket] = left
+        rows["embedding"] = replace(rows["embedding"], parts=tuple(parts), owner=owner)
+    return _with_columns(bare, rows)
+
+
+def _with_columns(state: State, columns: Mapping[str, RowSet]) -> State:
+    rows: dict[str, Any] = {COLUMNS[name]: held for name, held in columns.items()}
+    return replace(state, **rows)
+
+
+def _table(folder: Folder, one: Generation, name: str) -> pa.Table:
+    """Read a small table, if its bytes are those that were written."""
+    file = f"{one.folder}/{name}.parquet"
+    with understood(folder, file):
+        data = folder.read(file)
+        if hashlib.sha256(data).hexdigest() != one.tables[name]["sha256"]:
+            raise UnreadableError(CHANGED)
+        return parquet.read_table(pa.BufferReader(data))
+
+
+def _small(folder: Folder, one: Generation, name: str) -> Table:
+    held = _table(folder, one, name)
+    with understood(folder, f"{one.folder}/{name}.parquet"):
+        return Table.of_arrow(held)
+
+
+def _meta(table: Table) -> dict[str, Any]:
+    for text in table["value"]:
+        check.check_json(text)
+    return read_meta(table)
+
+
+# -- writing
+
+
+def _check_ours(folder: Folder, found: Manifest | None) -> None:
+    """Refuse to write into a folder that is somebody else's."""
+    known = (GENERATION, NAME)
+    strange = [name for name in folder.names() if not any(one.fullmatch(name) for one in known)]
+    if found is None and any(not name.endswith(DRAFT) for name in strange):
+        raise StateFileError(
+            f"{folder} holds other things ({strange[0]!r}). Choose another name for the state."
+        )
+
+
+def _is_published(folder: Folder, number: int, made: list[str]) -> bool:
+    try:
+        return read_manifest(folder, number).states[0].folder in made
+    except (StateFileError, OSError):
+        return False
+
+
+def _take_back(folder: Folder, made: list[str]) -> None:
+    """Remove what was written, and the folder if there is nothing else."""
+    for name in made:
+        folder.remove(name)
+    if not folder.remote:
+        with contextlib.suppress(OSError):
+            os.rmdir(folder.address)
+
+
+def _put(
+    folder: Folder, number: int, state: State, made: list[str], now: Manifest | None = None
+) -> tuple[Generation, State]:
+    """Write the files of a state; return what they are, and the state with its rows in them."""
+    name = new_folder(number)
+    made.append(name)
+    folder.make(name)
+    engine = engine_for(state, None, None if now is None else now.states[0].n_buckets)
+    state = state.placed(engine)
+    buckets: list[Bucket] = []
+    if state.clusters is not None:
+        rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
+        items = [item for item in engine._items(rows) if item[1][0].n]
+        buckets = engine.each(WriteBucket(folder, name, state.clusters), items)
+        check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])
+    tables = {}
+    for table, content in small_tables(state, {}).items():
+        sink = pa.BufferOutputStream()
+        parquet.write_table(content.to_arrow(), sink, compression="zstd")
+        data = sink.getvalue().to_pybytes()
+        folder.write(f"{name}/{table}.parquet", data)
+        tables[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    if not folder.remote:
+        folder.settle(name)
+    if state.views:
+        kinds = {
+            column: (getattr(state, mine).held.name, getattr(state, mine).tail)
+            for column, mine in COLUMNS.items()
+        }
+        state = _with_columns(state, as_rows(folder, name, buckets, kinds, engine))
+    return Generation(name, engine.n_buckets, tables, tuple(buckets)), state
+
+
+def _put_kept(
+    folder: Folder,
+    number: int,
+    kept: Sequence[State | str],
+    change: Change | None,
+    now: Manifest | None,
+    made: list[str],
+) -> list[Generation]:
+    """Return the states to return to; those that have to be changed are written anew."""
+    there = {} if now is None else {one.folder: one for one in now.states}
+    if now is not None:
+        there["main"] = now.states[0]
+    found = []
+    for one in kept:
+        if isinstance(one, str) and change is None:
+            found.append(there[one])
+            continue
+        if isinstance(one, str):
+            assert change is not None
+            try:
+                state = change(read_state(folder, there[one]))
+            except StateFileError as error:
+                warnings.warn(
+                    f"A part of the folder that undo returns to is damaged and was left out: "
+                    f"{error}",
+                    stacklevel=5,
+                )
+                continue
+        else:
+            state = one
+        if state is not None:
+            found.append(_put(folder, number, state, made, now)[0])
+    return found
+
+
+def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
+    """Return a state whose rows are in the buckets of an engine; as it is, if there is none."""
+    if engine is None or not state.views:
+        return state
+    if not isinstance(state.ids, BucketRows):
+        return state.placed(engine)
+    before: BucketEngine = state.ids.engine
+    if before.n_buckets == engine.n_buckets:
+        return state
+    path, owner = engine.room()
+    items = before._items(tuple(getattr(state, name) for name in ROWS))
+    dealt = before.each(DealBucket(path, engine.n_buckets), items)
+    rows = [replace(one, cells=False) for one in combine_partitions(dealt, engine, owner=owner)]
+    check_rows([one.n for one in rows], [state.n_samples] * len(rows))
+    named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
+    return replace(state, **named)
+
+
+# -- one bucket: tasks for the workers of an engine, and what their rows are made of
+
+
+@dataclass(frozen=True)
+class WriteBucket:
+    """Write the samples of a bucket."""
+
+    folder: Folder
+    generation: str
+    clusters: Clusters
+
+    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Bucket:
+        number, parts = item
+        table = samples_table(self.clusters, *(whole(part.open()) for part in parts))
+        data = packed(table.to_arrow())
+        made = Bucket(number, len(table), data.size, column_digests(table.columns))
+        self.folder.write(f"{self.generation}/{made.file}", memoryview(data))
+        return made
+
+
+@dataclass(frozen=True)
+class CheckBucket:
+    """Read a bucket, check all of it, and say what its columns are.
+
+    With `room`, its part of the embedding is left there as plain bytes: unpacking a list of numbers
+    takes several times as long as reading it, and a fold reads the embedding several times.
+    """
+
+    folder: Folder
+    generation: str
+    n_buckets: int
+    expected: check.Expected
+    room: str | None = None
+
+    def __call__(self, bucket: Bucket) -> tuple[dict[str, Kind], Stored | None]:
+        file = f"{self.generation}/{bucket.file}"
+        with understood(self.folder, file):
+            table = columns_of(self.folder, file, bucket, list(TYPES))
+            every = {name: as_array(table, name) for name in table.column_names}
+            check_digests(every, bucket, whole=True)
+            for _ in check.check_batches([every], self.expected.n_views, self.expected.n_steps):
+                pass
+            rows = {name: every[name] for name in COLUMNS}
+            named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
+            for problem in check.row_problems(self.expected, **named):
+                raise UnreadableError(problem)
+            if np.any(bucket_of(rows["id"], self.n_buckets) != bucket.bucket):
+                raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
+        left = None
+        if self.room is not None:
+            left = store(f"{self.room}/{bucket.bucket}", rows["embedding"])
+        return {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}, left
+
+
+@dataclass(frozen=True)
+class DealBucket:
+    """Put the samples of a bucket into others, of which there is another number."""
+
+    path: str
+    n_buckets: int
+
+    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:
+        number, parts = item
+        ids, *rows = (whole(part.open()) for part in parts)
+        return write_buckets(f"{self.path}/{number}", self.n_buckets, ids, *rows)
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds of one bucket: rows that are read when they are needed."""
+
+    folder: Folder
+    file: str
+    bucket: Bucket
+    name: str
+
+    @property
+    def n(self) -> int:
+        return self.bucket.rows
+
+    def open(self) -> Array:
+        with understood(self.folder, self.file):
+            return as_array(columns_of(self.folder, self.file, self.bucket, [self.name]), self.name)
+
+
+def as_rows(
+    folder: Folder,
+    generation: str,
+    buckets: Sequence[Bucket],
+    kinds: Mapping[str, Kind],
+    engine: Any,
+) -> dict[str, BucketRows]:
+    """Return all columns that a state is made of, by their names in the file."""
+    made = {}
+    for name, (kind, tail) in kinds.items():
+        held = np.dtype(kind)
+        nothing = Stored("", "text" if held.kind == "O" else "dense", held.name, tail, 0, 0)
+        parts: list[Part] = [nothing] * engine.n_buckets
+        for one in buckets:
+            parts[one.bucket] = Column(folder, f"{generation}/{one.file}", one, name)
+        many = sum(one.rows for one in buckets) * int(np.prod(tail, dtype=np.int64))
+        made[name] = BucketRows(tuple(parts), held, tuple(tail), engine, stored=many)
+    return made
+
+
+def packed(table: pa.Table) -> pa.Buffer:
+    """Return a table as Parquet: a kind of compression that costs next to nothing to undo."""
+    sink = pa.BufferOutputStream()
+    small = [name for name in table.column_names if name in SINGLE]
+    parquet.write_table(
+        table, sink, compression="lz4", use_dictionary=False, write_statistics=small
+    )
+    return sink.getvalue()
+
+
+def columns_of(folder: Folder, file: str, bucket: Bucket, names: Sequence[str]) -> pa.Table:
+    """Read some columns of a file of samples, if it has the rows that it should have."""
+    with folder.open(file) as source:
+        opened = parquet.ParquetFile(source, pre_buffer=False)
+        _check_rows(opened.metadata.num_rows, bucket)
+        for name in names:
+            _check_type(opened.schema_arrow, name)
+        table = opened.read(columns=list(names), use_threads=False)
+    table.validate(full=True)  # compiled code trusts offsets, and a damaged file may hold any
+    _check_rows(len(table), bucket)
+    return table
+
+
+def _check_rows(n: int, bucket: Bucket) -> None:
+    if n != bucket.rows:
+        raise UnreadableError(f"it has {n} rows and should have {bucket.rows}")
+
+
+def _check_type(schema: pa.Schema, name: str) -> None:
+    if name not in schema.names:
+        raise UnreadableError(f"it has no column {name!r}")
+    kind = schema.field(name).type
+    if name not in SINGLE and pa.types.is_fixed_size_list(kind):
+        kind = kind.value_type
+    if kind not in TYPES[name]:
+        raise UnreadableError(f"its column {name!r} does not have the documented type")
+
+
+def as_array(table: pa.Table, name: str) -> Array:
+    column = table[name].combine_chunks()
+    width: tuple[int, ...] = ()
+    if pa.types.is_fixed_size_list(column.type):
+        width, column = (column.type.list_size,), column.flatten()
+    if column.null_count:
+        raise UnreadableError(f"samples have no {name!r}")
+    found: Array = column.to_numpy(zero_copy_only=False).reshape(-1, *width)
+    return found
+
+
+def check_digests(columns: Mapping[str, Array], bucket: Bucket, *, whole: bool = False) -> None:
+    found = column_digests(columns)
+    if not found.items() <= bucket.digests.items() or (whole and found != bucket.digests):
+        raise UnreadableError(CHANGED)

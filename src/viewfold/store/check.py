@@ -1,0 +1,386 @@
+"""Check that what was read is a state that viewfold could have written.
+
+Everything later code relies on is checked once, here: ids that differ, labels within range, numbers
+that are finite, shapes that fit each other. Nothing is imported that clusters or folds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from viewfold._util.table import Table
+from viewfold.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from viewfold.state.clusters import Clusters
+    from viewfold.state.state import State
+
+# Bytes of the numbers that arrays may hold.
+WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
+
+CAME = ("fold", "update", "extend")  # changes by which samples come
+
+# Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids.
+IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
+
+MOST_KEPT = 100  # a file keeps at most so many states to return to
+DEEPEST = 16  # so many brackets within each other are enough for any parameter
+
+_TEXT = re.compile(r'"(?:[^"\\]|\\.?)*"?', re.DOTALL)  # cannot fail, so it never goes back
+
+
+def check_json(text: str | None) -> None:
+    """Refuse JSON that is nested too deeply for a parser that calls itself."""
+    if text is None:
+        raise UnreadableError("its table 'meta' has a key without a value")
+    depth = 0
+    for bracket in re.findall(r"[][{}]", _TEXT.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEEPEST:
+            raise UnreadableError("its table 'meta' holds JSON that is nested too deeply")
+
+
+# -- while rows are read
+
+
+def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, str]) -> None:
+    """Refuse facts that the table of samples contradicts, before memory is taken for it.
+
+    `columns` are those of ``samples``, with their types.
+    """
+    claimed = meta.get("n_samples", 0)
+    if claimed != n_samples or isinstance(claimed, bool | float):
+        raise UnreadableError(f"it has {n_samples} samples and should have {claimed!r}")
+    kind = str(meta.get("ids"))
+    if "n_samples" in meta and IDS.get(kind) != (columns["id"], columns.get("id_is_int")):
+        raise UnreadableError(f"its ids are not {kind!r} as it says")
+    if not isinstance(meta.get("params"), dict) or not isinstance(meta.get("method"), str):
+        raise UnreadableError("it does not say which method and parameters it is of")
+
+
+def cluster_names(meta: dict[str, Any]) -> dict[int, str]:
+    """Return the names of clusters that have one."""
+    said = meta.get("cluster_names", {})
+    fine = isinstance(said, dict) and all(
+        c.isdecimal() and c.isascii() and isinstance(name, str) for c, name in said.items()
+    )
+    if not fine:
+        raise UnreadableError("it does not say what clusters are called as it should")
+    return {int(c): name for c, name in said.items()}
+
+
+def check_keep(keep: Any) -> None:
+    if not isinstance(keep, int) or isinstance(keep, bool) or not 0 <= keep <= MOST_KEPT:
+        raise UnreadableError(f"it keeps {keep!r} states to return to")
+
+
+def check_batches(
+    batches: Iterable[dict[str, Any]], n_views: int, n_steps: int
+) -> Iterator[dict[str, Any]]:
+    """Pass rows of ``samples`` on, if each is complete and its label the last of its history."""
+    widths = {"views_seen": n_views, "history": n_steps, "fingerprints": n_views}
+    for batch in batches:
+        for name, column in batch.items():
+            if np.ma.is_masked(column):
+                raise UnreadableError(f"samples have no {name!r}")
+            if column.ndim == 2 and column.shape[1] != widths.get(name, column.shape[1]):
+                raise UnreadableError(f"{name!r} does not have an entry for each of the views")
+        if not np.array_equal(batch["label"], batch["history"][:, -1]):
+            raise UnreadableError("labels are not the last of their history")
+        confidence = batch["confidence"]
+        if not np.all((confidence >= 0) & (confidence <= 1)):
+            raise UnreadableError("a confidence is not between 0 and 1")
+        yield batch
+
+
+def check_views(views: Table, *, empty: bool) -> None:
+    """Refuse records of views that no fold could have written."""
+    names, folds = views["name"], views["fold"]
+    if folds != list(range(1, len(folds) + 1)) or bool(folds) == empty:
+        raise UnreadableError("its views are not numbered 1, 2, …")
+    if None in names or len(set(names)) != len(names):
+        raise UnreadableError("two of its views have one name, or one has none")
+    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
+    for count in counts:
+        if any(number is None or number < 0 for number in views[count]):
+            raise UnreadableError(f"a view has no {count!r}, or less than none")
+    if None in views["objective"]:
+        raise UnreadableError("a view has no 'objective'")
+    for row in views.select(["name", "n_features", "features"]).rows():
+        named = row["features"]
+        if named is not None and (len(named) != row["n_features"] or None in named):
+            raise UnreadableError(f"view {row['name']!r} has not a name for each of its features")
+
+
+def check_steps(steps: Table) -> int:
+    """Refuse steps that are not numbered 1, 2, … in the order of the log; return their number."""
+    entries = steps["entry"]
+    if steps["step"] != list(range(1, len(entries) + 1)) or None in entries:
+        raise UnreadableError("its steps are not numbered 1, 2, …")
+    if entries != sorted(set(entries)):
+        raise UnreadableError("its steps are not in the order of the log")
+    return len(entries)
+
+
+def check_claims(arrays: Table) -> None:
+    """Refuse arrays whose shape and number of bytes do not fit, before one is read.
+
+    The table has ``bytes``, their number, instead of ``data``.
+    """
+    names = arrays["name"]
+    if None in names or len(set(names)) != len(names):
+        raise UnreadableError("two of its arrays have one name, or one has none")
+    for row in arrays.rows():
+        name, shape = row["name"], row["shape"]
+        if shape is None:
+            if row["bytes"] is not None:
+                raise UnreadableError(f"array {name!r} has no shape")
+            continue
+        if row["dtype"] not in WIDTH:
+            raise UnreadableError(f"it holds an array of {row['dtype']}")
+        if len(shape) > 3 or any(axis is None or axis < 0 for axis in shape):
+            raise UnreadableError(f"array {name!r} has the shape {shape[:4]}")
+        if row["bytes"] != prod(shape) * WIDTH[row["dtype"]]:
+            raise UnreadableError(f"array {name!r} has not as many bytes as its shape tells")
+
+
+# -- when all is read
+
+
+def check_state(state: State) -> None:
+    """Refuse what cannot be the state of a model; say what is wrong with it."""
+    for problem in problems(state):
+        raise UnreadableError(problem)
+
+
+def problems(state: State) -> Iterator[str]:
+    """Yield everything that is wrong with what was read, as the rest of a sentence about it."""
+    from viewfold.state import names
+
+    for name, value in state.params.items():
+        if not isinstance(value, str | int | float | None | np.random.RandomState):
+            yield f"parameter {name!r} is a {type(value).__name__}"
+    entries = [event.entry for event in state.log]
+    if entries != list(range(1, len(entries) + 1)):
+        yield "the entries of its log are not 1, 2, 3, …"
+    clusters = state.clusters
+    if clusters is None:
+        return
+    expected = Expected.of(state)
+    if not {view.entry for view in state.views} <= set(expected.came):
+        yield "views were folded by entries that its log does not have"
+    if not {view.entry for view in state.views} <= set(state.steps) <= set(entries):
+        yield "its steps are not entries of its log, or lack the fold of a view"
+    yield from _fact_problems(state)
+    if isinstance(state.ids, np.ndarray):  # those in buckets are checked where they are read
+        rows = state.ids, state.embedding, state.seen, state.history, state.added
+        yield from row_problems(expected, *rows)
+    if not _are_centers(clusters.centers, clusters.projection):
+        yield "the centres of its clusters do not fit their directions"
+    elif not _is_scatter(clusters.scatter, len(clusters.centers)):
+        yield "the scatter of its clusters does not fit their groups"
+    elif not _is_apart(clusters.apart, len(state.views), clusters.n_clusters):
+        yield "how far views tell its clusters apart does not fit them"
+    yield from names.problems(state.cluster_names, clusters.n_clusters)
+    if clusters.projection.shape[0] > state.embedding.shape[1]:
+        yield "its clusters were found in more columns than the embedding has"
+    yield from _encoder_problems(state)
+    yield from _moment_problems(state, clusters)
+
+
+def _moment_problems(state: State, clusters: Clusters) -> Iterator[str]:
+    from viewfold.state.moments import Moments
+
+    columns = state.embedding.shape[1] + clusters.n_clusters
+    for record in state.views:
+        if record.moments is None:
+            continue
+        if not isinstance(record.moments, Moments):
+            yield f"the moments of view {record.name!r} are something else"
+            continue
+        for problem in part_problems(record.moments, {"d": record.n_features, "p": columns}):
+            yield f"{problem} in the moments of view {record.name!r}"
+
+
+def _encoder_problems(state: State) -> Iterator[str]:
+    from viewfold.data.view import features_of
+
+    columns = state.embedding.shape[1]
+    for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
+        axes = {"d": record.n_features, "r": columns}
+        for problem in part_problems(record.encoder, axes):
+            yield f"{problem} in the encoder of view {record.name!r}"
+        if record.columns is not None and features_of(record.columns) != record.features:
+            yield f"the columns of view {record.name!r} do not give its features"
+        if linear_map is None:
+            continue
+        if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:
+            yield f"the map of earlier encoders at view {record.name!r} does not fit"
+            return
+        if not _is_finite(linear_map):
+            yield f"the map of earlier encoders at view {record.name!r} is not finite"
+        columns = linear_map.shape[0]  # what the consensus had before this fold
+
+
+def _fact_problems(state: State) -> Iterator[str]:
+    length = state.length
+    if not state.ids.shape[0]:
+        yield "it has views, but no samples"
+    if type(state.key) is not int or not 0 <= state.key < 2**63:
+        yield f"the key of its fingerprints is {state.key!r}"
+    if length is not None and (not isinstance(length, int) or length < 0):
+        yield f"samples are known by row number, of {length!r} rows"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What rows of samples have to fit; `came` are the entries of the log by which they came."""
+
+    came: tuple[int, ...]
+    n_views: int
+    n_steps: int
+    n_clusters: int
+
+    @classmethod
+    def of(cls, state: State) -> Expected:
+        came = tuple(event.entry for event in state.log if event.what in CAME)
+        centers = None if state.clusters is None else state.clusters.centers
+        n_clusters = 0 if centers is None or centers.ndim < 2 else centers.shape[-2]
+        return cls(came, len(state.views), len(state.steps), n_clusters)
+
+
+def row_problems(
+    expected: Expected, ids: Any, embedding: Any, seen: Any, history: Any, added: Any
+) -> Iterator[str]:
+    """Yield what is wrong with rows of samples: all of a state, or those of one bucket."""
+    n = len(ids)
+    if not n:
+        return
+    if not np.isin(added, expected.came).all():
+        yield "samples came by entries that its log does not have"
+    if not differ(ids):
+        yield "two samples have one id"
+    if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
+        yield "views seen and history have not an entry for each view"
+        return
+    if embedding.ndim != 2 or len(embedding) != n:
+        yield "the embedding has not a row for each sample"
+    elif not _is_finite(embedding):
+        yield "the embedding is not finite"
+    if history.min() < -1:
+        yield "a cluster in the history is less than -1"
+    if history[:, -1].min() < 0 or history[:, -1].max() >= expected.n_clusters:
+        yield f"a label is not among its {expected.n_clusters} clusters"
+
+
+def differ(ids: Any) -> bool:
+    import pandas as pd  # commands that read a few columns do without
+
+    return bool(pd.Index(ids).is_unique)
+
+
+def _is_finite(array: Any) -> bool:
+    """Tell whether all numbers are finite; of a large array, without another of its size."""
+    rows = max(1, 2**20 // max(1, prod(array.shape[1:])))
+    return all(np.isfinite(array[i : i + rows]).all() for i in range(0, len(array), rows))
+
+
+def _are_centers(centers: Any, projection: Any) -> bool:
+    """Tell whether centres and projection can be what k-means found."""
+    return (
+        all(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in (centers, projection))
+        and (centers.ndim, projection.ndim) == (3, 2)
+        and min(centers.shape[:2]) > 0
+        and centers.shape[2] == projection.shape[1]
+        and _is_finite(centers)
+        and _is_finite(projection)
+    )
+
+
+def _is_apart(apart: Any, n_views: int, n_clusters: int) -> bool:
+    """Tell whether these can be distances of clusters in each view; inf is not known."""
+    return apart is None or (
+        isinstance(apart, np.ndarray)
+        and apart.dtype.kind == "f"
+        and apart.shape == (n_views, n_clusters, n_clusters)
+        and bool((apart >= 0).all())  # what is no number is not
+    )
+
+
+def _is_scatter(scatter: Any, n_groups: int) -> bool:
+    """Tell whether these can be facts of each group's distances."""
+    return scatter is None or (
+        isinstance(scatter, np.ndarray)
+        and scatter.dtype.kind == "f"
+        and scatter.shape == (n_groups, 3)
+        and bool((scatter >= 0).all())
+        and _is_finite(scatter)
+    )
+
+
+def _committee_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
+    """Yield what is wrong with encoders that are used together."""
+    from viewfold.state.updates import MOST_ENCODERS, Committee
+
+    members: list[Committee] = []
+    while part is not None and len(members) <= MOST_ENCODERS:
+        if not isinstance(part, Committee) or isinstance(part.encoder, Committee | None):
+            yield "there is no committee.encoder"
+            return
+        members.append(part)
+        part = part.others
+    if len(members) > MOST_ENCODERS:
+        yield f"there are more than {MOST_ENCODERS} encoders"
+        return
+    for one in members:
+        if not isinstance(one.n_rows, float) or not 1 <= one.n_rows < 2**63:
+            yield f"an encoder was learned from {one.n_rows!r} rows"
+        # Each has directions and landmarks of its own.
+        yield from part_problems(one.encoder, {axis: axes[axis] for axis in "dr"})
+
+
+def part_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
+    """Yield what is wrong with an encoder or a part of it; `axes` collects the lengths of axes."""
+    if part is None:
+        return
+    from viewfold.state.parts import axes_of, tag_of
+
+    tag = tag_of(part)
+    if tag is None:
+        yield f"there is a {type(part).__name__}"
+        return
+    known, kind = axes_of(part), tag.type
+    if kind == "committee":
+        yield from _committee_problems(part, axes)
+        return
+    for field in fields(part):
+        value = getattr(part, field.name)
+        letters = known.get(field.name)
+        if value is None and "None" in str(field.type):
+            continue
+        if value is None:
+            yield f"there is no {kind}.{field.name}"
+            continue
+        if letters is None and not isinstance(value, np.ndarray | np.generic | int | float):
+            yield from part_problems(value, axes)
+            continue
+        array = np.asarray(value)
+        if letters is None:  # nothing is told about it: any numbers of any shape will do
+            if not np.isfinite(array).all():
+                yield f"{kind}.{field.name} is not finite"
+        elif array.ndim != len(letters) or array.dtype.kind != "fb"[not letters]:
+            yield f"{kind}.{field.name} is of shape {array.shape}"
+        elif any(axes.setdefault(a, n) != n for a, n in zip(letters, array.shape, strict=True)):
+            yield f"{kind}.{field.name} of shape {array.shape} does not fit the rest"
+        elif letters and not _is_finite(array):
+            yield f"{kind}.{field.name} is not finite"
+    if kind == "encoder" and (
+        axes["f"] != axes["l"] + axes.get("c", 0) or axes["l"] > axes["q"] or not axes.get("m", 1)
+    ):
+        yield "descriptions do not fit each other"

@@ -1,0 +1,642 @@
+"""A ``.vf`` file: a DuckDB database of all a model has learned, no row of a view.
+
+A file is never changed in place. A new one is written beside it and takes its place in one step, so
+that readers see the state before or after, are never kept waiting, and a crash leaves no trace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from viewfold._util.replace import replacing
+from viewfold._util.table import Table
+from viewfold.errors import (
+    FULL,
+    NO_LOCKS,
+    BusyError,
+    DamagedFileError,
+    NoSpaceError,
+    StateFileError,
+    UnreadableError,
+    ViewfoldError,
+    without_locks,
+)
+from viewfold.store import Change, Contents, Store, StrPath, check
+from viewfold.store.lock import Identity, Turn, identity, is_held, writing
+from viewfold.store.tables import (
+    CHANGED,
+    FORMAT,
+    NOT_OURS,
+    SMALL,
+    ColumnDigests,
+    batches_of,
+    check_format,
+    events_of,
+    gather,
+    put,
+    read_meta,
+    small_table,
+    table_digest,
+    to_state,
+    to_tables,
+)
+
+if TYPE_CHECKING:
+    from viewfold.rows import Engine
+    from viewfold.state.log import Log
+    from viewfold.state.state import State
+
+STORAGE = "v1.2.0"  # every DuckDB from this one on can open the files
+MEMORY = 512 * 2**20, 8  # bytes DuckDB may take to read a file, and for each byte of it
+UNPACKED = 256 * 2**20, 100  # the same for what its tables take in memory
+LARGEST_META = 2**20  # bytes that the table ``meta`` may have
+SECONDS = 60.0, 2e-7  # that reading may take, and for each byte of the file
+THREADS = 2  # of DuckDB; more bring nothing for one table after the other
+
+# What DuckDB leaves beside a file that was not closed, and would read along with it.
+BESIDE = (".wal", ".wal.checkpoint", ".wal.recovery")
+
+# The schemas of states to return to, the latest first.
+KEPT = ("undo", *(f"undo{place}" for place in range(2, check.MOST_KEPT + 1)))
+
+# SQL views that files bring along for their users. They are never executed here.
+OWN_VIEWS = frozenset({"labels_history"})
+
+# The tables of a file: columns, and patterns of their types; what admits the empty text may lack.
+TABLES: dict[str, dict[str, str]] = {
+    **{
+        name: {column: re.escape(kind) for column, kind in columns.items()}
+        for name, columns in SMALL.items()
+    },
+    "samples": {
+        "id": "BIGINT|VARCHAR",
+        "label": "INTEGER",
+        "confidence": "FLOAT",
+        "added": "INTEGER",
+        "fingerprints": r"INTEGER\[\d+\]",
+        "views_seen": r"BOOLEAN\[\d+\]",
+        "history": r"INTEGER\[\d+\]",
+        "embedding": r"(DOUBLE|FLOAT)\[\d+\]",
+        "id_is_int": "BOOLEAN|",
+    },
+}
+
+# Who came by which entry of the log, and who moved; a sample that came by an extend is in the
+# column of the step before.
+HISTORY = """
+SELECT id, entry, what, view, time,
+       CASE WHEN entry > added THEN history[step - 1] END AS previous, history[step] AS label
+FROM (SELECT l.*, s.step, s.entry AS written
+      FROM {0}.log l ASOF JOIN {0}.steps s ON l.entry >= s.entry)
+JOIN {0}.samples ON entry >= added
+WHERE entry = added OR (entry = written AND history[step] <> history[step - 1])
+"""
+
+
+class FileStore(Store):
+    """A path of a ``.vf`` file."""
+
+    def exists(self) -> bool:
+        return os.path.exists(self.path)
+
+    def size(self) -> int:
+        return os.stat(self.path).st_size
+
+    def mark(self) -> Identity:
+        return identity(self.path)
+
+    def is_written(self) -> bool | None:
+        return is_held(self.path)
+
+    @contextmanager
+    def reading(self) -> Iterator[FileContents]:
+        with connected(self.path) as (db, late):
+            yield FileContents(self.path, db, late)
+
+    def writing(self, wait: float = 60) -> contextlib.AbstractContextManager[Turn]:
+        return writing(self.path, wait)
+
+    def write(
+        self,
+        turn: Turn,
+        state: State,
+        *,
+        kept: Sequence[State | str] = (),
+        change: Change | None = None,
+        keep: int = 1,
+    ) -> State:
+        target, kept = turn.target, kept[:keep]
+        copy = any(isinstance(one, str) for one in kept)
+        with understood(target, None):
+            if copy:
+                turn.check()  # what is copied from must still be what was read
+            if target.exists():
+                check_is_ours(target)
+            try:
+                with (
+                    replacing(target, ready=turn.check) as draft,
+                    making(draft, target, _layout(state), copy=copy) as db,
+                ):
+                    _put(db, "main", state, keep=keep)
+                    _put_kept(db, kept, change, target)
+                    db.execute("CHECKPOINT new")
+            except FileNotFoundError:
+                turn.check()  # another writer that should not be there may have cleared the folder
+                raise
+            turn.note_written()
+        return state
+
+
+class FileContents(Contents):
+    """A ``.vf`` file that is open as the database ``old``, after a look at its catalogue."""
+
+    def __init__(
+        self, path: StrPath, db: duckdb.DuckDBPyConnection, late: threading.Event | None = None
+    ) -> None:
+        self.path, self.db, self._size = path, db, os.stat(path).st_size
+        self._late = threading.Event() if late is None else late
+        with self.understood():
+            self.columns = read_catalogue(db)
+            self.keep = read_meta(meta_table(db, "main")).get("keep", 1)
+            check.check_keep(self.keep)
+        here = {schema for schema, _ in self.columns}
+        self.schemas = tuple(schema for schema in KEPT if schema in here)
+
+    def understood(self, *possible: type[Exception]) -> contextlib.AbstractContextManager[None]:
+        """Whatever is raised while the file is read says what is wrong with it."""
+        return understood(Path(self.path), self._late, possible or _POSSIBLE)
+
+    def read(
+        self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
+    ) -> State:
+        with self.understood():
+            self.check_tables(schema)
+            found = self._read(schema)
+        return found if engine is None else found.placed(engine)
+
+    def _read(self, schema: str) -> State:
+        db = self.db
+        meta = read_meta(meta_table(db, schema))
+        views = small_table(self._table(schema, "views"))
+        check.check_views(views, empty="n_samples" not in meta)
+        sizes = self._table(schema, "arrays", data="octet_length(data) AS bytes")
+        check.check_claims(small_table(sizes))
+        arrays, log = (small_table(self._table(schema, name)) for name in ("arrays", "log"))
+        (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
+        types = self.columns[schema, "samples"] or {}
+        check.check_meta(meta, n_samples, types)
+        steps = small_table(self._table(schema, "steps"))
+        n_steps, digest = check.check_steps(steps), ColumnDigests()
+        rows = batches_of(db, f"old.{schema}.samples", list(types))
+        rows = check.check_batches(rows, len(views), n_steps)
+        columns = gather(rows, meta.get("n_samples", 0), digest)
+        small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
+        state = to_state(meta, small, columns, digest.found())
+        check.check_state(state)
+        return state
+
+    def _table(self, schema: str, name: str, **instead: str) -> duckdb.DuckDBPyRelation:
+        columns = self.columns[schema, name] or {}
+        chosen = ", ".join(instead.get(column, f'"{column}"') for column in columns)
+        return self.db.sql(f"SELECT {chosen} FROM old.{schema}.{name}")
+
+    def log(self, schema: str = "main") -> Log:
+        with self.understood():
+            self.check_tables(schema, ("meta", "log"))
+            self._check(schema, (), ("log",))
+            return events_of(small_table(self.db.sql(f"FROM old.{schema}.log ORDER BY entry")))
+
+    def check_tables(self, schema: str, sizes: Iterable[str] = tuple(TABLES)) -> None:
+        """Refuse a state whose tables are not those of the format, or would take too much memory.
+
+        A state to return to is checked when it is asked for: if only that is damaged, the state of
+        now and the others can be used.
+        """
+        check_tables(self.columns, schema)
+        check_sizes(self.db, schema, sizes, self._size)
+
+    def size_of(self, schema: str) -> int:
+        """Return what the blocks of the file take that hold a state."""
+        every = " UNION ALL ".join(
+            "SELECT unnest(list_append(additional_block_ids, block_id)) AS block "
+            f"FROM pragma_storage_info('old.{schema}.{table}')"
+            for table in TABLES
+            if (schema, table) in self.columns
+        )
+        if not every:
+            return 0
+        with self.understood():
+            found = self.db.sql(
+                f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) "
+                "* block_size FROM pragma_database_size() WHERE database_name = 'old'"
+            )
+            return int(found.fetchall()[0][0])
+
+    def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {}
+        for schema in ("main", *self.schemas):
+            try:
+                with self.understood():
+                    self.check_tables(schema)
+                    mixed = "id_is_int" in (self.columns[schema, "samples"] or {})
+                    rows = self.db.execute(
+                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
+                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
+                        [list(texts)],
+                    ).fetchall()
+            except StateFileError:
+                continue
+            for text, is_int, value in rows:
+                found.setdefault(text, []).append(int(text) if is_int else value)
+        return found
+
+    @contextmanager
+    def query(
+        self, columns: Sequence[str], small: Sequence[str]
+    ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
+        with self.understood():
+            self.check_tables("main")
+            meta = self._check("main", columns, small)
+            self.db.execute("USE old.main")
+        with self.understood(duckdb.Error):  # other errors are of the question
+            yield self.db, meta
+
+    def _check(self, schema: str, columns: Sequence[str], small: Sequence[str]) -> dict[str, Any]:
+        """Compare tables with their digests; return what ``meta`` says."""
+        meta = read_meta(meta_table(self.db, schema))
+        for name in small:
+            found = table_digest(small_table(self.db.sql(f"FROM old.{schema}.{name}")))
+            if meta["digests"][name] != found:
+                raise UnreadableError(CHANGED)
+        if columns and "n_samples" in meta:
+            more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
+            digest = ColumnDigests()
+            for rows in batches_of(self.db, f"old.{schema}.samples", [*columns, *more]):
+                digest.add(rows)
+            of_columns = digest.found()
+            if not of_columns or not of_columns.items() <= meta["digests"]["samples"].items():
+                raise UnreadableError(CHANGED)
+        return meta
+
+
+# -- writing
+
+
+def _layout(state: State) -> str:
+    """Return how to lay a file out; tables take whole blocks, so small files get small ones."""
+    small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
+    return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
+
+
+def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int) -> None:
+    for name, table in to_tables(state, **facts).items():
+        put(db, f"new.{schema}.{name}", table)
+    _add_history(db, schema)
+
+
+def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
+    db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
+
+
+def _put_kept(
+    db: duckdb.DuckDBPyConnection,
+    kept: Sequence[State | str],
+    change: Change | None,
+    target: Path,
+) -> None:
+    """Write the states to return to, one after the other: one of them at a time is in memory."""
+    old = FileContents(target, db) if any(isinstance(one, str) for one in kept) else None
+    names = iter(KEPT)
+    schema = next(names)
+    for one in kept:
+        db.execute(f"CREATE SCHEMA new.{schema}")
+        try:
+            there = _put_one(db, schema, one, change, old)
+        except StateFileError as error:
+            there = False
+            warnings.warn(
+                f"A part of the file that undo returns to is damaged and was left out: {error}",
+                stacklevel=6,
+            )
+        if there:
+            schema = next(names, "")
+        else:
+            db.execute(f"DROP SCHEMA new.{schema} CASCADE")
+
+
+def _put_one(
+    db: duckdb.DuckDBPyConnection,
+    schema: str,
+    one: State | str,
+    change: Change | None,
+    old: FileContents | None,
+) -> bool:
+    """Write a state to return to; False if it is to be left out."""
+    if isinstance(one, str):
+        assert old is not None
+        if change is None:
+            try:
+                _copy(old, one, schema)
+                return True
+            except (duckdb.Error, UnreadableError):
+                old.read(one)
+                raise  # it is whole, so it is the new file that cannot be written
+        changed = change(old.read(one))
+        if changed is None:
+            return False
+        one = changed
+    _put(db, schema, one)
+    return True
+
+
+def _copy(old: FileContents, source: str, schema: str) -> None:
+    """Copy a state of the file to where it is in the new one, with its digests."""
+    old.check_tables(source)
+    for name in TABLES:
+        old.db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
+    _add_history(old.db, schema)
+
+
+# -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time
+
+_one_reader_at_a_time = threading.Lock()  # DuckDB does not open a file twice in one process
+
+
+@contextmanager
+def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, threading.Event]]:
+    """Attach a file as ``old``, to read only; also tell whether time is up.
+
+    Nothing in it was looked at yet: `FileContents` does.
+    """
+    target = Path(os.path.realpath(path))
+    late, done = threading.Event(), threading.Event()
+    with contextlib.ExitStack() as stack:
+        with understood(target, late):
+            check_is_ours(target)
+            size = target.stat().st_size
+            stack.enter_context(_one_reader_at_a_time)
+            db = stack.enter_context(_database(target, "old", "READ_ONLY"))
+            db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
+            _lock_down(db)
+
+        def watch() -> None:
+            if done.wait(SECONDS[0] + SECONDS[1] * size):
+                return
+            late.set()
+            # Again and again: an interrupt between two queries stops neither.
+            while not done.wait(0.05):
+                with contextlib.suppress(duckdb.Error):
+                    db.interrupt()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield db, late
+        finally:
+            done.set()
+            watcher.join()
+
+
+@contextmanager
+def making(
+    draft: Path, target: Path, layout: str, *, copy: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach a new file as ``new``; errors name the file whose place it is to take.
+
+    To copy from that file, it is attached as well: as ``old``, to read only.
+    """
+    with (
+        understood(target, None),
+        _one_reader_at_a_time if copy else contextlib.nullcontext(),
+        _database(draft, "new", layout) as db,
+    ):
+        if copy:
+            _attach(db, target, "old", "READ_ONLY")
+        _lock_down(db)
+        yield db
+
+
+@contextmanager
+def _database(path: Path, name: str, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    config: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    with duckdb.connect(":memory:", config=config) as db:
+        _attach(db, path, name, options)
+        db.execute(f"SET threads = {THREADS}")
+        yield db
+
+
+def _attach(db: duckdb.DuckDBPyConnection, path: Path, name: str, options: str) -> None:
+    quoted = str(path).replace("'", "''")
+    db.execute(f"ATTACH '{quoted}' AS {name} (TYPE duckdb, {options})")
+
+
+def _lock_down(db: duckdb.DuckDBPyConnection) -> None:
+    """Whatever the file says, nothing else is read, written or set from here on."""
+    db.execute("SET enable_external_access = false")
+    db.execute("SET lock_configuration = true")
+
+
+def check_is_ours(path: Path) -> None:
+    """Refuse what is not a DuckDB file, before DuckDB sees it."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    if path.is_dir():
+        raise StateFileError(f"{path} is a folder, not a .vf file.")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise StateFileError(f"{path} is not a file on a disk.")
+    with path.open("rb") as file:
+        if file.read(12)[8:] != b"DUCK":
+            raise StateFileError(
+                f"{path.name} was not written by viewfold. Choose another name, or make a file "
+                "with model.save(…)."
+            )
+    for suffix in BESIDE:
+        if os.path.lexists(f"{path}{suffix}"):
+            raise BusyError(
+                f"{path.name} is being changed by another program, or was when that ended: there "
+                f"is a {path.name}{suffix} beside it. Open the file once with DuckDB and close it."
+            )
+
+
+_POSSIBLE = (
+    duckdb.Error,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def understood(
+    path: Path, late: threading.Event | None, possible: tuple[type[Exception], ...] = _POSSIBLE
+) -> Iterator[None]:
+    """Convert every exception about a file into one of viewfold's errors, which names the file.
+
+    `late` tells whether the time for reading was up; it is None if the file is written.
+    """
+    try:
+        yield
+    except ViewfoldError:
+        raise
+    except UnreadableError as error:
+        raise error.kind(f"Cannot read {path.name}: {error}.") from None
+    except possible as error:
+        raise _explained(path, error, late) from None
+
+
+def _explained(path: Path, error: Exception, late: threading.Event | None) -> BaseException:
+    said = (str(error).splitlines() or [""])[0] or type(error).__name__
+    if late is not None and late.is_set():
+        return DamagedFileError(
+            f"{path.name} takes too long to read for a file of its size. It is damaged, or made to "
+            "do so."
+        )
+    if isinstance(error, duckdb.InterruptException) or said == "Query interrupted":
+        return KeyboardInterrupt()
+    if _is_full(error, said):
+        return NoSpaceError(f"No space is left to write {path.name}: {said}")
+    if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
+        return error  # of the system, which says itself what is wrong
+    if isinstance(error, duckdb.IOException) and "Could not set lock on file" in said:
+        if any(os.strerror(no) in said for no in NO_LOCKS):
+            return without_locks(path.name)
+        return BusyError(f"{path.name} is open for writing in another program. Close it there.")
+    if late is None:  # what is written comes from memory: nothing about the file is damaged
+        of_duckdb = isinstance(error, duckdb.Error)
+        return OSError(f"Cannot write {path.name}: {said}") if of_duckdb else error
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        said = "it needs more memory than there is for a file of its size"
+    return DamagedFileError(f"{path.name} is damaged ({said}). Use a copy of it.")
+
+
+def _is_full(error: Exception, said: str) -> bool:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in FULL
+    return isinstance(error, duckdb.Error) and any(os.strerror(no) in said for no in FULL)
+
+
+# -- the catalogue. A view, macro, default or generated column would run whatever its author wrote,
+# so it is looked at first, then how much the tables would take, and only then are rows read.
+
+Columns = Mapping[tuple[str, str], Mapping[str, str] | None]  # by schema and table; None: more
+
+_OLD = "WHERE database_name = 'old'"
+_TABLES = f"SELECT schema_name, table_name, sql FROM duckdb_tables() {_OLD} ORDER BY table_oid"
+_OTHERS = f"""
+    SELECT 'schema', schema_name, schema_name FROM duckdb_schemas() {_OLD}
+    UNION ALL SELECT 'table', schema_name, table_name FROM duckdb_tables() {_OLD}
+    UNION ALL SELECT 'view', schema_name, view_name FROM duckdb_views() {_OLD} AND NOT internal
+    UNION ALL SELECT 'macro', schema_name, function_name FROM duckdb_functions() {_OLD}
+    UNION ALL SELECT 'sequence', schema_name, sequence_name FROM duckdb_sequences() {_OLD}
+    UNION ALL SELECT 'index', schema_name, index_name FROM duckdb_indexes() {_OLD}
+    UNION ALL SELECT 'type', schema_name, type_name FROM duckdb_types() {_OLD} AND NOT internal
+"""
+
+
+def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
+    """Return the columns of all tables; refuse a database that holds anything but our tables."""
+    found = {(s, t): _columns(s, t, sql) for s, t, sql in db.sql(_TABLES).fetchall()}
+    if not _fit(found.get(("main", "meta")), TABLES["meta"]):
+        raise UnreadableError(NOT_OURS, StateFileError)
+    check_sizes(db, "main", ["meta"], 0)
+    meta = meta_table(db, "main")
+    said = dict(zip(meta["key"], map(json.loads, meta["value"]), strict=True))
+    if said.get("format") != "viewfold":
+        raise UnreadableError(NOT_OURS, StateFileError)
+    check_format(said)
+    for kind, schema, name in db.sql(_OTHERS).fetchall():
+        ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
+        if not (ours and schema in ("main", *KEPT)):
+            raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
+    check_tables(found, "main")
+    return found
+
+
+def check_tables(columns: Columns, schema: str) -> None:
+    """Refuse a schema that does not hold just the tables of the format."""
+    here = {t: found for (s, t), found in columns.items() if s == schema}
+    if here.keys() != TABLES.keys():
+        odd = sorted(here.keys() ^ TABLES.keys())
+        raise UnreadableError(f"it does not have the tables of format {FORMAT} ({odd[0]!r})")
+    for name, found in here.items():
+        if not _fit(found, TABLES[name]):
+            raise UnreadableError(f"its table {name!r} does not have the documented columns")
+
+
+def _columns(schema: str, table: str, sql: str) -> dict[str, str] | None:
+    """Return the columns of a table and their types; None if it is more than that.
+
+    DuckDB writes a table out as the statement that makes it, with every default, collation,
+    constraint and generated column.
+    """
+    plain = sql.replace('"', "")
+    inner = re.fullmatch(rf"CREATE TABLE (?:{schema}\.)?{re.escape(table)}\((.*)\);", plain)
+    if inner is None:
+        return None
+    pairs = [column.partition(" ")[::2] for column in inner[1].split(", ")]
+    columns = dict(pairs)
+    return columns if len(columns) == len(pairs) else None
+
+
+def _fit(columns: Mapping[str, str] | None, wanted: Mapping[str, str]) -> bool:
+    if columns is None or not columns.keys() <= wanted.keys():
+        return False
+    return all(re.fullmatch(kind, columns.get(name, "")) for name, kind in wanted.items())
+
+
+def check_sizes(
+    db: duckdb.DuckDBPyConnection, schema: str, tables: Iterable[str], size: int
+) -> None:
+    """Refuse tables that grow out of proportion when they are unpacked, to a file of this size.
+
+    What each segment of a column holds is known without unpacking it.
+    """
+    every = " UNION ALL ".join(_size(schema, table) for table in tables)
+    for name, total in db.sql(every).fetchall():
+        allowed = LARGEST_META if name == "meta" else UNPACKED[0] + UNPACKED[1] * size
+        if (total or 0) > allowed:
+            raise UnreadableError(
+                f"its table {name!r} would take {total:,} bytes of memory, more than a file of "
+                f"{size:,} bytes should"
+            )
+
+
+def _size(schema: str, table: str) -> str:
+    """Return how to ask for the bytes that a table would take, at most."""
+    longest = r"regexp_extract(CAST(stats AS VARCHAR), '(?i)max.string.length\W+(\d+)', 1)"
+    # Arrays differ so much in length that the longest tells nothing about the others; how long
+    # each should be is checked when its shape is known.
+    return f"""
+        SELECT '{table}', sum(CASE WHEN column_name = 'data' THEN width ELSE many * width END)
+        FROM (SELECT column_name, CAST(count AS HUGEINT) AS many,
+                     greatest(8, coalesce(TRY_CAST({longest} AS HUGEINT), 0)) AS width
+              FROM pragma_storage_info('old.{schema}.{table}') WHERE segment_type <> 'VALIDITY')
+    """
+
+
+def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> Table:
+    """Return the table ``meta`` of a checked database, if its JSON is harmless."""
+    rows = db.sql(f"SELECT key, value FROM old.{schema}.meta").fetchall()
+    keys = [key for key, _ in rows]
+    if len(set(keys)) != len(keys) or None in keys:
+        raise UnreadableError("its table 'meta' says something twice")
+    for _, text in rows:
+        check.check_json(text)
+    return Table({"key": keys, "value": [text for _, text in rows]})
