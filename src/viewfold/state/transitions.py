@@ -19,7 +19,7 @@ from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
-from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
+from viewfold.state.hashes import UNKNOWN, fingerprints, new_key
 from viewfold.state.log import FINAL, noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.names import following, lost, with_names
@@ -173,7 +173,6 @@ def fold(
     else:
         columns = count_levels(engine, view.columns, raw)
         prints = fingerprints(engine, raw, key)
-    before = engine.map(shortened, state.fingerprints)
     after = replace(
         named,
         ids=alignment.ids,
@@ -181,7 +180,7 @@ def fold(
         seen=seen,
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_with_column(engine, before, alignment, prints, UNKNOWN),
+        fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
@@ -314,7 +313,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        fingerprints=engine.map(shortened, engine.keep(state.fingerprints, kept)),
+        fingerprints=engine.keep(state.fingerprints, kept),
         views=_without_forgotten(engine, with_current_encoders(state, basis), state, kept),
         maps=(None,) * len(state.views),
     )

@@ -22,7 +22,7 @@ from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.hashes import UNKNOWN, fingerprints, shortened
+from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
@@ -159,7 +159,7 @@ def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment
     def kinds(
         own: Array, gone: Array, known: Array, seen: Array, before: Array
     ) -> tuple[Array, Array]:
-        had, was = seen[:, which], shortened(before[:, which])
+        had, was = seen[:, which], before[:, which]
         same = had & (was == own)
         unsure = had & (was == UNKNOWN)
         counts = ~known, known & ~had, had & ~same, same, unsure
@@ -306,7 +306,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
 
     def put_prints(prints: Array, own: Array) -> Array:
-        return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], prints)
 
     alignment = rows.alignment
     seen = alignment.partners(state.seen, False)
@@ -332,7 +332,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         ids=alignment.ids,
         seen=alignment.merge((mark_seen, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (put_prints, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
+            (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
