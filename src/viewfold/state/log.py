@@ -15,8 +15,8 @@ class Event:
     """An entry of the log: a change and its counts, None where a count does not apply."""
 
     entry: int  # its number: 1, 2, …; a number is never used again, not even after an undo
-    # "fold", "update" (more rows of a known view), "extend", "recluster", "rename", "forget", "undo",
-    # "restore", or "params", a change of the model's parameters in a file
+    # "fold", "update" (more rows of a known view), "extend", "recluster", "rename", "forget",
+    # "undo", "restore", or "params", a change of the model's parameters in a file
     what: str
     time: datetime  # when (UTC)
     version: str | None  # the viewfold that did it; None if not known
