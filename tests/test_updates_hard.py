@@ -1,7 +1,6 @@
 """More rows of a known view, in the ways that go wrong: few rows, other orders, other readings."""
 
 import pickle
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -162,19 +161,6 @@ def test_rows_of_zeros_that_are_left_out_are_told(data: Data) -> None:
     with pytest.warns(UserWarning, match="10 of 160 rows hold nothing but zeros"):
         model.partial_fit(X, ids=IDS, view="words")
     assert counts(model) == (50, 0, 0, 100)
-
-
-@pytest.mark.parametrize("name", ["1.vf", "2.vf"])
-def test_files_without_fingerprints_say_that_rows_count_as_corrections(name: str) -> None:
-    model = viewfold.load(Path(__file__).parent / "formats" / name)
-    X = np.random.default_rng(0).normal(size=(30, model.views_[0].n_features))
-    with pytest.warns(UserWarning, match="'labs': 30 rows are taken for corrections"):
-        model.partial_fit(X, ids=model.ids_[:30], view="labs")
-    assert counts(model) == (0, 0, 30, 0)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*corrections")
-        model.partial_fit(X, ids=model.ids_[:30], view="labs")
-    assert counts(model) == (0, 0, 0, 30)
 
 
 def prints_in(path: Path, where: str = "true") -> set[int]:

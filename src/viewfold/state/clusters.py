@@ -33,7 +33,7 @@ class Clusters:
         connects with the others; usually there is one group.
     scatter : ndarray of shape (n_groups, 3) or None
         Of each group, mean and variance of the squared distances of rows to their centres, and the
-        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        share of samples that are found again in half of the rows (see `confidence`);
         None in files of earlier versions.
     apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
         Squared distances between the means of clusters in the features of each view, in standard

@@ -8,7 +8,6 @@ consensus and encoder learn from them. `extend` takes new samples only, and move
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
@@ -159,10 +158,9 @@ def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment
     def kinds(
         own: Array, gone: Array, known: Array, seen: Array, before: Array
     ) -> tuple[Array, Array]:
-        had, was = seen[:, which], before[:, which]
-        same = had & (was == own)
-        unsure = had & (was == UNKNOWN)
-        counts = ~known, known & ~had, had & ~same, same, unsure
+        had = seen[:, which]
+        same = had & (before[:, which] == own)
+        counts = ~known, known & ~had, had & ~same, same
         return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
     gone = prints  # a pass over the rows is spared where no cell is missing
@@ -172,14 +170,8 @@ def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment
     changed, counts = engine.map(
         kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
     )
-    n_new, n_late, n_corrected, n_same, n_unsure, n_missing = (int(number) for number in counts)
+    n_new, n_late, n_corrected, n_same, n_missing = (int(number) for number in counts)
     count = Delivery(name, n_new, n_late, n_corrected, n_same)
-    if n_unsure:
-        warnings.warn(
-            f"View {name!r}: {n_unsure:,} rows are taken for corrections, as files of earlier "
-            "versions do not tell whether a row came before. From now on it is known.",
-            stacklevel=4,
-        )
     if count.n_same and count.n_changed and state.views[which].encoder is not None:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
