@@ -32,7 +32,7 @@ class Column:
     kind: Kind
     levels: tuple[str, ...] = ()  # of a category; of a date, what it gives
     first: float = 0.0  # of a date: the view's first, in days since 1970
-    # At least how many samples of a folded view have each level; see `viewfold.state.columns`.
+    # At least how many samples of a folded view have each level; see `viewfold.state.state`.
     counts: tuple[int, ...] = field(default=(), compare=False)
 
     @property
