@@ -42,7 +42,8 @@ lint: $(VENV)/installed  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint docs  ## everything a change has to pass
+test: $(VENV)/installed  ## everything a change has to pass
+	$(MAKE) --no-print-directory --jobs 2 lint docs
 	$(BIN)/python $(PYTEST)
 
 test-research: $(VENV)/research  ## style, types and tests of research/

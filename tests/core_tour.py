@@ -116,6 +116,7 @@ def tour(report: bool) -> None:
 
 def other_files() -> None:
     """Fold views that are no CSV."""
+    import duckdb
     import numpy as np
     from scipy import io as scipy_io
     from scipy import sparse
@@ -129,8 +130,9 @@ def other_files() -> None:
     np.savez("b.npz", one=X, two=X + 1)
     scipy_io.savemat("c.mat", {"one": X})
     scipy_io.mmwrite("d.mtx", sparse.csr_array(X))
-    for name in ("a.jsonl", "b.npz", "c.mat", "d.mtx"):
-        ids = "id" if name == "a.jsonl" else None
+    duckdb.sql("COPY (SELECT i AS id, sin(i) AS x FROM range(30) t(i)) TO 'e.parquet'")
+    for name in ("a.jsonl", "b.npz", "c.mat", "d.mtx", "e.parquet"):
+        ids = "id" if name in ("a.jsonl", "e.parquet") else None
         assert ViewFold(2, random_state=0).fit(name, ids=ids).ids_.size == 30
 
 
@@ -151,12 +153,12 @@ def messages() -> None:
     import viewfold
     from viewfold import rows as engine
 
-    for name in ("x.parquet", "x.arrow", "x.h5ad", "x.csv.zst"):
+    for name in ("x.arrow", "x.h5ad", "x.csv.zst"):
         Path(name).write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     lines = {
         "labels s.vf -o l.parquet": "parquet",
         "labels s.vf -o l.arrow": "parquet",
-        "inspect x.parquet": "parquet",
+        "inspect x.arrow": "parquet",
         "inspect x.csv.zst": "parquet",
         "add s.vfd labs.csv --id patient --clusters 3": "parquet",
         "labels s.vf -o l.xlsx": "excel",

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -272,7 +271,7 @@ def test_the_demo_tells_its_story_and_leaves_its_files(
     with monkeypatch.context() as less:  # two views, and without the page: it is the story below
         two = load_digits_views()
         two.views = dict(list(two.views.items())[:2])
-        less.setattr(import_module("viewfold.cli.demo"), "load_digits_views", lambda: two)
+        less.setattr("viewfold.datasets.load_digits_views", lambda: two)
         less.setattr("viewfold.web.report.write", lambda _, page, **__: page.write_text("first"))
         code, out, _ = run("demo --json")
         assert code == 0

@@ -15,9 +15,7 @@ import pyarrow.parquet
 import pytest
 from io_files import (
     IDS,
-    MATRICES,
     SEVERAL,
-    TABLES,
     X,
     dense,
 )
@@ -25,26 +23,6 @@ from io_files import (
 from viewfold import ViewFold, as_view, as_views
 from viewfold.data import files as io
 from viewfold.data.opening import own_name
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_is_a_view_called_like_its_file(name: str, tmp_path: Path) -> None:
-    TABLES[name](tmp_path / name)
-    view = as_view(str(tmp_path / name), ids="id")
-    assert view.name == "labs"
-    assert list(view.ids) == IDS
-    assert view.features == ("age", "iron", "zinc")
-    assert np.array_equal(dense(view), X)
-    assert as_view(tmp_path / name, ids="id", name="other").name == "other"
-
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_every_matrix_file_is_a_view(name: str, tmp_path: Path) -> None:
-    MATRICES[name](tmp_path / name)
-    (view,) = as_views(tmp_path / name)
-    assert view.name == name.split(".")[0]
-    assert np.allclose(dense(view), X)
-    assert list(view.ids) == (IDS if name.endswith("h5ad") else [0, 1, 2, 3])
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -56,7 +56,9 @@ def test_commands_that_only_read_import_nothing_large(state: Path, asks: bool) -
     assert large_imports(code, *lines) == alone
 
 
+@pytest.fixture(scope="module")
 def models(data: Data) -> dict[str, Any]:
+    """Models of all kinds; nobody changes them."""
     mixed = [*range(80), *map(str, range(80))]
     views = {'a "quoted", name': data.views["labs"], "scan": data.views["scan"]}
     single = {name: X.astype(np.float32) for name, X in data.views.items()}
@@ -71,8 +73,8 @@ def models(data: Data) -> dict[str, Any]:
     }
 
 
-def test_answers_are_the_models(data: Data, run: Run, tmp_path: Path) -> None:
-    for model in models(data).values():
+def test_answers_are_the_models(models: dict[str, Any], run: Run, tmp_path: Path) -> None:
+    for model in models.values():
         model.save("p.vf")
         frame = model.to_frame()
         told = pd.DataFrame(json.loads(run("labels p.vf --json")[1])).set_index("id")
@@ -100,12 +102,14 @@ def test_answers_are_the_models(data: Data, run: Run, tmp_path: Path) -> None:
             assert view["moved"] == len(model.movers(i))
 
 
-def test_a_number_and_a_text_that_look_alike_are_two_samples(data: Data, tmp_path: Path) -> None:
-    models(data)["mixed"].save(tmp_path / "p.vf")
+def test_a_number_and_a_text_that_look_alike_are_two_samples(
+    models: dict[str, Any], tmp_path: Path
+) -> None:
+    models["mixed"].save(tmp_path / "p.vf")
     model = viewfold.load(tmp_path / "p.vf")
     (step,) = queries.way(tmp_path / "p.vf", "7")
     assert step["cluster"] == model.history_.iloc[model.ids_.tolist().index("7"), 0]
-    models(data)["numbers"].save(tmp_path / "p.vf")
+    models["numbers"].save(tmp_path / "p.vf")
     assert len(queries.way(tmp_path / "p.vf", "007")) == 2
     assert queries.way(tmp_path / "p.vf", "nobody") == []
 

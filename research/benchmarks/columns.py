@@ -1,7 +1,7 @@
 """Read tables with many columns: the time is told as a ratio to that of ``pandas.read_csv``.
 
 Writes a CSV file of twelve samples to a temporary folder, reads it with pandas and with `as_view`
-(by Arrow and by Python), and the same table from memory. A ratio above 3 at 20,000 columns breaks
+and the same table from memory. A ratio above 3 at 20,000 columns breaks
 the promise, and so does one that grows with the number of columns.
 
     python research/benchmarks/columns.py --columns 5000 --columns 20000
@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -48,7 +46,6 @@ def ratios(d: int, times: int) -> dict[str, float]:
         frame.to_csv(path, index=False)
         ways: dict[str, Callable[[], Any]] = {
             "csv": lambda: as_view(path, ids="id"),
-            "csv_without_pyarrow": lambda: without_pyarrow(path),
             "csv_half_dropped": lambda: as_view(path, ids="id", drop=list(frame.columns[1::2])),
             "memory": lambda: as_view(frame, ids="id"),
             "memory_with_text": lambda: as_view(with_text, ids="id"),
@@ -56,11 +53,6 @@ def ratios(d: int, times: int) -> dict[str, float]:
         base = seconds(lambda: pd.read_csv(path), times)
         found = {name: round(seconds(way, times) / base, 2) for name, way in ways.items()}
     return {"pandas_seconds": round(base, 3), **found}
-
-
-@mock.patch.dict(sys.modules, {"pyarrow.csv": None})  # as if not installed
-def without_pyarrow(path: Path) -> Any:
-    return as_view(path, ids="id")
 
 
 def seconds(run: Callable[[], Any], times: int) -> float:

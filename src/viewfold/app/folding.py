@@ -19,40 +19,23 @@ if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
     from viewfold.state.state import State
-    from viewfold.state.updates import Delivery
 
-SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")
-"""Files that may hold several views."""
+SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")  # files that may hold several views
 
-Step = Callable[[str], None]
-"""Hears what is done next."""
+Step = Callable[[str], None]  # hears what is done next
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How a file is to be folded; what the options of ``viewfold add`` say.
+    """How a file is to be folded; what the options of ``viewfold add`` say."""
 
-    Attributes
-    ----------
-    ids : str, False or None
-        The column of ids, that there is none, or nothing about it.
-    view : str or None
-        What the view is called; of a file of several, which one.
-    options : ReadOptions
-        How it is read; see `viewfold.as_view`.
-    clusters : int or None
-        How many; `AUTO` for the number that stands out. Needed for a new state.
-    only_new : bool
-        Add new samples of a known view, as `extend` does, and refuse known ones.
-    """
-
-    ids: str | bool | None = None
-    view: str | None = None
+    ids: str | bool | None = None  # the column of ids, False if there is none
+    view: str | None = None  # its name; of a file of several, which one
     options: ReadOptions = field(default_factory=ReadOptions)
     similar_ids: Literal["refuse", "match", "new"] = "refuse"
     min_shared: float | None = None
-    clusters: int | None = None
-    only_new: bool = False
+    clusters: int | None = None  # `AUTO` for the number that stands out; a new state needs it
+    only_new: bool = False  # as `extend` does: add new samples, refuse known ones
     unconnected: str | None = None
     method: str = "viewfold"
     seed: int = 0
@@ -68,7 +51,7 @@ class Added:
 
     model: FoldingEstimator
     folds: list[dict[str, Any]]
-    removed: list[str]
+    removed: list[str]  # views that lost their encoders
     chosen: Suggestion | None
     seconds: float
     dry_run: bool
@@ -89,10 +72,8 @@ class Added:
         """Return questions whether a delivery is the right one."""
         found = []
         for fold in self.folds:
-            found += [
-                _replaced(state, fold, self.model.n_samples_, self.dry_run),
-                _known_columns(state, fold, self.model),
-            ]
+            found.append(_replaced(state, fold, self.model.n_samples_, self.dry_run))
+            found.append(_known_columns(state, fold, self.model))
         return [note for note in found if note]
 
 
@@ -105,20 +86,7 @@ def add(
 ) -> Added:
     """Fold the views of a file into a state, which is made if it is not there.
 
-    Parameters
-    ----------
-    state, file : path
-        Where to, and what.
-    wanted : Wanted
-        How.
-    step : callable
-        Hears what is done next.
-    begin : callable, optional
-        Gets the model before anything is folded.
-
-    Returns
-    -------
-    Added
+    `begin` gets the model before anything is folded.
     """
     from viewfold.store.models import editing, model_of, read_loaded
 
@@ -136,10 +104,10 @@ def add(
         opened = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
     with opened as model:
         begin(model)
-        removed = _set(model, clusters or None, wanted.private, wanted.unconnected)
+        removed = _set_parameters(model, wanted)
         if clusters == AUTO and new is not None:
             model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
-        folds, chosen = _fold_all(model, views, step, wanted), None
+        folds, chosen = [_fold(model, view, step, wanted) for view in views], None
         if clusters == AUTO:
             step("choosing a number of clusters")
             chosen = choose(model)
@@ -181,69 +149,59 @@ def _known_view(state: Path, file: File, view: str | None, known: State | None) 
     return names[which_view(names, view, f"{state} holds")]
 
 
-def _fold_all(
-    model: FoldingEstimator, views: list[View], step: Step, wanted: Wanted
-) -> list[dict[str, Any]]:
-    """Fold views one after the other; return what is told of each."""
-    from viewfold.state.updates import Delivery
-
-    folds = []
-    for view in views:
-        step(f"folding {view.name}")
-        if wanted.only_new:
-            model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
-            came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
-        else:
-            model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
-            came = model.delivery_
-        folds.append(_fold_summary(model, view, came) | {"missing": view.missing()})
-    return folds
-
-
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if wanted.clusters is None:
-        raise ValueError(f"There is no {state} yet. To make it, say how many: n_clusters=….")
+        raise ValueError(
+            f"There is no {state} yet. To make it, say how many clusters: n_clusters=…."
+        )
     number = wanted.clusters or PROVISIONAL
     return new_model(number, wanted.method, wanted.seed, wanted.private)
 
 
-def _set(
-    model: FoldingEstimator, clusters: int | None, private: bool, unconnected: str | None
-) -> list[str]:
+def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
+    unconnected = wanted.unconnected
     if unconnected is not None:
         if "unconnected" not in model.get_params():
             method = type(model).__name__
             raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
         model.set_params(unconnected=unconnected)
-    if clusters is not None:
-        model.set_params(n_clusters=clusters)
-    if private:
+    if wanted.clusters:
+        model.set_params(n_clusters=wanted.clusters)
+    if wanted.private:
         model.set_params(keep_encoders=False)
     views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
     return [record.name for record in views if record.encoder is not None]
 
 
-# -- what is told of a fold
+def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> dict[str, Any]:
+    """Fold a view; return who came, who was there before, and who moved."""
+    from viewfold.state.updates import Delivery
 
-
-def _fold_summary(model: FoldingEstimator, view: View, came: Delivery) -> dict[str, Any]:
-    """Return who came, who was there before, and who moved."""
-    seen = model.seen_[view.name]
-    n, d = view.shape
+    step(f"folding {view.name}")
+    if wanted.only_new:
+        model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
+        came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
+    else:
+        model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+        came = model.delivery_
     return {
         "view": came.view,
-        "samples": n,
-        "features": d,
+        "samples": view.shape[0],
+        "features": view.shape[1],
         "new": came.n_new,
         "shared": came.n_late,
         "corrected": came.n_corrected,
         "same": came.n_same,
         "empty": view.n_empty,
-        "unseen": int((~seen).sum()),
+        "unseen": int((~model.seen_[view.name]).sum()),
         "moved": came.n_moved,
         "update": came.update,
+        "missing": view.missing(),
     }
+
+
+# -- what people are told of a fold
 
 
 def fold_line(fold: dict[str, Any]) -> str:
@@ -251,45 +209,16 @@ def fold_line(fold: dict[str, Any]) -> str:
     if fold["update"] and fold["same"] == fold["samples"]:
         same = "{view}: all {samples:,} samples are known as they are; nothing changed."
         return same.format(**fold)
-    empty = "{empty:,} rows of zeros left out, " if fold["empty"] else ""
-    counts = "{new:,} new, {shared:,} shared, "
+    counts = "{new:,} new, {shared:,} shared"
     if fold["update"]:
         counts = "more rows of it: {new:,} new, {shared:,} known that lacked it, "
-        counts += "{corrected:,} corrected, {same:,} unchanged, "
-    said = (
-        f"{{view}}: {{samples:,}} samples × {{features:,}} features; {counts}"
-        f"{empty}{{unseen:,}} known ones not in it; {{moved:,}} changed cluster."
-    ).format(**fold)
-    return said + _missing_line(fold["missing"])
-
-
-def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
-    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
-    had = n - fold["unseen"] - fold["new"] - fold["shared"]
-    if 2 * fold["corrected"] <= had:
-        return ""
-    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
-    return (
-        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
-        f" row of it now: ids and rows may not belong together.{back}"
-    )
-
-
-def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
-    """Ask whether a new view is more rows of a known one: its features are called the same."""
-    records = {record.name: record for record in model.views_}
-    features = records[fold["view"]].features
-    if fold["update"] or features is None:
-        return ""
-    before = list(records)[: list(records).index(fold["view"])]
-    same = [name for name in before if set(records[name].features or ()) == set(features)]
-    if not same:
-        return ""
-    return (
-        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
-        f" taken back (viewfold undo {state}) if it was folded."
-    )
+        counts += "{corrected:,} corrected, {same:,} unchanged"
+    counts += ", {empty:,} rows of zeros left out" if fold["empty"] else ""
+    if fold["unseen"]:
+        unseen = _counted(fold["unseen"], "known sample is", "known samples are")
+        counts += f"; {unseen} missing from this view"
+    said = "{view}: {samples:,} samples × {features:,} features; " + counts
+    return f"{said}; {{moved:,}} changed cluster.".format(**fold) + _missing_line(fold["missing"])
 
 
 def _missing_line(missing: dict[str, Any]) -> str:
@@ -308,3 +237,32 @@ def _missing_line(missing: dict[str, Any]) -> str:
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
+
+
+def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
+    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
+    had = n - fold["unseen"] - fold["new"] - fold["shared"]
+    if 2 * fold["corrected"] <= had:
+        return ""
+    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
+    return (
+        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
+        f" row of it now: ids and rows may not belong together.{back}"
+    )
+
+
+def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
+    """Ask whether a new view is more rows of a known one: its features have the same names."""
+    records = {record.name: record for record in model.views_}
+    features = records[fold["view"]].features
+    if fold["update"] or features is None:
+        return ""
+    before = list(records)[: list(records).index(fold["view"])]
+    same = [name for name in before if set(records[name].features or ()) == set(features)]
+    if not same:
+        return ""
+    return (
+        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
+        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
+        f" taken back (viewfold undo {state}) if it was folded."
+    )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
+from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import (
@@ -259,14 +260,8 @@ def inspect_views(
 
 
 def _is_default(name: str, value: Any) -> bool:
-    defaults = {
-        "similar_ids": "refuse",
-        "empty_rows": "absent",
-        "missing_cells": "accept",
-        "strict": False,
-    }
-    if name in defaults:
-        return bool(value == defaults[name])
+    if name in ("similar_ids", "empty_rows", "missing_cells", "strict"):
+        return value in ("refuse", "absent", "accept", False)
     return value is None or (isinstance(value, list | tuple) and not value)
 
 
@@ -388,9 +383,8 @@ class _Look:
         X, options, ids, rule = self._read_options()
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)
-        cells = look_at(parts.rows)
         label = called(name, file)
-        self._note(parts, name, ids, cells, learn_of(parts, options, label), written)
+        self._note(parts, name, ids, learn_of(parts, options, label), written)
         if ids is None and parts.ids is None:
             for column in repeated_ids(parts):
                 warnings.warn(
@@ -452,24 +446,19 @@ class _Look:
         parts: Parts,
         name: str,
         ids: Any,
-        cells: Cells,
         columns: tuple[list[str], dict[str, ColumnFacts]],
         written: Mapping[str, str],
     ) -> None:
         names, by_name = columns
         n, d = parts.rows.shape
+        counts = count_cells(parts.rows)
         candidates = id_candidates(parts) or self.facts.get("id_candidates", [])
+        flags = (counts.others == 0) & (counts.missing < n)
         found = []
         for j, column in enumerate(names):
             known = by_name.get(column, ColumnFacts(column, "number"))
-            flag = known.kind == "number" and bool(cells.flags[j])
-            found.append(
-                replace(
-                    known,
-                    kind="boolean" if flag else known.kind,
-                    n_missing=int(cells.missing[j]),
-                )
-            )
+            kind = "boolean" if known.kind == "number" and flags[j] else known.kind
+            found.append(replace(known, kind=kind, n_missing=int(counts.missing[j])))
         dropped = set(_as_list(self.options.get("drop"))) - set(_as_list(self.given.get("drop")))
         read = set(names)
         for one in by_name.values():
@@ -483,13 +472,11 @@ class _Look:
             "id_candidates": tuple(candidates),
             "has_ids": parts.ids is not None and ids is not False,
             "columns": tuple(found),
-            "n_missing": int(cells.missing.sum()),
+            "n_missing": int(counts.missing.sum()),
             "n_cells": n * d,
-            "n_absent": cells.n_absent,
-            "n_zero": cells.n_zero,
-            "suspects": {
-                mark: tuple(names[j] for j in which) for mark, which in cells.suspects().items()
-            },
+            "n_absent": int(counts.n_absent),
+            "n_zero": int(counts.n_zero),
+            "suspects": counts.suspects(names),
             "written": dict(written),
         }
 
@@ -505,7 +492,7 @@ class _Look:
         seed = (seed_of(getattr(self.model, "random_state", 0)), len(state.views))
         drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
         some = engine.collect(engine.select(view.rows, drawn))
-        return str(scale_of(_filled(some) if isinstance(some, np.ndarray) else some))
+        return str(scale_of(some))
 
 
 def learn_of(
@@ -520,15 +507,6 @@ def learn_of(
         for column in known
     }
     return list(parts.names), facts
-
-
-def _filled(rows: Array) -> Array:
-    """Return rows with the mean of their column where a cell is missing."""
-    gaps = np.isnan(rows)
-    if not gaps.any():
-        return rows
-    count = np.maximum((~gaps).sum(axis=0), 1)
-    return np.where(gaps, np.where(gaps, 0, rows).sum(axis=0) / count, rows)
 
 
 def was_read_alike(parts: Parts, options: ReadOptions, record: ViewRecord) -> bool:
@@ -548,82 +526,58 @@ def _as_list(names: Any) -> list[Any]:
 # -- what the cells of a view tell, as they are
 
 
-@dataclass(frozen=True)
-class Cells:
-    """What the cells of some rows tell; each array has an entry per column."""
+class Counts(NamedTuple):
+    """Counts of cells; each array has an entry per column, or one per marker and column."""
 
     missing: Array
-    flags: Array  # whether there is nothing but 0 and 1
-    marks: Array  # (n_markers, n_columns): cells with a number that may mark missing ones
-    near: Array  # (n_markers, n_columns): other cells that are as far out as that
-    n_absent: int  # rows without any value
-    n_zero: int  # rows of zeros
+    others: Array  # neither 0 nor 1, and not missing
+    marks: Array  # cells with a number that may mark missing ones
+    near: Array  # other cells that are as far out as that
+    n_absent: Any  # rows without any value
+    n_zero: Any  # rows of zeros
 
-    def __add__(self, other: Cells) -> Cells:
-        return Cells(
-            self.missing + other.missing,
-            self.flags & other.flags,
-            self.marks + other.marks,
-            self.near + other.near,
-            self.n_absent + other.n_absent,
-            self.n_zero + other.n_zero,
-        )
-
-    def suspects(self) -> dict[float, list[int]]:
+    def suspects(self, names: Sequence[str]) -> dict[float, tuple[str, ...]]:
         """Return the numbers that stand in several cells, far from all others, with columns."""
         alone = (self.marks >= FEWEST_MARKS) & (self.near == 0)
-        found = {
-            float(mark): np.flatnonzero(which).tolist()
+        return {
+            float(mark): tuple(names[j] for j in np.flatnonzero(which).tolist())
             for mark, which in zip(SENTINELS, alone, strict=True)
+            if which.any()
         }
-        return {mark: columns for mark, columns in found.items() if columns}
 
 
-def look_at(X: Matrix) -> Cells:
+def count_cells(X: Matrix) -> Counts:
     """Pass over the cells of a matrix, block by block."""
-    rows = Rows(X)
-    if rows.is_sparse:
-        return _of_sparse(X)
-    found: Cells = LocalEngine().reduce(_of_block, rows, combine=Cells.__add__)
-    return found
+    if not sparse.issparse(X):
+        return Counts(*LocalEngine().reduce(_count_in_block, Rows(X)))
+    d = X.shape[1]
+    gaps = np.isnan(X.data) if X.data.dtype.kind == "f" else np.zeros(X.data.size, bool)
+    other = (X.data != 0) & (X.data != 1) & ~gaps
+    nothing = np.zeros((len(SENTINELS), d), np.intp)
+    return Counts(
+        np.bincount(X.indices[gaps], minlength=d),
+        np.bincount(X.indices[other], minlength=d),
+        nothing,
+        nothing,
+        0,
+        np.count_nonzero(X.count_nonzero(axis=1) == 0),
+    )
 
 
-def _of_block(block: Array) -> Cells:
+def _count_in_block(block: Array) -> tuple[Array, ...]:
     gaps = np.isnan(block)
     low = np.fmin.reduce(block, axis=0, initial=np.inf)
     high = np.fmax.reduce(block, axis=0, initial=-np.inf)
-    shape = (len(SENTINELS), block.shape[1])
-    marks, near = np.zeros(shape, np.intp), np.zeros(shape, np.intp)
+    marks, near = np.zeros((2, len(SENTINELS), block.shape[1]), np.intp)
     for i, mark in enumerate(SENTINELS):
         far = high if mark > 0 else -low
         for j in np.flatnonzero(far > abs(mark) / 2):
             out = block[:, j] * np.sign(mark) > abs(mark) / 2
             marks[i, j] = np.count_nonzero(block[:, j] == mark)
             near[i, j] = np.count_nonzero(out) - marks[i, j]
-    flags = ((block == 0) | (block == 1) | gaps).all(axis=0) & (high >= 0)
-    return Cells(
-        gaps.sum(axis=0),
-        np.asarray(flags),
-        marks,
-        near,
-        int(gaps.all(axis=1).sum()),
-        int((~block.any(axis=1)).sum()),
-    )
-
-
-def _of_sparse(X: Matrix) -> Cells:
-    d = X.shape[1]
-    gaps = np.isnan(X.data) if X.data.dtype.kind == "f" else np.zeros(X.data.size, bool)
-    other = (X.data != 0) & (X.data != 1) & ~gaps
-    nothing = np.zeros((len(SENTINELS), d), np.intp)
-    return Cells(
-        np.bincount(X.indices[gaps], minlength=d),
-        np.bincount(X.indices[other], minlength=d) == 0,
-        nothing,
-        nothing,
-        0,
-        int(np.count_nonzero(X.count_nonzero(axis=1) == 0)),
-    )
+    others = np.count_nonzero((block != 0) & (block != 1) & ~gaps, axis=0)
+    n_absent, n_zero = gaps.all(axis=1).sum(), (~block.any(axis=1)).sum()
+    return gaps.sum(axis=0), others, marks, near, n_absent, n_zero
 
 
 def repeated_ids(parts: Parts) -> list[str]:

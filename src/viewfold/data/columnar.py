@@ -88,7 +88,10 @@ class _Column:
         if codes is None or re.fullmatch('FLOAT|DOUBLE|"NULL"', self.kind):
             return f"CAST({here} AS {number})"
         if self.is_date(codes):
-            return f"CAST(epoch_us({here}) AS DOUBLE)"
+            moment = f"epoch_us({here})"
+            if self.kind == "TIMESTAMP_NS":  # which DuckDB would round
+                moment = f"epoch_ns({here}) // 1000"
+            return f"CAST({moment} AS DOUBLE)"
         if self.kind == "BOOLEAN":
             return f"CASE {here} WHEN true THEN 'True' WHEN false THEN 'False' END"
         return f"CAST({here} AS VARCHAR)"
@@ -563,7 +566,7 @@ def runs_of(
 
 _MAGIC, _MARK = b"ARROW1", b"\xff\xff\xff\xff"
 _DICTIONARY, _BATCH = 2, 3  # kinds of message that have buffers
-_FIXED_LIST, _DURATION = 16, 18  # types of columns
+_TEXTS, _FIXED_LIST, _DURATION = (5, 20), 16, 18  # types of columns
 
 Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes from a place
 
@@ -586,22 +589,34 @@ def _as_parquet(file: str) -> str:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         many = getattr(opened, "num_record_batches", None)
         batches = iter(opened) if many is None else map(opened.get_batch, range(many))
-        # Unpacked, so that what it holds stands in proportion to its size. A dictionary is written
-        # once, however often its texts occur.
-        texts = [field.name for field in opened.schema if pa.types.is_dictionary(field.type)]
+        schema = opened.schema
+        coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+        # Parquet has no categories of numbers.
+        others = [
+            name for name in coded if not pa.types.is_string(schema.field(name).type.value_type)
+        ]
+        for name in others:
+            kind = pa.dictionary(pa.int32(), pa.string())
+            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
         with parquet.ParquetWriter(
             str(place),
-            opened.schema,
+            schema,
+            # Unpacked, so that what it holds stands in proportion to its size; but a dictionary is
+            # written once, however often its texts occur.
             compression="none",
-            use_dictionary=texts,
+            use_dictionary=coded,
             dictionary_pagesize_limit=2**30,
             write_statistics=False,
         ) as writer:
             for batch in batches:
                 # Columns of nothing at all have any number of rows in no bytes.
-                size = 8 * batch.num_rows * len(opened.schema.names)
+                size = 8 * batch.num_rows * len(schema.names)
                 budget.spool(size, f"{batch.num_rows:,} rows of a batch")
                 batch.validate(full=True)  # compiled code trusts offsets
+                for name in others:
+                    at = schema.get_field_index(name)
+                    texts = batch.column(at).dictionary_decode().cast(pa.string())
+                    batch = batch.set_column(at, schema.field(at), texts.dictionary_encode())
                 if batch.num_rows:
                     writer.write_table(pa.Table.from_batches([batch]), row_group_size=2**20)
     return place
@@ -627,7 +642,7 @@ def _arrow_schema(file: str) -> dict[str, tuple[bool, int | None, str | None]]:
         kind = _scalar(said, field, 2, "B", 0)
         size = _scalar(said, _table(said, field, 3), 0, "i", 0) if kind == _FIXED_LIST else None
         text = said[name + 4 : name + 4 + length].decode()
-        declared = _field(said, field, 4) != 0
+        declared = kind in _TEXTS and _field(said, field, 4) != 0
         found[text] = (declared, size, "DURATION" if kind == _DURATION else None)
     return found
 

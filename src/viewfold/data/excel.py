@@ -11,11 +11,10 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from itertools import count, islice
-from typing import Any
+from itertools import chain, count, islice
+from typing import Any, TypeAlias
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
@@ -41,6 +40,7 @@ from viewfold.data.source import (
     without,
 )
 
+Rows: TypeAlias = Iterator[tuple[int, tuple[Any, ...]]]  # numbers of rows, and their cells
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
 _SAMPLE_ROWS = 100
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
@@ -52,20 +52,28 @@ _ROW, _CELL = (re.compile(rb"<(?:[^<>\s:/]*:)?" + tag + rb"[\s/>]") for tag in (
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A sheet of a workbook; `formulas` says whether there are any in the workbook."""
+    """A sheet of a workbook that was opened twice if it has formulas: for results and for them."""
 
     file: str
     name: str
-    formulas: bool
+    books: tuple[Any, ...]
+    unread: set[str] = field(default_factory=set, compare=False)  # sheets of the workbook
+
+    def close(self) -> None:
+        """Close the workbook after its last sheet."""
+        self.unread.discard(self.name)
+        if not self.unread:
+            for book in self.books:
+                book.close()
 
     @property
     def place(self) -> str:
         return f"{self.file}, sheet {self.name!r}"
 
-    def rows(self) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    def rows(self) -> Rows:
         """Yield the rows that hold anything, with their numbers, without empty cells at the end."""
-        with reading(self.file, _WHAT), _opened(self.file) as book:
-            written = self._written(book)
+        with reading(self.file, _WHAT):
+            written = self._written()
             for number in count(1):
                 try:
                     cells = next(written, None)
@@ -84,73 +92,67 @@ class _Sheet:
                 if cells:
                     yield number, cells
 
-    def _written(self, book: Any) -> Iterator[tuple[Any, ...]]:
+    def _written(self) -> Iterator[tuple[Any, ...]]:
         """Yield all rows. A formula counts as its result, which has to be there."""
-        values = self._all(book)
-        if not self.formulas:
-            yield from values
-            return
-        with _opened(self.file, formulas=True) as other:
-            for number, (cells, texts) in enumerate(zip(values, self._all(other), strict=True), 1):
-                for j, (cell, text) in enumerate(zip(cells, texts, strict=False), 1):
-                    if cell is None and text is not None:
-                        raise FileError(
-                            f"{self.place}, row {number}, column {j}: a formula without a result. "
-                            "Open the file in a spreadsheet program, and save it."
-                        )
-                yield cells
-
-    def _all(self, book: Any) -> Iterator[tuple[Any, ...]]:
-        sheet = book[self.name]
-        sheet.reset_dimensions()  # they are what the file says, not what it holds
-        rows: Iterator[tuple[Any, ...]] = sheet.iter_rows(values_only=True)
-        return rows
-
-
-@contextmanager
-def _opened(file: str, formulas: bool = False) -> Iterator[Any]:
-    openpyxl = optional("openpyxl", "excel", file)
-    book = openpyxl.load_workbook(file, read_only=True, data_only=not formulas, keep_links=False)
-    try:
-        yield book
-    finally:
-        book.close()
+        sheets = [book[self.name] for book in self.books]
+        for sheet in sheets:
+            sheet.reset_dimensions()  # they are what the file says, not what it holds
+        values, *formulas = (sheet.iter_rows(values_only=True) for sheet in sheets)
+        for number, (cells, *texts) in enumerate(zip(values, *formulas, strict=True), 1):
+            pairs = zip(cells, texts[0], strict=False) if texts else ()
+            for j, (cell, text) in enumerate(pairs, 1):
+                if cell is None and text is not None:
+                    raise FileError(
+                        f"{self.place}, row {number}, column {j}: a formula without a result. "
+                        "Open the file in a spreadsheet program, and save it."
+                    )
+            yield cells
 
 
 def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Open the sheets of a workbook that hold anything, or those that are named."""
-    formulas = _check_archive(file)
-    with reading(file, _WHAT), _opened(file) as book:
-        there = [sheet.title for sheet in book.worksheets]
-    wanted = options.sheet
+    openpyxl = optional("openpyxl", "excel", file)
+    kinds = (True, False) if _check_archive(file) else (True,)
+    with reading(file, _WHAT):
+        books = tuple(
+            openpyxl.load_workbook(file, read_only=True, data_only=results, keep_links=False)
+            for results in kinds
+        )
+    there, wanted = [sheet.title for sheet in books[0].worksheets], options.sheet
     for name in wanted or []:
         if name not in there:
             raise FileError(f"{file}: there is no sheet {name!r}. It has {format_names(there)}.")
-    sheets = [_Sheet(file, name, formulas) for name in wanted or there]
-    full = [sheet for sheet in sheets if next(sheet.rows(), None) is not None]
+    unread = set[str]()
+    sheets = [_Sheet(file, name, books, unread) for name in wanted or there]
+    rows = {sheet: sheet.rows() for sheet in sheets}
+    full = {sheet: first for sheet in sheets if (first := next(rows[sheet], None)) is not None}
+    unread.update(sheet.name for sheet in full)
     if not full or (wanted and len(full) < len(sheets)):
         empty = "the sheet" if wanted else "every sheet"
         raise FileError(f"{file}: {empty} is empty. Leave the view out.")
     if len(full) == 1 and wanted is None:
-        return {"": _view(full[0], ids, options)}
+        ((sheet, (_, header)),) = full.items()
+        return {"": _view(sheet, header, rows[sheet], ids, options)}
     views = {}
-    for sheet in full:
+    for sheet, (_, header) in full.items():
+        own = options.in_file(sheet.name)
         try:
-            views[sheet.name] = _view(sheet, ids, options.in_file(sheet.name))
+            views[sheet.name] = _view(sheet, header, rows[sheet], ids, own)
         except FileError as error:
             raise FileError(f"{error} Or choose other sheets with sheet=….") from None
     return views
 
 
-def _view(sheet: _Sheet, ids: str | None, options: ReadOptions) -> FileView:
+def _view(
+    sheet: _Sheet, header: tuple[Any, ...], rows: Rows, ids: str | None, options: ReadOptions
+) -> FileView:
     """Tell from the first rows which columns hold numbers, and which something else."""
-    rows = sheet.rows()
-    _, header = next(rows)
     names = ["" if cell is None else str(cell).strip() for cell in header]
     check_names(sheet.place, names, ids)
     features = options.wanted([name for name in names if name != ids], sheet.place, FileError)
+    sample = list(islice(rows, _SAMPLE_ROWS))
     numbers, others = set[str](), dict[str, tuple[int, Any]]()
-    for number, cells in islice(rows, _SAMPLE_ROWS):
+    for number, cells in sample:
         for name, cell in zip(names, cells, strict=False):
             if _is_number(cell):
                 numbers.add(name)
@@ -161,7 +163,8 @@ def _view(sheet: _Sheet, ids: str | None, options: ReadOptions) -> FileView:
             raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
     coded = [name for name in features if name in others or options.is_coded(name)]
     codes = codes_of(coded, sheet.place, options)
-    table = _Table(sheet, names, features, ids, codes, options.markers)
+    rest = chain(sample, rows)  # so that the sheet is read once
+    table = _Table(sheet, rest, names, features, ids, codes, options.markers)
     dropped = without(names, (*features, ids))
     batches = Batches(lambda _: table.batches())
     return FileView(batches, features=features, codes=codes, dropped=dropped)
@@ -172,6 +175,7 @@ class _Table:
     """A sheet whose columns are known."""
 
     sheet: _Sheet
+    rows: Rows
     names: list[str]
     features: tuple[str, ...]
     ids: str | None
@@ -179,11 +183,16 @@ class _Table:
     markers: frozenset[str]
 
     def batches(self) -> Iterator[Batch]:
+        try:
+            yield from self._batches()
+        finally:
+            self.sheet.close()
+
+    def _batches(self) -> Iterator[Batch]:
         budget, place = Budget(self.sheet.file), self.sheet.place
-        rows = islice(self.sheet.rows(), 1, None)
         place_of = {name: j for j, name in enumerate(self.names)}
         found = False
-        while block := list(islice(rows, batch_rows(len(self.names)))):
+        while block := list(islice(self.rows, batch_rows(len(self.names)))):
             found = True
             budget.spool(8 * len(block) * len(self.features), "its rows")
             for number, cells in block:

@@ -61,7 +61,7 @@ _WHAT = "text with one row per sample"
 _SAMPLE = 4 * 2**20  # bytes that tell the encoding
 _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
-_LONGEST_ROW = 64 * 2**20  # characters of a line of CSV
+_LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
 _BLOCK_CELLS = 2**18  # some 20 MB
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -117,16 +117,15 @@ class _Lines:
     """The lines of a text. Those that were looked at first are kept, so that it is read once."""
 
     def __init__(self, file: str, encoding: str | None) -> None:
-        stream = io.BufferedReader(Unpacked(file), _SAMPLE)
+        stream = io.BufferedReader(Unpacked(file, _LONGEST_ROW), _SAMPLE)
         self.encoding = encoding or _encoding(file, stream.peek(_SAMPLE))
         plain = re.sub(r"[-_]", "", self.encoding.lower()) == "utf8"
         # A mark with which a text may begin is no part of it.
-        self._text = io.TextIOWrapper(
-            stream, encoding="utf-8-sig" if plain else self.encoding, newline=""
-        )
+        name = "utf-8-sig" if plain else self.encoding
+        self.text = io.TextIOWrapper(stream, encoding=name, newline="")
         self.looked_at: list[str] = []
         self.n_blank = 0  # lines before the first one that is not blank
-        for line in self._rest():
+        for line in self.text:
             if line.strip("\r\n"):
                 self.looked_at.append(line)
                 return
@@ -136,18 +135,13 @@ class _Lines:
     def look(self) -> Iterator[str]:
         """Yield lines from the first on, to be read again."""
         yield self.looked_at[0]
-        for line in self._rest():
+        for line in self.text:
             self.looked_at.append(line)
             yield line
 
-    def read(self, skip: int) -> Iterator[str]:
-        """Yield the lines after so many, once, and close the file."""
-        with self._text:
-            yield from chain(self.looked_at[skip:], self._rest())
-
-    def _rest(self) -> Iterator[str]:
-        while line := self._text.readline(_LONGEST_ROW):
-            yield line
+    def after(self, skip: int) -> Iterator[str]:
+        """Return all lines after so many, once."""
+        return chain(self.looked_at[skip:], self.text)
 
 
 @dataclass(frozen=True)
@@ -296,7 +290,7 @@ def _delimited_batches(
     file, column = layout.file, {name: j for j, name in enumerate(layout.names)}
     numbers = [(at, name) for at, name in enumerate(features) if layout.kinds[name] == "number"]
     others = [(at, name) for at, name in enumerate(features) if layout.kinds[name] != "number"]
-    with reading(file, _WHAT):
+    with reading(file, _WHAT), layout.lines.text:
         try:
             for lines, rows in _blocks(layout):
                 matrix = np.empty((len(rows), len(features)))
@@ -325,7 +319,7 @@ def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
     """Yield rows of cells, with the lines in which they begin."""
     # Not pandas: it fills rows that are too short, does not say in which line a cell is, and takes
     # longer for exact numbers.
-    reader = csv.reader(layout.lines.read(layout.skip), delimiter=layout.delimiter, strict=True)
+    reader = csv.reader(layout.lines.after(layout.skip), delimiter=layout.delimiter, strict=True)
     width, before = len(layout.names), layout.lines.n_blank + layout.skip
     most, begin = max(64, _BLOCK_CELLS // width), before + 1
     lines, rows = list[int](), list[list[str]]()

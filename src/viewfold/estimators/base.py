@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from abc import abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
@@ -31,10 +31,10 @@ from sklearn.base import (
     clone,
 )
 from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import arguments_of, check_arguments
-from viewfold._util.compat import Interval, ShortHelp, validate, without_requests
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
@@ -57,6 +57,21 @@ from viewfold.state.updates import Delivery, extend, no_encoder, update
 P = ParamSpec("P")
 R = TypeVar("R")
 Model = TypeVar("Model", bound="FoldingEstimator")
+
+
+class ShortHelp(ABCMeta):
+    """The class of estimators whose ``help`` leaves out what scikit-learn generates.
+
+    For every argument of `fit` and the like, scikit-learn makes methods ``set_fit_request`` and so
+    on, with a page about metadata routing each. They work, but nobody looks for them in the help.
+    """
+
+    def __dir__(cls) -> list[str]:
+        return without_requests(super().__dir__())
+
+
+def without_requests(names: Iterable[str]) -> list[str]:
+    return [n for n in names if not (n.startswith("set_") and n.endswith("_request"))]
 
 
 def asks(method: Callable[Concatenate[Model, P], R]) -> Callable[Concatenate[Model, P], R]:
@@ -111,8 +126,16 @@ class FoldingEstimator(
         """Return the functions of the method, with its parameters."""
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that cannot be meant."""
-        validate(self)
+        """Refuse parameters as scikit-learn does, and a boolean where it wants a number."""
+        for name, allowed in self._parameter_constraints.items():
+            value = getattr(self, name)
+            numbers = any(isinstance(one, Interval) or one == "random_state" for one in allowed)
+            if numbers and isinstance(value, bool | np.bool_):
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be a number. Got the "
+                    f"boolean {value} instead."
+                )
+        self._validate_params()
 
     def _columns(self) -> int | None:
         """Return how many columns a fold gives the consensus at most; None if that is not known."""
@@ -235,7 +258,9 @@ class FoldingEstimator(
             )
         engine = engine or holder
         state, names = state.placed(engine), state.names
-        name = (own_name(X) if view is None else view) or invented_name(names, len(names))
+        name = own_name(X) if view is None else view
+        if name in (None, ""):  # 0 is neither: it is refused as no text
+            name = invented_name(names, len(names))
         if name not in names:
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)

@@ -6,8 +6,9 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal
 
+from sklearn.utils._param_validation import Interval, StrOptions
+
 from viewfold._util.arguments import suggests_arguments
-from viewfold._util.compat import Interval, StrOptions
 from viewfold._util.types import Seed
 from viewfold.estimators.base import FoldingEstimator
 from viewfold.method import balanced, fcmvc

@@ -12,7 +12,6 @@ from viewfold.explain.features import (
     feature_table,
     loadings,
     variance_table,
-    with_confidence,
 )
 
 __all__ = [
@@ -23,5 +22,4 @@ __all__ = [
     "feature_table",
     "loadings",
     "variance_table",
-    "with_confidence",
 ]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import short_repr
 from viewfold._util.types import Array
-from viewfold.rows import Engine, RowSet, engine_of
+from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
 from viewfold.state.clusters import confidence, scattered, squared_distances
@@ -126,15 +126,6 @@ def distinguished(state: State) -> State:
     for one in told(engine_of(state.embedding), state, views):
         apart[state.names.index(one.view.name)] = _apart(one)
     return replace(state, clusters=replace(clusters, apart=apart))
-
-
-def with_confidence(state: State) -> tuple[State, RowSet]:
-    """Return a state that knows how far views tell clusters apart, and each sample's confidence."""
-    state = distinguished(state)
-    if state.clusters is None:
-        return state, np.empty(0)
-    engine = engine_of(state.embedding)
-    return state, confidence(engine, state.clusters, state.embedding, state.seen)
 
 
 def _apart(one: Told) -> Array:

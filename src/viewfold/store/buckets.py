@@ -72,6 +72,7 @@ from viewfold.store.tables import (
 )
 
 if TYPE_CHECKING:
+    from viewfold.state.clusters import Clusters
     from viewfold.state.log import Log
     from viewfold.state.state import State
 
@@ -425,18 +426,16 @@ def _put(
     folder: Folder, number: int, state: State, made: list[str], now: Manifest | None = None
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
-    from viewfold.explain import with_confidence
-
     name = new_folder(number)
     made.append(name)
     folder.make(name)
     engine = engine_for(state, None, None if now is None else now.states[0].n_buckets)
-    state, sure = with_confidence(state.placed(engine))
+    state = state.placed(engine)
     buckets: list[Bucket] = []
-    if state.views:
-        rows = (sure, *(getattr(state, mine) for mine in COLUMNS.values()))
+    if state.clusters is not None:
+        rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
         items = [item for item in engine._items(rows) if item[1][0].n]
-        buckets = engine.each(WriteBucket(folder, name), items)
+        buckets = engine.each(WriteBucket(folder, name, state.clusters), items)
         check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])
     tables = {}
     for table, content in small_tables(state, {}).items():
@@ -518,10 +517,11 @@ class WriteBucket:
 
     folder: Folder
     generation: str
+    clusters: Clusters
 
     def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Bucket:
         number, parts = item
-        table = samples_table(*(whole(part.open()) for part in parts))
+        table = samples_table(self.clusters, *(whole(part.open()) for part in parts))
         data = packed(table.to_arrow())
         made = Bucket(number, len(table), data.size, column_digests(table.columns))
         self.folder.write(f"{self.generation}/{made.file}", memoryview(data))

@@ -19,6 +19,7 @@ import pandas as pd
 
 from viewfold._util.arguments import is_whole_number, suggests_arguments
 from viewfold.errors import BusyError, DamagedFileError, StateFileError
+from viewfold.explain import distinguished
 from viewfold.rows import (
     BucketEngine,
     BucketRows,
@@ -500,7 +501,7 @@ def state_of(model: FoldingEstimator) -> State:
     """Return the state of a model as a file holds it."""
     name = METHODS.name_of(type(model)) or type(model).__name__
     state = replace(model._now, method=name, params=model.get_params())
-    return state if model.keep_encoders else _private(state)
+    return distinguished(state) if model.keep_encoders else _private(state)
 
 
 def _following(before: State, settings: dict[str, Any], model: FoldingEstimator) -> State:
@@ -564,7 +565,7 @@ def _without(state: State, gone: pd.Index) -> State | None:
     if not n or n == state.n_samples:
         return None if n else state
     kept = engine.map(np.logical_not, among)
-    return keep_samples(engine, state, kept, model_of(state)._method())
+    return distinguished(keep_samples(engine, state, kept, model_of(state)._method()))
 
 
 def _among(engine: Engine, state: State, ids: pd.Index) -> RowSet:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
+    from viewfold.state.clusters import Clusters
     from viewfold.state.parts import Part
     from viewfold.state.state import State, ViewRecord
 
@@ -99,18 +100,16 @@ _MAP = "turn"  # what files call the linear map of a fold
 
 def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    from viewfold.explain import with_confidence
-
-    state, sure = with_confidence(state.gathered())
-    samples = no_samples()
-    if state.views:
-        samples = samples_table(sure, *(getattr(state, name) for name in COLUMNS.values()))
+    state, samples = state.gathered(), no_samples()
+    if state.clusters is not None:
+        rows = (getattr(state, name) for name in COLUMNS.values())
+        samples = samples_table(state.clusters, *rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
-    confidence: Array,
+    clusters: Clusters,
     ids: Array,
     embedding: Array,
     seen: Array,
@@ -119,11 +118,14 @@ def samples_table(
     fingerprints: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
+    from viewfold.rows import LocalEngine
+    from viewfold.state.clusters import confidence
+
     mixed = kind_of_ids(ids) == "mixed"
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": confidence.astype(np.float32),
+        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
         "added": added,
         "fingerprints": fingerprints,
         "views_seen": seen,
