@@ -13,7 +13,7 @@ from ugly_files import write_workbook
 
 from viewfold._util.file import FILE_OPTIONS
 from viewfold.cli import app
-from viewfold.cli._reading import OPTIONS
+from viewfold.cli.options import FILE_FLAGS
 from viewfold.data.files import _BUILT_IN
 
 PAGE = (Path(__file__).parents[1] / "docs" / "files.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_every_format_is_on_the_page() -> None:
 
 def test_every_option_is_on_the_page_and_on_the_command_line() -> None:
     names = set(FILE_OPTIONS)
-    assert set(OPTIONS) == names
+    assert set(FILE_FLAGS) == names
     for command in ("add", "inspect", "predict"):
         there = app.commands[command].params
         flags = {one.opts[0] for one in there if one.name in names}

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from conftest import Data
 
-from viewfold import ViewFold, as_view, cli, edit, load, store, undo
-from viewfold.data import files as io
+from viewfold import ViewFold, as_view, cli, edit, inspect_views, load, store, undo
+from viewfold.data import opening
 from viewfold.method import clusters
 from viewfold.state import updates
 
@@ -78,7 +78,7 @@ def test_a_file_is_parsed_once(
 ) -> None:
     save = np.savez if name.endswith("z") else np.save
     save(tmp_path / name, data.views["labs"])
-    parsed = count(io, "read_views")
+    parsed = count(opening, "read_file")
     getattr(model, verb)(tmp_path / name)
     assert len(parsed) == 1
 
@@ -86,9 +86,30 @@ def test_a_file_is_parsed_once(
 def test_a_file_of_several_views_is_parsed_once(data: Data, count, tmp_path: Path) -> None:
     model = ViewFold(4, random_state=0).fit(data.views)
     np.savez(tmp_path / "all.npz", **data.views)
-    parsed = count(io, "read_views")
+    parsed = count(opening, "read_file")
     assert np.array_equal(model.predict(tmp_path / "all.npz"), model.predict(data.views))
     assert len(parsed) == 1
+
+
+@pytest.mark.parametrize("name", ["labs.csv", "labs.parquet", "labs.xlsx", "both.xlsx"])
+@pytest.mark.parametrize("known", [False, True])
+def test_a_file_is_opened_once_to_be_inspected(
+    name: str, known: bool, count, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=list("abc"))
+    frame = frame.assign(ward=["ER", "ICU", "ICU"] * 20, id=[f"p{i}" for i in range(60)])
+    if name.endswith(".xlsx"):
+        with pd.ExcelWriter(tmp_path / name) as book:
+            for sheet in ("labs", "scan") if name == "both.xlsx" else ("labs",):
+                frame.to_excel(book, sheet_name=sheet, index=False)
+    else:
+        getattr(frame, {"csv": "to_csv"}.get(name[5:], "to_parquet"))(tmp_path / name, index=False)
+    model = ViewFold(2, random_state=0).partial_fit(frame, ids="id", view="labs")
+    opened = count(opening, "read_file")
+    found = inspect_views(tmp_path / name, ids="id", model=model if known else None)
+    assert [one.refused for one in found] == [""] * len(found)
+    assert [one.name for one in found] == (["labs", "scan"] if name == "both.xlsx" else ["labs"])
+    assert len(opened) == 1
 
 
 def test_large_row_groups_are_spooled_once(count, tmp_path: Path, monkeypatch) -> None:

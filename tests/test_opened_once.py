@@ -27,15 +27,17 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux tells who
 # Before DuckDB sees a state file, viewfold reads twelve bytes of it: a file that is no database,
 # a pipe or a device must not reach DuckDB, which takes a path and nothing that is open already.
 FIRST_BYTES = 1
-ALLOWED = {"s.vf": 1 + FIRST_BYTES, "o.vf": 1 + FIRST_BYTES}
+
+# A lock is made with the rights of the state, and then locked by filelock, which takes a path.
+RIGHTS = 1
 
 # Rows of a folder need not fit into memory: every pass over them opens the buckets again.
 BUCKETS = re.compile(r"\.vfd/.*/samples-\d+\.parquet$")
 
 # Commands, each with what it opens too often today, and how often. Once it does not, the test
 # fails until the entry is made empty.
-COMMANDS = {
-    "status s.vf": {"s.vf": 4},
+COMMANDS: dict[str, dict[str, int]] = {
+    "status s.vf": {},
     "labels s.vf": {},
     "labels s.vf --least-certain 5": {},
     "labels s.vf -o labels.csv": {},
@@ -47,45 +49,45 @@ COMMANDS = {
     "diff o.vf s.vf": {},
     "suggest s.vf": {},
     "export s.vf -o all.csv": {},
-    "verify s.vf": {"s.vf": 10},
-    "inspect scan.csv": {"scan.csv": 8},
-    "inspect scan.csv --state s.vf": {"scan.csv": 8},
-    "inspect scan.parquet": {"scan.parquet": 13},
-    "inspect scan.xlsx": {"scan.xlsx": 14},
-    "predict s.vf labs-new.csv --id patient": {"labs-new.csv": 3},
-    "add new.vf labs.csv --id patient --clusters 3": {"labs.csv": 3},
-    "add s.vf scan.csv --id patient": {"s.vf": 8, "scan.csv": 3},
-    "add s.vf scan.csv --id patient --dry-run": {"s.vf": 4, "scan.csv": 3},
-    "add s.vf scan.parquet --id patient": {"s.vf": 8, "scan.parquet": 5},
-    "add s.vf scan.xlsx --id patient": {"s.vf": 10, "scan.xlsx": 5},
-    "add s.vf labs-new.csv --id patient --only-new": {"s.vf": 12, "labs-new.csv": 3},
-    "add s.vf labs-new.csv --id patient": {"s.vf": 8, "labs-new.csv": 3},
-    "recluster s.vf --clusters 2": {"s.vf": 6},
-    "rename s.vf 1 high": {"s.vf": 6},
-    "undo s.vf --yes": {"s.vf": 8},
-    "undo s.vf --to 1 --yes": {"s.vf": 8},
-    "forget s.vf p1 p2": {"s.vf": 8},
-    "convert s.vf new.vfd": {"s.vf": 12},
-    "convert b.vfd new.vf": {"manifest": 6, "log": 3},
-    "status b.vfd": {"manifest": 4, "log": 2},
+    "verify s.vf": {},
+    "inspect scan.csv": {"scan.csv": 2},
+    "inspect scan.csv --state s.vf": {"scan.csv": 2},
+    "inspect scan.parquet": {"scan.parquet": 21},
+    "inspect scan.xlsx": {"scan.xlsx": 10},
+    "predict s.vf labs-new.csv --id patient": {},
+    "add new.vf labs.csv --id patient --clusters 3": {},
+    "add s.vf scan.csv --id patient": {"s.vf": 4},
+    "add s.vf scan.csv --id patient --dry-run": {},
+    "add s.vf scan.parquet --id patient": {"s.vf": 4},
+    "add s.vf scan.xlsx --id patient": {"s.vf": 4},
+    "add s.vf labs-new.csv --id patient --only-new": {"s.vf": 4},
+    "add s.vf labs-new.csv --id patient": {"s.vf": 4},
+    "recluster s.vf --clusters 2": {"s.vf": 4},
+    "rename s.vf 1 high": {"s.vf": 4},
+    "undo s.vf --yes": {"s.vf": 4},
+    "undo s.vf --to 1 --yes": {"s.vf": 4},
+    "forget s.vf p1 p2": {"s.vf": 4},
+    "convert s.vf new.vfd": {},
+    "convert b.vfd new.vf": {},
+    "status b.vfd": {"manifest": 2},
     "labels b.vfd": {},
-    "add b.vfd scan.csv --id patient": {"manifest": 8, "log and others": 2},
-    "forget b.vfd p1": {"manifest": 6},
+    "add b.vfd scan.csv --id patient": {"manifest": 2},
+    "forget b.vfd p1": {"manifest": 2},
 }
 JOBS = ("inspect", "fold", "recluster", "suggest")
-PAGE = {
+PAGE: dict[str, dict[str, int]] = {
     "status": {},
     "summary": {},
     "changes": {},
     "explain": {},
     "export": {},
-    "inspect": {"scan.csv": 3},
-    "fold": {"s.vf": 8, "scan.csv": 3},
-    "recluster": {"s.vf": 6},
+    "inspect": {},
+    "fold": {"s.vf": 4},
+    "recluster": {"s.vf": 4},
     "suggest": {},
-    "rename": {"s.vf": 6},
-    "undo": {"s.vf": 5},
-    "forget": {"s.vf": 8},
+    "rename": {"s.vf": 4},
+    "undo": {"s.vf": 3},
+    "forget": {"s.vf": 4},
 }
 
 
@@ -99,11 +101,15 @@ def cases(table: dict[str, dict[str, int]]) -> list[object]:
     ]
 
 
+def allowed(name: str) -> int:
+    return 1 + FIRST_BYTES * name.endswith(".vf") + RIGHTS * name.endswith(".lock")
+
+
 def opened_too_often(found: Counter[str]) -> dict[str, int]:
     return {
         name: times
         for name, times in found.items()
-        if times > ALLOWED.get(name, 1) and not BUCKETS.search(name)
+        if times > allowed(name) and not BUCKETS.search(name)
     }
 
 

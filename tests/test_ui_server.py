@@ -227,7 +227,7 @@ def test_other_work_has_to_wait_and_work_can_be_stopped(ui_folded: Page, monkeyp
         go.wait(30)
         return []
 
-    monkeypatch.setattr("viewfold.app.folding.read_views", slow)
+    monkeypatch.setattr("viewfold.app.folding._read_views", slow)
     key = ui_folded.upload("scan.csv", csv("scan", range(60, 150)))
     assert ui_folded.post("fold", upload=key)["state"] == "running"
     assert at.wait(30)
@@ -319,3 +319,38 @@ def test_without_the_extra_the_command_says_what_to_install(
     code, _, said = runner(monkeypatch, capsys)(f"ui {tmp_path / 's.vf'} --no-browser")
     assert code == 8
     assert "pip install 'viewfold[ui]'" in said
+
+
+def test_a_question_opens_the_state_once(ui_folded: Page, monkeypatch) -> None:
+    from viewfold.store import file as state_file
+
+    upload = ui_folded.upload("mri.csv", csv("mri", range(50, 200)))
+    opened: list[str] = []
+    attach = state_file._attach
+
+    def noted(db: Any, path: Path, *how: Any) -> None:
+        opened.append(Path(path).name)
+        attach(db, path, *how)
+
+    monkeypatch.setattr(state_file, "_attach", noted)
+    questions = {
+        "status": lambda: ui_folded.get("status"),
+        "summary": lambda: ui_folded.get("summary"),
+        "explain": lambda: ui_folded.get("explain", id="p3"),
+        "changes": lambda: ui_folded.get("changes", entry=1),
+        "inspect": lambda: ui_folded.job("inspect", upload=upload, id_column="patient"),
+        "suggest": lambda: ui_folded.job("suggest"),
+        "undo": lambda: ui_folded.get("undo"),
+        "export": lambda: ui_folded.client.get("/api/export"),
+    }
+    state = Path(ui_folded.desk.state).name
+    found = {}
+    for name, ask in questions.items():
+        opened.clear()
+        ask()
+        found[name] = opened.copy()
+    assert found == {name: [state] for name in questions}
+    opened.clear()
+    for known in ("status", "summary"):
+        ui_folded.get(known)
+    assert opened == []

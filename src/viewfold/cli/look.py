@@ -16,7 +16,6 @@ from viewfold.app import telling
 from viewfold.app.states import folded_model, folded_table
 from viewfold.app.telling import DIGITS, described, explained, without_doubtful
 from viewfold.cli import options as opt
-from viewfold.cli._reading import files_argument, reads
 from viewfold.cli.command import argument
 from viewfold.cli.console import (
     complain,
@@ -25,50 +24,20 @@ from viewfold.cli.console import (
     print_rows,
     progress,
     say,
-    tell,
     with_notes,
 )
 
 if TYPE_CHECKING:
-    from viewfold._util.table import Table
     from viewfold.explain.events import Difference
     from viewfold.state.log import Event
 
 Row = dict[str, Any]
 
 
-def _check_output(output: Path | None, *inputs: tables.StrPath) -> None:
-    """Refuse a place to write to before any work is done."""
-    if output is not None:
-        tables.check(output, tables.TABLES, inputs)
-
-
-def _deliver(
-    table: Table,
-    output: Path | None,
-    as_json: bool,
-    state: Path,
-    *inputs: tables.StrPath,
-    raw: bool = False,
-) -> None:
-    """Write a table to a file, or to standard output as CSV or JSON."""
-    if output is not None:
-        tables.write_table(table, output, [state, *inputs], private=state, raw=raw)
-        facts = {"file": str(output), "samples": len(table)}
-        tell(as_json, facts, f"{output} is written: {len(table):,} rows.")
-    elif as_json:
-        names = tables.names(table)
-        print_json([dict(zip(names, row, strict=True)) for row in tables.rows(table)])
-    else:
-        tables.print_table(table, raw=raw)
-
-
 # -- samples
 
 
 @opt.state
-@opt.output
-@opt.raw
 @click.option(
     "--least-certain",
     metavar="N",
@@ -76,28 +45,22 @@ def _deliver(
     help="Print only the N least certain samples, each with its next cluster.",
 )
 @opt.min_confidence
-@opt.as_json
+@opt.delivers
 def labels(
-    state: Path,
-    output: Path | None,
-    raw: bool,
-    least_certain: int | None,
-    min_confidence: float | None,
-    as_json: bool,
+    state: Path, least_certain: int | None, min_confidence: float | None, output: opt.Output
 ) -> None:
     """Print the cluster and the confidence of every sample."""
     from viewfold.store import queries
 
-    _check_output(output, state)
     if least_certain is None:
         table = folded_table(state, queries.labels(state))
     else:
         table = tables.from_frame(folded_model(state).uncertain(least_certain))
-    _deliver(without_doubtful(table, min_confidence), output, as_json, state, raw=raw)
+    output.deliver(without_doubtful(table, min_confidence))
 
 
 @opt.state
-@files_argument("One file or several, with the columns of known views.")
+@opt.file_argument("One file or several, with the columns of known views.", several=True)
 @opt.id_column
 @opt.no_id
 @click.option(
@@ -108,33 +71,26 @@ def labels(
     "Unless given, the view named like the file, or the only view.",
 )
 @opt.min_confidence
-@opt.output
-@opt.raw
-@opt.as_json
-@reads
+@opt.delivers
+@opt.reads
 @opt.works
 def predict(
     state: Path,
     files: Sequence[File],
-    id_column: str | None,
-    no_id: bool,
+    ids: str | bool | None,
     view: tuple[str, ...],
     min_confidence: float | None,
-    output: Path | None,
-    raw: bool,
-    as_json: bool,
+    output: opt.Output,
 ) -> None:
     """Print the clusters of new samples without adding them.
 
     With several files, samples are matched by id, and all views of a sample count together.
     """
-    _check_output(output, state, *files)
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(rows, ids=opt.ids_option(id_column, no_id), view=which)
-    table = without_doubtful(tables.from_frame(frame), min_confidence)
-    _deliver(table, output, as_json, state, *files, raw=raw)
+        frame = model.predict_frame(rows, ids=ids, view=which)
+    output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 
 @opt.state
@@ -240,27 +196,22 @@ def _trust(untrusted: list[int]) -> str:
 
 @opt.state
 @click.option("--range", "between", metavar="A-B", help="Numbers to choose from.")
-@opt.output
-@opt.raw
-@opt.as_json
+@opt.delivers
 @opt.works
-def suggest(
-    state: Path, between: str | None, output: Path | None, raw: bool, as_json: bool
-) -> None:
+def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     """Suggest a number of clusters, and show how much each number stands out."""
-    _check_output(output, state)
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = folded_model(state)
         found = telling.suggestion(model, wanted)
     facts = telling.suggested(model, found)
-    if output is not None:
-        _deliver(tables.from_rows(facts["scores"]), output, as_json, state, raw=raw)
-    elif as_json:
+    if output.file is not None:
+        output.deliver(tables.from_rows(facts["scores"]))
+    elif output.as_json:
         print_json({"file": str(state), **facts})
     else:
         print_rows(facts["scores"])
-    if not as_json:
+    if not output.as_json:
         say(f"{telling.evidence(found)} {state} has {model.n_clusters}.")
 
 
@@ -306,17 +257,9 @@ def verify(state: Path, as_json: bool) -> None:
     is_flag=True,
     help="Show which clusters were born, merged, split, vanished, grew or shrank.",
 )
-@opt.output
-@opt.raw
-@opt.as_json
+@opt.delivers
 def history(
-    state: Path,
-    sample: str | None,
-    moved: str | None,
-    events: bool,
-    output: Path | None,
-    raw: bool,
-    as_json: bool,
+    state: Path, sample: str | None, moved: str | None, events: bool, output: opt.Output
 ) -> None:
     """Print the log: what every change did, and when.
 
@@ -329,10 +272,9 @@ def history(
     if sum(said.values()) > 1:
         both = " and ".join(name for name, given in said.items() if given)
         raise ValueError(f"{both} ask for different tables. Choose one.")
-    _check_output(output, state)
     if moved is not None:
         which_view(queries.names(state), moved, f"{state} holds")
-        _deliver(queries.movers(state, moved), output, as_json, state, raw=raw)
+        output.deliver(queries.movers(state, moved))
         return
     shown: list[Row] | None = None
     if events:
@@ -344,9 +286,9 @@ def history(
     else:
         log = queries.log(state)
         rows, shown = [_entry(event) for event in log], [_entry_line(event) for event in log]
-    if output is not None:
-        _deliver(tables.from_rows(rows), output, as_json, state, raw=raw)
-    elif as_json:
+    if output.file is not None:
+        output.deliver(tables.from_rows(rows))
+    elif output.as_json:
         print_json(rows)
     elif rows:
         print_rows(_fit_line(shown or rows))

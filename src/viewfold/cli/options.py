@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from glob import glob
 from pathlib import Path
@@ -14,13 +15,15 @@ import click
 
 from viewfold import errors
 from viewfold._util.file import File
+from viewfold.app import output as tables
 from viewfold.app.telling import AUTO
 from viewfold.cli.command import PATH, Decorator, argument, section
-from viewfold.cli.console import note
+from viewfold.cli.console import note, print_json, tell
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from viewfold._util.table import Table
     from viewfold.estimators import FoldingEstimator
 
 READING = "How the file is read"  # a heading
@@ -128,13 +131,6 @@ private = click.option(
     help="Keep no encoders, and remove those of earlier views; predict then does not "
     "work. docs/privacy.md says what the file still reveals.",
 )
-output = click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    help="Write to this file (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead of "
-    "standard output.",
-)
 raw = click.option(
     "--raw",
     is_flag=True,
@@ -157,7 +153,79 @@ def clusters(*, required: bool = False) -> Decorator:
     )
 
 
-# -- how rows and columns of a file are read
+# -- how a file is read
+
+FILE_FLAGS = {
+    "sheet": click.option(
+        "--sheet",
+        metavar="NAME",
+        multiple=True,
+        help="Sheet of an Excel file to read; may be repeated.",
+    ),
+    "encoding": click.option(
+        "--encoding", metavar="NAME", help="Encoding of a text file, for instance cp1252."
+    ),
+    "decimal": click.option("--decimal", metavar=".|,", help="Decimal sign in a text file."),
+    "thousands": click.option(
+        "--thousands", metavar="SIGN", help="Thousands separator in a text file: , . ' or a space."
+    ),
+    "layer": click.option(
+        "--layer", metavar="NAME", help="Layer of an AnnData file to use instead of X."
+    ),
+    "use_rep": click.option(
+        "--rep",
+        "use_rep",
+        metavar="NAME",
+        help="Entry of obsm in an AnnData file to use instead of X, such as X_pca.",
+    ),
+}
+
+
+def file_argument(says: str, *, several: bool = False) -> Decorator:
+    """Return the argument that names the file, or the files, to read."""
+    says += " It may be - for standard input, or an address such as s3://… or https://…"
+    if several:
+        return argument("files", nargs=-1, required=True, metavar="FILE", type=FILE, help=says)
+    return argument("file", metavar="FILE", type=FILE, help=says)
+
+
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that has an argument `file` or `files` take the options about files.
+
+    Of several files, an option goes to those about whose format it says something. What --id and
+    --no-id say becomes `ids`: a column, False (there are none), or None (nothing was said).
+    """
+
+    @wraps(command)
+    def run(id_column: str | None, no_id: bool, **given: Any) -> None:
+        if no_id and id_column is not None:
+            raise ValueError(
+                "--id names a column of ids, --no-id says that there is none. Choose one."
+            )
+        said = {name: given.pop(name) or None for name in FILE_FLAGS}
+        if "file" in given:
+            given["file"] = File(given["file"].path, **said)
+        else:
+            given["files"] = _each_with(given["files"], said)
+        command(ids=False if no_id else id_column, **given)
+
+    return section(READING, *FILE_FLAGS.values())(run)
+
+
+def _each_with(files: Sequence[File], said: dict[str, Any]) -> Sequence[File]:
+    """Return files with the options that say something about them; with all, if none of them do."""
+    given = {name: value for name, value in said.items() if value is not None}
+    if not given:
+        return files
+    from viewfold.data.files import options_of
+
+    fit = [tuple(given) if (known := options_of(file)) is None else known for file in files]
+    fits_none = {name for name in given if not any(name in names for names in fit)}
+    return [
+        File(file.path, **{n: v for n, v in given.items() if n in names or n in fits_none})
+        for file, names in zip(files, fit, strict=True)
+    ]
+
 
 ROWS_AND_COLUMNS = {
     "empty_rows": click.option(
@@ -209,13 +277,6 @@ def rows_and_columns(command: Callable[..., None]) -> Callable[..., None]:
     return section(READING, *ROWS_AND_COLUMNS.values())(run)
 
 
-def ids_option(column: str | None, none: bool) -> str | bool | None:
-    """Return what is said about ids: their column, that there are none (False), or nothing."""
-    if none and column is not None:
-        raise ValueError("--id names a column of ids, --no-id says that there is none. Choose one.")
-    return False if none else column
-
-
 def views_of_files(
     files: Sequence[File], names: Sequence[str]
 ) -> tuple[File | list[File] | dict[str, File], str | None]:
@@ -234,6 +295,55 @@ def views_of_files(
             "file, in the same order, or name the files after their views."
         )
     return dict(zip(names, files, strict=True)), None
+
+
+# -- tables that are printed or written
+
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    help="Write to this file (.csv, .tsv, .parquet, .arrow, .xlsx or .jsonl) instead of "
+    "standard output.",
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a table goes; a file may not replace one of the inputs, the state first."""
+
+    file: Path | None
+    inputs: tuple[tables.StrPath, ...]
+    raw: bool
+    as_json: bool
+
+    def deliver(self, table: Table) -> None:
+        """Write a table to the file, or print it as CSV or JSON."""
+        if self.file is not None:
+            state = self.inputs[0]
+            tables.write_table(table, self.file, self.inputs, private=state, raw=self.raw)
+            facts = {"file": str(self.file), "samples": len(table)}
+            tell(self.as_json, facts, f"{self.file} is written: {len(table):,} rows.")
+        elif self.as_json:
+            names = tables.names(table)
+            print_json([dict(zip(names, row, strict=True)) for row in tables.rows(table)])
+        else:
+            tables.print_table(table, raw=self.raw)
+
+
+def delivers(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take the options about a table; it gets an `Output`, which can be written."""
+
+    @wraps(command)
+    def run(output: Path | None, raw: bool, as_json: bool, **given: Any) -> None:
+        inputs = (given["state"], *given.get("files", ()))
+        if output is not None:
+            tables.check(output, tables.TABLES, inputs)
+        command(output=Output(output, inputs, raw, as_json), **given)
+
+    for one in (as_json, raw, OUTPUT):
+        run = one(run)
+    return run
 
 
 # -- who works on a .vfd folder

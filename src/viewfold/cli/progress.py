@@ -21,16 +21,7 @@ NUMBERS = 30  # characters of a line that are not about what is done
 class Line(tqdm):
     """What is done, how much of it, how long it has taken and will take; gone at the end.
 
-    It watches what readers and engines tell (`viewfold._util.watch`).
-
-    Parameters
-    ----------
-    doing : str
-        What is done.
-    total : float, optional
-        How much there is to do, if that is known yet.
-    known : float, default=0
-        How much was done before.
+    It watches what readers and engines report (`viewfold._util.watch`).
     """
 
     monitor_interval = 0  # it needs nobody to look after it

@@ -18,7 +18,6 @@ from viewfold.app.states import is_there, load_model
 from viewfold.app.telling import command, evidence, inspected
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
-from viewfold.cli._reading import file_argument, reads
 from viewfold.cli.command import PATH, argument, section
 from viewfold.cli.console import note, print_json, print_lines, print_rows, progress, say, tell
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @opt.state
-@file_argument("File, folder or glob with the view.")
+@opt.file_argument("File, folder or glob with the view.")
 @opt.id_column
 @opt.view
 @opt.clusters()
@@ -57,13 +56,11 @@ if TYPE_CHECKING:
     opt.seed,
 )
 @section("State file", opt.keep, opt.wait)
-@reads
+@opt.reads
 @opt.works
 def add(
     state: Path,
     file: File,
-    id_column: str | None,
-    no_id: bool,
     min_shared: str | None,
     max_moved: str | None,
     reading: dict[str, Any],
@@ -79,7 +76,6 @@ def add(
     if wanted["only_new"]:
         _check_only_new()
     limit = opt.Limit(max_moved)
-    wanted["ids"] = opt.ids_option(id_column, no_id)
     wanted["options"] = ReadOptions.of(**reading)
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
@@ -130,7 +126,7 @@ SCALES = {
 SHOWN = 8  # names in a line
 
 
-@file_argument("File, folder or glob.")
+@opt.file_argument("File, folder or glob.")
 @click.option(
     "--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare the file with this state."
 )
@@ -140,12 +136,10 @@ SHOWN = 8  # names in a line
 @opt.rows_and_columns
 @opt.view
 @opt.as_json
-@reads
+@opt.reads
 def inspect(
     file: File,
     state: Path | None,
-    id_column: str | None,
-    no_id: bool,
     reading: dict[str, Any],
     as_json: bool,
     **how: Any,
@@ -157,10 +151,9 @@ def inspect(
     """
     from viewfold.app.inspection import inspect_views
 
-    ids = opt.ids_option(id_column, no_id)
     model = load_model(state) if state is not None and is_there(state) else None
     with progress(f"reading {file}"):
-        found = inspect_views(file, ids=ids, model=model, **how, **reading)
+        found = inspect_views(file, model=model, **how, **reading)
     stem = "".join(c if c.isalnum() or c in "-_." else "-" for c in found[0].name).strip("-.")
     target = state or Path(f"{stem or 'state'}.vf")
     commands = [command(one, file, target, new=model is None) for one in found]

@@ -258,7 +258,9 @@ class FoldingEstimator(
             )
         engine = engine or holder
         state, names = state.placed(engine), state.names
-        name = (own_name(X) if view is None else view) or invented_name(names, len(names))
+        name = own_name(X) if view is None else view
+        if name in (None, ""):  # 0 is neither: it is refused as no text
+            name = invented_name(names, len(names))
         if name not in names:
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)
@@ -604,7 +606,7 @@ class FoldingEstimator(
     @property
     @asks
     def log_(self) -> pd.DataFrame:
-        """What was done to the model and when (UTC): a row per entry, see `core.log.Event`.
+        """What was done to the model and when (UTC), a row per entry: `viewfold.state.log.Event`.
 
         Examples
         --------
