@@ -154,8 +154,8 @@ def _suggest_markers(view: View, found: Found) -> None:
             more = f", … ({len(of)} in all)" if len(of) > 5 else ""
             warn_user(
                 f"{view_label(view.name, view.file)}: {value:g} stands in several cells, far from "
-                f"all other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
-                f"Then name it with the others: empty_markers={[f'{value:g}', '…']}"
+                f"all other values of {', '.join(map(repr, names))}{more}. Does it mark missing "
+                f"cells? Then name it with the others: empty_markers={[f'{value:g}', '…']}"
                 ", or leave these cells empty.",
             )
 
