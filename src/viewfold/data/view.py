@@ -240,7 +240,7 @@ def invented_name(taken: Collection[str], number: int) -> str:
     return f"view{number}"
 
 
-def called(name: str | None, file: str | None = None) -> str:
+def view_label(name: str | None, file: str | None = None) -> str:
     """Return how errors call a view."""
-    called = "The view" if name is None else f"View {name!r}"
-    return called if file is None else f"{called} ({file})"
+    label = "The view" if name is None else f"View {name!r}"
+    return label if file is None else f"{label} ({file})"
