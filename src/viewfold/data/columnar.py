@@ -11,7 +11,6 @@ import json
 import os
 import re
 import struct
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from viewfold._util.types import Array
 from viewfold._util.watch import Tally
 from viewfold.data.arrays import Spool
 from viewfold.data.codes import Cells, Codes, codes_of
-from viewfold.data.fetch import Place, fetched, with_end_only
+from viewfold.data.fetch import fetched, temporary, with_end_only
 from viewfold.data.guard import Budget, shown
 from viewfold.data.source import (
     Batch,
@@ -575,20 +574,19 @@ def _as_parquet(file: str) -> str:
     """Write an Arrow file as a temporary Parquet file, batch by batch: DuckDB reads no Arrow."""
     pa = optional("pyarrow", "parquet", file)
     parquet, ipc = (optional(f"pyarrow.{part}", "parquet", file) for part in ("parquet", "ipc"))
-    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
-    place, budget = Place(folder, "rows.parquet", f"{file}", None), Budget(file)
+    place, budget = temporary("rows.parquet", f"{file}"), Budget(file)
     with pa.OSFile(file) as stream:  # not mapped: one that becomes shorter would end the process
         magic = stream.read(6)
-        stream.seek(0)
         if magic.startswith(b"FEA1"):
             raise FileError(f"{file}: Feather version 1. Write it again with a recent program.")
         for size in unpacked_sizes(file):
             Budget(file).hold(size, "a batch")
-        opened = ipc.open_file(stream) if magic == _MAGIC else ipc.open_stream(stream)
+        # A file with an index at its end is a stream after its first eight bytes. The index is not
+        # asked: it might lead to other messages than those that were measured.
+        stream.seek(8 if magic == _MAGIC else 0)
+        opened = ipc.open_stream(stream)
         if not opened.schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
-        many = getattr(opened, "num_record_batches", None)
-        batches = iter(opened) if many is None else map(opened.get_batch, range(many))
         schema = opened.schema
         coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         # Parquet has no categories of numbers.
@@ -608,7 +606,7 @@ def _as_parquet(file: str) -> str:
             dictionary_pagesize_limit=2**30,
             write_statistics=False,
         ) as writer:
-            for batch in batches:
+            for batch in opened:
                 # Columns of nothing at all have any number of rows in no bytes.
                 size = 8 * batch.num_rows * len(schema.names)
                 budget.spool(size, f"{batch.num_rows:,} rows of a batch")
@@ -664,31 +662,13 @@ def unpacked_sizes(file: str) -> Iterator[int]:
                 raise ValueError("the file ends within a message")
             return found
 
-        indexed = end >= len(_MAGIC) and read(0, len(_MAGIC)) == _MAGIC
-        for said, body, length in _indexed(read, end) if indexed else _streamed(read, end):
+        start = 8 if end >= 8 and read(0, len(_MAGIC)) == _MAGIC else 0
+        for said, body, length in _messages(read, start, end):
             yield _unpacked_size(said, read, body, length)
 
 
-def _indexed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield every message that the index at the end of a file names: text, place and length."""
-    (length,) = struct.unpack("<i", read(end - 10, 4))
-    index = read(end - 10 - length, length)
-    top = _offset(index, 0)
-    for number in (2, 3):  # Footer: version, schema, dictionaries, recordBatches
-        if not _field(index, top, number):
-            continue
-        blocks = _table(index, top, number)
-        (many,) = struct.unpack_from("<I", index, blocks)
-        places = struct.iter_unpack("<qi4xq", index[blocks + 4 : blocks + 4 + 24 * many])
-        for start, described, size in places:
-            said = read(start, described)
-            # The length comes first, and since version 0.15 a mark before it.
-            yield said[8 if said[:4] == _MARK else 4 :], start + described, size
-
-
-def _streamed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the messages of a stream, one after the other, until one of no length."""
-    at = 0
+def _messages(read: Read, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the messages of a stream, until one of no length: text, place and length."""
     while at + 4 <= end:
         mark = read(at, 4)
         at += 4
