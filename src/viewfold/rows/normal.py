@@ -48,28 +48,27 @@ def _number(text: str) -> str:
     return sign + (digits.lstrip("0") or "0")
 
 
-def hashed(ids: Ids, *, digits: int = 19) -> NDArray[np.uint64]:
+def hashed(ids: Ids) -> NDArray[np.uint64]:
     """Return a number of 64 bits for each id, the same for ids of the same normal form.
 
-    Texts of at most so many digits are hashed as the whole number they are, if it is one of 64
-    bits with its sign. All of these have 19 digits at most.
+    Texts are hashed as the whole number they are, if it is one of 64 bits with its sign.
     """
     if ids.dtype != object:
         return mixed(ids.astype(np.int64).view(np.uint64))
     forms = normal_forms(ids)
     key = pd.util.hash_array(forms, categorize=False)
-    whole = [i for i, form in enumerate(forms.tolist()) if _is_whole(form, digits)]
+    whole = [i for i, form in enumerate(forms.tolist()) if _is_whole(form)]
     if whole:
         key[whole] = forms[whole].astype(np.int64).view(np.uint64)
     return mixed(key)
 
 
-def _is_whole(form: str, most: int) -> bool:
-    """Whether this is a whole number of at most so many digits that 64 bits hold."""
+def _is_whole(form: str) -> bool:
+    """Whether this is a whole number that 64 bits hold."""
     if form[-1:] not in _DIGITS:
         return False
     digits = form.removeprefix("-")
-    if len(digits) > most or not (digits.isascii() and digits.isdigit()):
+    if len(digits) > 19 or not (digits.isascii() and digits.isdigit()):
         return False
     return len(digits) <= 18 or -(2**63) <= int(form) < 2**63
 

@@ -197,8 +197,7 @@ def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parts(state: State) -> dict[str, Part]:
-    from viewfold.state.columns import StoredColumns, StoredSource
-    from viewfold.state.parts import take_apart
+    from viewfold.state.parts import StoredColumns, StoredSource, take_apart
 
     parts: dict[str, Part] = {}
     if (found := state.clusters) is not None:
