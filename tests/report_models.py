@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -11,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from viewfold import ViewFold
+from viewfold.estimators import selection
 from viewfold.state.clusters import Clusters
 from viewfold.state.state import State, ViewRecord
 from viewfold.web import report
@@ -52,6 +54,14 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         clusters=Clusters(np.eye(8), centers[None]),
     )
     return ViewFold(k)._keep(state)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees() -> Iterator[None]:
+    """Suggest a number of clusters by two trees: many make a better one, not another kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "TREES", 2)
+        yield
 
 
 @pytest.fixture(scope="module")

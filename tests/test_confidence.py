@@ -11,8 +11,6 @@ from viewfold import ViewFold
 from viewfold.rows import DiskEngine, LocalEngine, using
 from viewfold.state.clusters import Clusters, confidence, scattered
 
-FORMATS = Path(__file__).parent / "formats"
-
 
 def mixture(k: int, apart: float, tail: float = np.inf, n: int = 1500, views: int = 3):
     """Views of normal clusters, or of such with the tails of Student's t, and the classes."""
@@ -180,9 +178,6 @@ def test_scatter_is_kept_in_files_and_computed_where_there_is_none(tmp_path: Pat
     again = viewfold.load(tmp_path / "s.vf")
     scatter = model._state.clusters.scatter
     assert np.array_equal(again._state.clusters.scatter, scatter)
-    old = viewfold.load(FORMATS / "2.vf")
-    assert old._state.clusters.scatter is None
-    assert old.to_frame()["confidence"].between(0, 1, inclusive="right").all()
     bare = Clusters(model._state.clusters.projection, model._state.clusters.centers)
     found = scattered(LocalEngine(), bare, model._state.embedding).scatter
     np.testing.assert_allclose(found[:, :2], scatter[:, :2])

@@ -19,7 +19,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from writers import LOOKS, until_queued
 
 import viewfold
 from viewfold import ViewFold, cli, errors, store
@@ -276,15 +275,28 @@ def test_a_query_that_is_interrupted_is_ctrl_c(tmp_path: Path) -> None:
         ask()
 
 
-@LOOKS
 def test_ctrl_c_while_waiting_for_another_writer(run: Run) -> None:
+    script = """
+        import filelock
+        from viewfold import cli
+
+        def acquire(*args, **options):
+            print("waits", flush=True)
+            return before(*args, **options)
+
+        before, filelock.FileLock.acquire = filelock.FileLock.acquire, acquire
+        cli.main()
+    """
     line = ["add", "a.vf", "more.csv", "--id", "id"]
-    asked = [sys.executable, "-m", "viewfold", *line]
+    asked = [sys.executable, "-c", textwrap.dedent(script), *line]
     with store.writing("a.vf"):
         # A shell lets programs in the background ignore Ctrl-C, and their children inherit that.
         heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        other = subprocess.Popen(asked, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
-        until_queued(Path("a.vf"), 2)
+        other = subprocess.Popen(
+            asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+        )
+        assert other.stdout is not None
+        assert other.stdout.readline() == "waits\n"
         other.send_signal(signal.SIGINT)
         _, said = other.communicate()
     assert other.returncode == 130

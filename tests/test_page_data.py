@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_models import NAMES, model, synthetic  # noqa: F401
+from report_models import NAMES, few_trees, model, synthetic  # noqa: F401
 
 from viewfold import FCMVC, ViewFold
 from viewfold.estimators import selection
@@ -20,11 +20,6 @@ from viewfold.web.words import from_line
 @pytest.fixture(scope="module")
 def told_data(model) -> PageData:
     return page_data(model, ids=True)
-
-
-@pytest.fixture
-def quick(monkeypatch) -> None:
-    monkeypatch.setattr(selection, "TREES", 2)
 
 
 def digits(number: float) -> float:
@@ -126,7 +121,7 @@ def test_flow_moves_events_and_coverage_are_those_of_the_history(model, told_dat
     assert [one["kind"] for one in told["events"]] == model.events_["kind"].tolist()[::-1]
 
 
-def test_least_certain_are_those_of_the_model(quick) -> None:
+def test_least_certain_are_those_of_the_model() -> None:
     model = synthetic(400, 5, 2)
     expected, data = model.uncertain(50), page_data(model, ids=True)
     assert expected["confidence"].is_unique
@@ -146,7 +141,7 @@ def test_scores_of_numbers_of_clusters_are_those_that_are_suggested(model, told_
     assert (told["best"], told["now"], told["stands_out"]) == (found.best, 4, found.stands_out)
 
 
-def test_order_of_rows_tells_nothing(model, told_data, quick) -> None:
+def test_order_of_rows_tells_nothing(model, told_data) -> None:
     state, order = model._state, np.random.default_rng(0).permutation(160)
     rows = ("ids", "embedding", "seen", "history", "added", "fingerprints")
     other = replace(state, **{name: getattr(state, name)[order] for name in rows})
@@ -155,7 +150,7 @@ def test_order_of_rows_tells_nothing(model, told_data, quick) -> None:
         assert shuffled.packed(name) == told_data.packed(name), name
 
 
-def test_rows_of_an_engine_give_the_same_page(model, told_data, quick, tmp_path) -> None:
+def test_rows_of_an_engine_give_the_same_page(model, told_data, tmp_path) -> None:
     with DiskEngine(n_buckets=4, folder=str(tmp_path)) as engine:
         elsewhere = ViewFold(4, random_state=0)._keep(model._state.placed(engine))
         found = page_data(elsewhere, ids=True)
@@ -165,7 +160,7 @@ def test_rows_of_an_engine_give_the_same_page(model, told_data, quick, tmp_path)
         assert found.summary[name] == told_data.summary[name], name
 
 
-def test_of_very_many_samples_some_are_drawn_and_all_are_counted(monkeypatch, quick) -> None:
+def test_of_very_many_samples_some_are_drawn_and_all_are_counted(monkeypatch) -> None:
     monkeypatch.setattr("viewfold.web.layout.MOST_POINTS", 1000)
     monkeypatch.setattr("viewfold.web.layout.PIECE", 300)
     monkeypatch.setattr("viewfold.web.layout.LAID_OUT", 200)
@@ -217,7 +212,7 @@ def test_samples_are_placed_among_those_they_resemble(monkeypatch) -> None:
         "fewer",
     ],
 )
-def test_any_model_has_a_page(model, quick) -> None:
+def test_any_model_has_a_page(model) -> None:
     told = json.loads(json.dumps(page_data(model).summary, allow_nan=False))
     k, n = len(model.cluster_centers_), model.n_samples_
     assert len(told["clusters"]) == k
@@ -237,7 +232,7 @@ def test_any_model_has_a_page(model, quick) -> None:
     assert bool(told["notes"]) == (not known)
 
 
-def test_of_very_many_steps_the_latest_are_told(quick) -> None:
+def test_of_very_many_steps_the_latest_are_told() -> None:
     model = synthetic(50, 3, 30)
     told = page_data(model).summary
     assert (len(told["steps"]), told["earlier_steps"]) == (24, 6)

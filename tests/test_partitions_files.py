@@ -174,4 +174,4 @@ def test_what_is_held_at_once_is_bounded(tmp_path: Path, monkeypatch) -> None:
         many = pd.DataFrame(np.random.default_rng(0).normal(size=(6240, 8))).add_prefix("x")
         many.rename_axis("id").reset_index().to_parquet(path, index=False)
         as_view(path, ids="id")
-        assert sizes == [2048, 2048, 2048, 96]  # DuckDB gives rows 2,048 at a time
+        assert (max(sizes), sum(sizes)) == (64, 6240)

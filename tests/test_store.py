@@ -16,7 +16,9 @@ from sklearn.base import clone
 from store_models import HERE, bits
 
 import viewfold
+from commands import runner
 from viewfold import FCMVC, ViewFold
+from viewfold.store import file
 from viewfold.store.tables import FORMAT
 
 
@@ -151,3 +153,46 @@ def test_files_of_every_version_open_forever() -> None:
         assert model.predict(frame, view=0).tolist() == expected["predicted"]
         more = np.random.default_rng(1).normal(size=(len(model.ids_), 4))
         assert len(model.partial_fit(more, ids=model.ids_, view="more").views_) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "written"),
+    [
+        ("add p.vf labs.csv --id id", True),
+        ("add p.vf scan.csv --id id", True),
+        ("add p.vf scan.csv --id id --dry-run", False),
+        ("forget p.vf 3", True),
+        ("undo p.vf --yes", True),
+        ("rename p.vf 1 late", True),
+        ("recluster p.vf --clusters 2", True),
+        ("labels p.vf", False),
+        ("status p.vf", False),
+        ("history p.vf", False),
+        ("export p.vf -o all.csv", False),
+        ("verify p.vf", False),
+        ("report p.vf -o r.html", False),
+    ],
+)
+def test_a_command_opens_the_state_once_to_read_it(
+    line: str,
+    written: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("labs", "scan"):
+        table = pd.DataFrame(rng.normal(size=(40, 4))).add_prefix(name)
+        table.assign(id=range(40)).to_csv(f"{name}.csv", index=False)
+    ViewFold(3, random_state=0).partial_fit("labs.csv", ids="id", view="labs").save("p.vf")
+    with viewfold.edit("p.vf") as model:
+        model.rename(0, "early")
+    read, made = [], []
+    connected, making = file.connected, file.making
+    monkeypatch.setattr(file, "connected", lambda *a: read.append(1) or connected(*a))
+    monkeypatch.setattr(file, "making", lambda *a, **k: made.append(1) or making(*a, **k))
+    code, _, err = runner(monkeypatch, capsys)(line)
+    assert code == 0, err
+    # Whoever writes attaches it once more, to copy what undo returns to.
+    assert (len(read), len(made)) == (1, int(written and "labs.csv" not in line))

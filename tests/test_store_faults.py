@@ -46,7 +46,7 @@ OTHER = ViewFold(3).fit(np.eye(6))
 NO_FUNCTIONS = "".join(
     line for line in file._OTHERS.splitlines(True) if "duckdb_functions()" not in line
 )
-DATABASE = ("execute", "sql", "register", "unregister", "close")
+DATABASE = ("execute", "executemany", "sql", "register", "unregister", "close")
 
 
 class Faults:

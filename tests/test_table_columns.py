@@ -17,7 +17,7 @@ from test_cli import Run, run  # noqa: F401
 import viewfold
 from viewfold import FCMVC, ViewFold, as_view
 from viewfold.rows import block_bytes
-from viewfold.state.columns import StoredColumns
+from viewfold.state.parts import StoredColumns
 from viewfold.store.check import problems
 from viewfold.store.models import state_of
 

@@ -1,8 +1,6 @@
 """More rows of a known view, in the ways that go wrong: few rows, other orders, other readings."""
 
 import pickle
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from sklearn.base import clone
 
 import viewfold
 from viewfold import ViewFold, as_view, metrics
-from viewfold.state.hashes import hasher
 
 IDS = np.array([f"s{i}" for i in range(160)], dtype=object)
 
@@ -164,43 +161,6 @@ def test_rows_of_zeros_that_are_left_out_are_told(data: Data) -> None:
     with pytest.warns(UserWarning, match="10 of 160 rows hold nothing but zeros"):
         model.partial_fit(X, ids=IDS, view="words")
     assert counts(model) == (50, 0, 0, 100)
-
-
-@pytest.mark.parametrize("name", ["1.vf", "2.vf"])
-def test_files_without_fingerprints_say_that_rows_count_as_corrections(name: str) -> None:
-    model = viewfold.load(Path(__file__).parent / "formats" / name)
-    X = np.random.default_rng(0).normal(size=(30, model.views_[0].n_features))
-    with pytest.warns(UserWarning, match="'labs': 30 rows are taken for corrections"):
-        model.partial_fit(X, ids=model.ids_[:30], view="labs")
-    assert counts(model) == (0, 0, 30, 0)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message=".*corrections")
-        model.partial_fit(X, ids=model.ids_[:30], view="labs")
-    assert counts(model) == (0, 0, 0, 30)
-
-
-def test_long_hashes_of_an_earlier_version_are_recognised_and_shortened(data: Data) -> None:
-    X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X, ids=IDS, view="labs")
-    state = model._state
-    long = hasher(X.shape[1], state.key)(X).view(np.int32)[:, None]
-    assert (np.abs(long) >= 2**16).any()
-    for change in ("nothing", "update", "fold", "forget"):
-        model._keep(replace(state, fingerprints=long))
-        if change == "nothing":
-            model.partial_fit(X, ids=IDS, view="labs")
-            assert counts(model) == (0, 0, 0, 160)
-            continue
-        if change == "update":
-            model.partial_fit(X[:1] + 1, ids=IDS[:1], view="labs")
-            assert counts(model) == (0, 0, 1, 0)
-        elif change == "fold":
-            model.partial_fit(data.views["scan"], ids=IDS, view="scan")
-        else:
-            model.forget(IDS[:1])
-        prints = np.asarray(model._state.fingerprints)
-        assert prints.min() > 0
-        assert prints.max() < 2**16
 
 
 def prints_in(path: Path, where: str = "true") -> set[int]:

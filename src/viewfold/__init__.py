@@ -24,25 +24,17 @@ if TYPE_CHECKING:
     from viewfold.web import report
 
 _home = {
-    "FCMVC": "viewfold.estimators",
-    "ViewFold": "viewfold.estimators",
-    "State": "viewfold.state.state",
-    "ViewRecord": "viewfold.state.state",
-    "convert": "viewfold.store",
-    "edit": "viewfold.store",
-    "forget": "viewfold.store",
-    "load": "viewfold.store",
-    "restore": "viewfold.store",
-    "undo": "viewfold.store",
-    "verify": "viewfold.store",
-    "StateFileError": "viewfold.errors",
-    "Inspection": "viewfold.app.inspection",
-    "inspect_views": "viewfold.app.inspection",
-    "Suggestion": "viewfold.estimators.selection",
-    "suggest_n_clusters": "viewfold.estimators.selection",
-    "View": "viewfold.data",
-    "as_view": "viewfold.data",
-    "as_views": "viewfold.data",
+    name: module
+    for module, names in {
+        "viewfold.app.inspection": ("Inspection", "inspect_views"),
+        "viewfold.data": ("View", "as_view", "as_views"),
+        "viewfold.errors": ("StateFileError",),
+        "viewfold.estimators": ("FCMVC", "ViewFold"),
+        "viewfold.estimators.selection": ("Suggestion", "suggest_n_clusters"),
+        "viewfold.state.state": ("State", "ViewRecord"),
+        "viewfold.store": ("convert", "edit", "forget", "load", "restore", "undo", "verify"),
+    }.items()
+    for name in names
 }
 
 _module = {"missing": "viewfold.datasets.missing", "report": "viewfold.web.report"}

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import cleandoc
-from typing import Protocol, TypeAlias
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -13,10 +9,8 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-Contingency: TypeAlias = NDArray[np.int64]
 
-
-def _contingency(y: ArrayLike, labels: ArrayLike) -> Contingency:
+def _count_together(y: ArrayLike, labels: ArrayLike) -> NDArray[np.int64]:
     """Count the samples of each class (row) in each cluster (column)."""
     classes, clusters = column_or_1d(y), column_or_1d(labels)
     check_consistent_length(classes, clusters)
@@ -25,41 +19,13 @@ def _contingency(y: ArrayLike, labels: ArrayLike) -> Contingency:
     return np.asarray(contingency_matrix(classes, clusters), dtype=np.int64)
 
 
-class Measure(Protocol):
-    """How well clusters agree with classes, from 0 to 1."""
-
-    def __call__(self, y: ArrayLike, labels: ArrayLike) -> float:
-        """Compare."""
-
-
-_PARAMETERS = """\
-Parameters
-----------
-y : array-like of shape (n_samples,)
-    The classes.
-labels : array-like of shape (n_samples,)
-    The clusters; their names do not matter.
-"""
-_MEASURES: dict[str, Callable[[Contingency], float]] = {}
-
-
-def _measure(of_table: Callable[[Contingency], float]) -> Measure:
-    """Make a measure of classes and clusters from one of the table of both."""
-    name = of_table.__name__
-    said, _, rest = cleandoc(of_table.__doc__ or "").partition("\n\n")
-    _MEASURES[name] = of_table
-
-    def measure(y: ArrayLike, labels: ArrayLike) -> float:
-        return of_table(_contingency(y, labels))
-
-    measure.__name__ = measure.__qualname__ = name
-    measure.__doc__ = f"{said}\n\n{_PARAMETERS}\n{rest}"
-    return measure
-
-
-@_measure
-def accuracy(table: Contingency) -> float:
+def accuracy(y: ArrayLike, labels: ArrayLike) -> float:
     """Share of samples in the right cluster, under the best one-to-one match with the classes.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes, and the clusters, whose names do not matter.
 
     Examples
     --------
@@ -67,12 +33,17 @@ def accuracy(table: Contingency) -> float:
     >>> accuracy([0, 0, 1, 1], [7, 7, 3, 7])
     0.75
     """
+    table = _count_together(y, labels)
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / table.sum())
 
 
-@_measure
-def nmi(table: Contingency) -> float:
+def nmi(y: ArrayLike, labels: ArrayLike) -> float:
     """Mutual information of classes and clusters over the arithmetic mean of their entropies.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes, and the clusters, whose names do not matter.
 
     Examples
     --------
@@ -80,6 +51,7 @@ def nmi(table: Contingency) -> float:
     >>> nmi([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
+    table = _count_together(y, labels)
     if table.shape == (1, 1):
         return 1.0
     shared = float(mutual_info_score(None, None, contingency=table))
@@ -89,13 +61,17 @@ def nmi(table: Contingency) -> float:
     return min(shared / mean, 1.0)  # round-off may put it just above
 
 
-def _entropy(sizes: Contingency) -> float:
+def _entropy(sizes: NDArray[np.int64]) -> float:
     return -float(np.sum(sizes / sizes.sum() * (np.log(sizes) - np.log(sizes.sum()))))
 
 
-@_measure
-def purity(table: Contingency) -> float:
+def purity(y: ArrayLike, labels: ArrayLike) -> float:
     """Share of samples that belong to the most frequent class of their cluster.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes, and the clusters, whose names do not matter.
 
     Examples
     --------
@@ -103,12 +79,17 @@ def purity(table: Contingency) -> float:
     >>> purity([0, 0, 1, 1], [0, 1, 2, 2])
     1.0
     """
+    table = _count_together(y, labels)
     return float(table.max(axis=0).sum() / table.sum())
 
 
-@_measure
-def f_score(table: Contingency) -> float:
+def f_score(y: ArrayLike, labels: ArrayLike) -> float:
     """Harmonic mean of precision and recall over pairs of samples that are put together.
+
+    Parameters
+    ----------
+    y, labels : array-like of shape (n_samples,)
+        The classes, and the clusters, whose names do not matter.
 
     Examples
     --------
@@ -116,14 +97,14 @@ def f_score(table: Contingency) -> float:
     >>> f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-
-    def pairs(counts: Contingency) -> int:
-        return int((counts * (counts - 1)).sum() // 2)
-
-    put_together, belong_together = pairs(table.sum(axis=0)), pairs(table.sum(axis=1))
-    if put_together + belong_together == 0:
+    table = _count_together(y, labels)
+    together, clusters, classes = (
+        int((counts * (counts - 1)).sum() // 2)
+        for counts in (table, table.sum(axis=0), table.sum(axis=1))
+    )
+    if clusters + classes == 0:
         return 1.0  # all alone, and rightly so
-    return 2 * pairs(table) / (put_together + belong_together)
+    return 2 * together / (clusters + classes)
 
 
 def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
@@ -140,5 +121,4 @@ def evaluate(y: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> evaluate([0, 0, 1, 1], [1, 1, 0, 0])
     {'accuracy': 1.0, 'nmi': 1.0, 'purity': 1.0, 'f_score': 1.0}
     """
-    table = _contingency(y, labels)
-    return {name: measure(table) for name, measure in _MEASURES.items()}
+    return {one.__name__: one(y, labels) for one in (accuracy, nmi, purity, f_score)}

@@ -109,11 +109,8 @@ class ReadOptions:
     def of(cls, **said: Unpack[ReadKeywords]) -> ReadOptions:
         """Return what a user says with keywords, in whatever form."""
         given: dict[str, Any] = dict(said)
-        by_view = {
-            name: given.pop(name)
-            for name in ("columns", "drop")
-            if isinstance(given.get(name), Mapping)
-        }
+        names = [name for name in ("columns", "drop") if isinstance(given.get(name), Mapping)]
+        by_view = {name: given.pop(name) for name in names}
         markers = given.pop("empty_markers", None)
         if markers is not None:
             markers = [markers] if isinstance(markers, str) else markers

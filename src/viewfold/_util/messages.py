@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import MISSING, Field, fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import Any, TypeVar, dataclass_transform
 from unicodedata import category
 
 from viewfold.errors import MissingExtraError
 
 AnyError = TypeVar("AnyError", bound=Exception)
+T = TypeVar("T")
 
 LONGEST = 100  # characters of a value in `short_repr`
 JOINERS = "\u200c\u200d"  # they join letters in Persian, Hindi and emoji, and change no order
@@ -70,6 +71,13 @@ def no_formula(text: str) -> str:
     except ValueError:
         return f"'{text}"
     return text
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def frozen_record(kind: type[T]) -> type[T]:
+    """Make a class a frozen dataclass that is compared by identity and shown in a line."""
+    kind.__repr__ = short_repr  # type: ignore[method-assign]
+    return dataclass(frozen=True, eq=False, repr=False)(kind)
 
 
 def short_repr(self: Any) -> str:

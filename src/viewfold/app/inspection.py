@@ -34,7 +34,7 @@ from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
 from viewfold.data.opening import make_view, named_views, open_path, own_name, read_view
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
-from viewfold.data.view import called, invented_name
+from viewfold.data.view import invented_name, view_label
 from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
@@ -383,7 +383,7 @@ class _Look:
         X, options, ids, rule = self._read_options()
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)
-        label = called(name, file)
+        label = view_label(name, file)
         self._note(parts, name, ids, learn_of(parts, options, label), written)
         if ids is None and parts.ids is None:
             for column in repeated_ids(parts):
@@ -437,9 +437,9 @@ class _Look:
             name = invented_name(self._state.names, len(self._state.views))
         named = None if ids is False else ids
         if isinstance(held, FileView):
-            label = called(name, held.file)
+            label = view_label(name, held.file)
             return split_file(held, named, label, options), name, held.file, held.written
-        return split_object(held, named, called(name), options), name, None, {}
+        return split_object(held, named, view_label(name), options), name, None, {}
 
     def _note(
         self,

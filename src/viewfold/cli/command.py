@@ -102,15 +102,19 @@ class Command(click.Command):
         if records := [one.help_record() for one in self.params if isinstance(one, Argument)]:
             with formatter.section("Arguments"):
                 formatter.write_dl(records)
-        titles = getattr(self.callback, "sections", {})
-        found: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx) if isinstance(one, click.Option) else None
-            if record is not None:
-                found.setdefault(titles.get(one.name, "Options"), []).append(record)
-        for title, options in found.items():
+        for title, options in self.sections(ctx).items():
+            found = [one.get_help_record(ctx) for one in options]
             with formatter.section(title):
-                formatter.write_dl(options)
+                formatter.write_dl([record for record in found if record is not None])
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options by heading, those without one first."""
+        titles = getattr(self.callback, "sections", {})
+        found: dict[str, list[click.Option]] = {"Options": []}
+        for one in self.get_params(ctx):
+            if isinstance(one, click.Option) and not one.hidden:
+                found.setdefault(titles.get(one.name, "Options"), []).append(one)
+        return found
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` does it for every version of click."""

@@ -20,7 +20,7 @@ from scipy import sparse
 
 from viewfold._util.types import Array, Matrix, as_python
 from viewfold.data.source import Batch, batch_rows
-from viewfold.data.view import View, called
+from viewfold.data.view import View, view_label
 from viewfold.errors import FULL, NoSpaceError
 from viewfold.rows import LocalEngine, Rows
 
@@ -428,6 +428,6 @@ def unusable(view: View, row: int, column: int, value: Any, first: int = 0) -> V
         if np.isnan(value):
             said += " missing_cells='accept' takes it as it is."
     return ValueError(
-        f"{called(view.name, view.file)} contains {shown} in row {first + row} "
+        f"{view_label(view.name, view.file)} contains {shown} in row {first + row} "
         f"(id {as_python(view.ids[row])!r}), column {which}. {said}"
     )

@@ -17,7 +17,7 @@ from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Found, look_at, unusable
 from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.partitions import LazyRows, read_partitions
-from viewfold.data.view import Gaps, View, called, missing_in
+from viewfold.data.view import Gaps, View, missing_in, view_label
 from viewfold.rows import BucketRows, engine_of
 from viewfold.rows.linalg import dense
 
@@ -49,7 +49,7 @@ def without_absent(
             raise _has_gaps(view)
         if empty_rows == "keep" and view.n_empty:
             raise ValueError(
-                f"{called(view.name, view.file)} is a View whose rows of zeros were left out "
+                f"{view_label(view.name, view.file)} is a View whose rows of zeros were left out "
                 "already. Pass empty_rows='keep' to as_view."
             )
         return view
@@ -66,7 +66,7 @@ def without_absent(
     present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
     if not present.size:
         raise ValueError(
-            f"{called(view.name, view.file)} is empty: none of its rows holds a value"
+            f"{view_label(view.name, view.file)} is empty: none of its rows holds a value"
             f"{' other than zero' * bool(empty.size)}. Leave the view out."
         )
     rows = replace(rows, present=present)
@@ -87,7 +87,7 @@ def _has_gaps(view: View) -> ValueError:
     if isinstance(view.rows, BucketRows):
         worst = next(iter(view.missing()["worst"]))
         return ValueError(
-            f"{called(view.name, view.file)} contains NaN in {view.n_missing:,} cells, for "
+            f"{view_label(view.name, view.file)} contains NaN in {view.n_missing:,} cells, for "
             f"instance in column {worst}. missing_cells='accept' takes it as it is."
         )
     for where, block in replace(view.rows, fill=None).blocks():
@@ -105,7 +105,7 @@ def tell_of_rare(view: View) -> View:
         more = f", … ({at.size} in all)" if at.size > 5 else ""
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warn_user(
-            f"{called(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
+            f"{view_label(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
             f"{', '.join(names)}{more}, which counts as constant. drop=… leaves it out.",
         )
     return view
@@ -115,7 +115,7 @@ def tell_of_empty(view: View) -> View:
     """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
     if view.n_empty:
         warn_user(
-            f"{called(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
+            f"{view_label(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
             "hold nothing but zeros and are taken for samples that the view lacks. "
             f"empty_rows='keep' takes them for samples.",
         )
@@ -130,7 +130,7 @@ def check_no_id_column(view: View) -> None:
         return
     for j, name in enumerate(view.features):
         if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
-            raise like_ids(name, called(view.name, view.file))
+            raise like_ids(name, view_label(view.name, view.file))
 
 
 def _suggest(view: View, found: Found) -> None:
@@ -153,9 +153,9 @@ def _suggest_markers(view: View, found: Found) -> None:
             names = [view.features[j] if view.features else j for j in of[:5]]
             more = f", … ({len(of)} in all)" if len(of) > 5 else ""
             warn_user(
-                f"{called(view.name, view.file)}: {value:g} stands in several cells, far from all "
-                f"other values of {', '.join(map(repr, names))}{more}. Does it mark missing cells? "
-                f"Then name it with the others: empty_markers={[f'{value:g}', '…']}"
+                f"{view_label(view.name, view.file)}: {value:g} stands in several cells, far from "
+                f"all other values of {', '.join(map(repr, names))}{more}. Does it mark missing "
+                f"cells? Then name it with the others: empty_markers={[f'{value:g}', '…']}"
                 ", or leave these cells empty.",
             )
 
@@ -189,7 +189,7 @@ def _suggest_dates(view: View, found: Found) -> None:
     if suspects.size:
         names = [view.features[j] if view.features else j for j in suspects[:5].tolist()]
         warn_user(
-            f"{called(view.name, view.file)}: {', '.join(map(repr, names))} "
+            f"{view_label(view.name, view.file)}: {', '.join(map(repr, names))} "
             f"hold{'s' * (suspects.size == 1)} numbers such as {high[suspects[0]]:.0f}, and "
             "nothing that could not be a date. If these are dates, write them as 2024-12-31.",
         )

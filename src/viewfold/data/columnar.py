@@ -11,7 +11,6 @@ import json
 import os
 import re
 import struct
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from viewfold._util.types import Array
 from viewfold._util.watch import Tally
 from viewfold.data.arrays import Spool
 from viewfold.data.codes import Cells, Codes, codes_of
-from viewfold.data.fetch import Place, fetched, with_end_only
+from viewfold.data.fetch import fetched, temporary, with_end_only
 from viewfold.data.guard import Budget, shown
 from viewfold.data.source import (
     Batch,
@@ -575,8 +574,7 @@ def _as_parquet(file: str) -> str:
     """Write an Arrow file as a temporary Parquet file, batch by batch: DuckDB reads no Arrow."""
     pa = optional("pyarrow", "parquet", file)
     parquet, ipc = (optional(f"pyarrow.{part}", "parquet", file) for part in ("parquet", "ipc"))
-    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
-    place, budget = Place(folder, "rows.parquet", f"{file}", None), Budget(file)
+    place, budget = temporary("rows.parquet", f"{file}"), Budget(file)
     with pa.OSFile(file) as stream:  # not mapped: one that becomes shorter would end the process
         magic = stream.read(6)
         stream.seek(0)
@@ -615,8 +613,10 @@ def _as_parquet(file: str) -> str:
                 batch.validate(full=True)  # compiled code trusts offsets
                 for name in others:
                     at = schema.get_field_index(name)
-                    texts = batch.column(at).dictionary_decode().cast(pa.string())
-                    batch = batch.set_column(at, schema.field(at), texts.dictionary_encode())
+                    levels = batch.column(at).dictionary.cast(pa.string())
+                    codes = batch.column(at).indices.cast(pa.int32())
+                    texts = pa.DictionaryArray.from_arrays(codes, levels)
+                    batch = batch.set_column(at, schema.field(at), texts)
                 if batch.num_rows:
                     writer.write_table(pa.Table.from_batches([batch]), row_group_size=2**20)
     return place

@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,14 +25,6 @@ from viewfold.rows import BucketEngine, current_engine
 from viewfold.rows.bucket_files import filesystem, is_remote, remove
 
 ID = "__viewfold_id__"  # the column of ids in files that are written here
-
-
-class Scratch(Protocol):
-    """A folder that is needed for a while."""
-
-    name: str
-
-    def cleanup(self) -> None: ...
 
 
 class _Room:
@@ -68,7 +60,7 @@ def plain_ids(ids: Any) -> Any:
 def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileView:
     """Let Dask or Spark write its rows to files, and open these."""
     engine = current_engine()
-    folder: Scratch = (
+    folder: Any = (
         _Room(engine)
         if isinstance(engine, BucketEngine)
         else tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
@@ -81,7 +73,7 @@ def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileVi
         raise
 
 
-def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> FileView:
+def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) -> FileView:
     dask = importlib.import_module("dask")
     if hasattr(X, "chunks"):
         if options.names_columns or isinstance(ids, str):
@@ -185,7 +177,7 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
     return int(table.num_rows)
 
 
-def _write_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Scratch) -> FileView:
+def _write_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) -> FileView:
     sql = importlib.import_module("pyspark.sql")
     if not isinstance(ids, str):
         raise ValueError(

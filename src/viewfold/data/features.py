@@ -100,19 +100,30 @@ def weekday_of(days: Array) -> Array:
     return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
 
 
-def tell_left_out(why: Mapping[str, str], label: str, strict: bool) -> None:
-    """Say which columns are left out, and why; refuse that if `strict`."""
-    if not why:
-        return
-    shown = ", ".join(f"{name!r} ({reason})" for name, reason in list(why.items())[:5])
-    more = f", … ({len(why)} in all)" if len(why) > 5 else ""
-    told = f"{label}: columns that are no features: {shown}{more}. "
-    first = next(iter(why))
-    ways = f"A category is named with categories={[first]!r}; dates are understood as 2024-12-31."
-    if strict:
-        said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
-        raise with_suggestion(ValueError(said), drop=list(why))
-    warn_user(f"{told}They are left out. {ways}")
+def learn_columns(
+    names: Sequence[str],
+    codes: Mapping[str, Codes],
+    options: ReadOptions,
+    dropped: Sequence[str],
+    label: str,
+) -> tuple[Column, ...]:
+    """Return what becomes of each column; say which are left out, or refuse that if `strict`."""
+    columns, why = learn(names, codes, options, dropped, label)
+    if why:
+        shown = ", ".join(f"{name!r} ({reason})" for name, reason in list(why.items())[:5])
+        more = f", … ({len(why)} in all)" if len(why) > 5 else ""
+        told = f"{label}: columns that are no features: {shown}{more}. "
+        first = next(iter(why))
+        ways = (
+            f"A category is named with categories={[first]!r}; dates are understood as 2024-12-31."
+        )
+        if options.strict:
+            said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
+            raise with_suggestion(ValueError(said), drop=list(why))
+        warn_user(f"{told}They are left out. {ways}")
+    if not any(column.features for column in columns):
+        raise ValueError(f"{label}: no column is a feature. Leave the view out.")
+    return columns
 
 
 def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
@@ -147,10 +158,7 @@ def as_features(
     if known is None:
         if not parts.codes and not parts.dropped:
             return parts.rows, names, None
-        known, why = learn(names, parts.codes, options, parts.dropped, label)
-        tell_left_out(why, label, options.strict)
-        if not any(column.features for column in known):
-            raise ValueError(f"{label}: no column is a feature. Leave the view out.")
+        known = learn_columns(names, parts.codes, options, parts.dropped, label)
     elif names is None:
         return parts.rows, None, known  # an array: its features are taken to be those of the view
     else:

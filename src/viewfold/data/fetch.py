@@ -40,7 +40,6 @@ class Named(str):
     _called: str
 
     def __new__(cls, path: str, called: str) -> Named:
-        """Return a path with the name for it."""
         named = super().__new__(cls, path)
         named._called = called
         return named
@@ -53,23 +52,22 @@ class Named(str):
 
 
 class Place(Named):
-    """The path of a temporary copy, which messages call what the user calls the file.
+    """The path of a temporary copy, in a folder that goes when this object goes.
 
-    The copy lasts as long as this object does: a reader has it as long as it reads.
+    A reader has it as long as it reads. `address` is where it was fetched from.
     """
 
-    def __new__(
-        cls, folder: tempfile.TemporaryDirectory[str], name: str, called: str, address: str | None
-    ) -> Place:
-        """Return the path of a file in a folder that goes when this object goes."""
-        place: Place = super().__new__(cls, os.path.join(folder.name, name), called)  # type: ignore[assignment]
-        place._folder, place._address = folder, address  # type: ignore[attr-defined]
-        return place
+    address: str | None = None
+    _folder: Any = None
 
-    @property
-    def address(self) -> str | None:
-        """Where it was fetched from."""
-        return self._address  # type: ignore[attr-defined,no-any-return]
+
+def temporary(name: str, called: str, address: str | None = None) -> Place:
+    """Return a place for a file in a temporary folder of its own."""
+    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
+    place = Place(os.path.join(folder.name, name), called)
+    assert isinstance(place, Place)
+    place.address, place._folder = address, folder
+    return place
 
 
 def file_of(address: str) -> str:
@@ -103,7 +101,7 @@ def with_end_only(file: str) -> str:
             return fetched(file)
         start = max(0, size - 8 - int.from_bytes(last[:4], "little"))
         end = system.cat_file(path, start=start, end=size)
-    place = _place(file)
+    place = temporary(os.path.basename(file_of(file)), _called(file), file)
     with open(place, "wb") as copy:
         copy.write(b"PAR1")
         copy.truncate(size)
@@ -148,7 +146,8 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
     _check_room(called, size or 0, free)
     done, tally = 0, Tally(size)
     piece = stream.read(_PIECE)
-    place = _place(address, f"stdin{_ending(piece)}" if address is None else None)
+    name = f"stdin{_ending(piece)}" if address is None else os.path.basename(file_of(address))
+    place = temporary(name, called, address)
     with open(place, "wb") as copy:
         while piece:
             done += len(piece)
@@ -157,14 +156,6 @@ def _copied(stream: Any, address: str | None, size: int | None) -> Place:
             tally.reach(done)
             piece = stream.read(_PIECE)
     return place
-
-
-def _place(address: str | None, name: str | None = None) -> Place:
-    """Return where a copy can be made, in a folder of its own."""
-    folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
-    if address is None:
-        return Place(folder, name or STDIN, "standard input", None)
-    return Place(folder, os.path.basename(file_of(address)), _called(address), address)
 
 
 def _called(address: str) -> str:

@@ -25,7 +25,7 @@ from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix, PathLike
 from viewfold.data.arrays import Batches, Spool
 from viewfold.data.columnar import same_columns
-from viewfold.data.fetch import STDIN, addresses, fetched, file_of, standard_input
+from viewfold.data.fetch import STDIN, Named, addresses, fetched, file_of, standard_input
 from viewfold.data.guard import LONGEST_LINE, PACKED
 from viewfold.data.source import Batch, FileError, FileView, natural, reading
 
@@ -395,7 +395,9 @@ def name_of(path: PathLike) -> str:
         return "stdin"
     given = Path(file_of(file) if is_address(file) else file)
     name = given.name
-    if not os.path.exists(given) and _is_pattern(name):
+    if type(file) is Named:  # what its owner calls it, which is no pattern
+        name = f"{file}"
+    elif not os.path.exists(given) and _is_pattern(name):
         name = re.split(r"[*?[]", name)[0].rstrip("-_. ") or given.parent.name
     suffix, packed = suffix_of(name)
     return name[: len(name) - len(suffix + packed)] or name

@@ -35,7 +35,7 @@ from viewfold.data.parts import (
     split_file,
     split_object,
 )
-from viewfold.data.view import Column, View, called, invented_name
+from viewfold.data.view import Column, View, invented_name, view_label
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 
@@ -133,11 +133,13 @@ def open_view(
     check_part(X, options)
     if isinstance(X, View):
         if ids is not None and ids is not False:
-            raise ValueError(f"{called(name or X.name)} is a View and has its ids already.")
+            raise ValueError(f"{view_label(name or X.name)} is a View and has its ids already.")
         if options.names_columns:
-            raise ValueError(f"{called(name or X.name)} is a View: its columns are chosen already.")
+            raise ValueError(
+                f"{view_label(name or X.name)} is a View: its columns are chosen already."
+            )
         if known is not None and X.columns is not None:
-            check_same(known, X.columns, called(name or X.name))
+            check_same(known, X.columns, view_label(name or X.name))
         return replace(X, name=name, invented=False) if name else X
     if is_path(X):
         path, X = os.fspath(X), open_path(X, ids, options)
@@ -146,7 +148,7 @@ def open_view(
     elif are_paths(X):
         X = read_parts(X, ids if isinstance(ids, str) else None, options)
     elif is_dask_or_spark(X):
-        X = write_to_files(X, ids, called(name), options)
+        X = write_to_files(X, ids, view_label(name), options)
     name = name or own_name(X) or None
     options = options.for_view(name or "", [name or ""])
     baked = isinstance(X, FileView) and X.id_column == ID
@@ -155,7 +157,7 @@ def open_view(
     if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
         return open_partitions(X, ids, name, options, known, engine)
     file = X.file or None if isinstance(X, FileView) else None
-    label = called(name, file)
+    label = view_label(name, file)
     take_apart = split_file if isinstance(X, FileView) else split_object
     parts = take_apart(X, None if ids is False else ids, label, options)
     if ids is None and parts.ids is None and known is None:
@@ -176,7 +178,7 @@ def make_view(
     known: tuple[Column, ...] | None = None,
 ) -> View:
     """Make a view of its parts and its ids; its cells are not checked yet."""
-    label = called(name, file)
+    label = view_label(name, file)
     n, d = parts.rows.shape
     if n == 0 or d == 0:
         raise ValueError(
@@ -267,7 +269,7 @@ def open_path(X: Any, ids: Any, options: ReadOptions) -> Any:
     What Dask or Spark has is one view. Whatever is none of these is returned as it is.
     """
     if is_dask_or_spark(X):
-        return write_to_files(X, ids, called(None), options)
+        return write_to_files(X, ids, view_label(None), options)
     if not is_path(X):
         return X
     views = read_file(X, ids if isinstance(ids, str) else None, options)

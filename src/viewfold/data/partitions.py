@@ -27,14 +27,13 @@ from viewfold.data.features import (
     check_no_twins,
     expand,
     known_options,
-    learn,
-    tell_left_out,
+    learn_columns,
     tell_unknown,
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.source import Table
-from viewfold.data.view import Column, Gaps, Partitions, View, called, features_of
+from viewfold.data.view import Column, Gaps, Partitions, View, features_of, view_label
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 
@@ -97,7 +96,7 @@ def _open(
     known: tuple[Column, ...] | None,
     engine: BucketEngine,
 ) -> View:
-    label, remembered = called(name, X.file or None), options.to_remember()
+    label, remembered = view_label(name, X.file or None), options.to_remember()
     facts, first = _survey(engine, X, options)
     starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
     n = int(starts[-1])
@@ -118,7 +117,8 @@ def _open(
                 _add_codes(codes, more)
         if unsaid:
             check_no_text_ids(codes, label)
-        columns = _learn(names, codes, options, first.dropped, label)
+        if codes or first.dropped:  # else all of them are numbers that are taken
+            columns = learn_columns(names, codes, options, first.dropped, label)
     elif X.features is not None:
         check_known(known, [*names, *first.dropped], label)
     made = None if X.features is None else columns
@@ -182,23 +182,6 @@ def _add_codes(found: dict[str, Codes], more: dict[str, Codes]) -> None:
     """Add what columns hold in rows that follow."""
     for name, codes in more.items():
         found[name] = found[name].joined(codes) if name in found else codes
-
-
-def _learn(
-    names: Sequence[str],
-    codes: dict[str, Codes],
-    options: ReadOptions,
-    dropped: Sequence[str],
-    label: str,
-) -> tuple[Column, ...] | None:
-    """Return what becomes of columns; None if all of them are numbers that are taken."""
-    if not codes and not dropped:
-        return None
-    columns, why = learn(names, codes, options, dropped, label)
-    tell_left_out(why, label, options.strict)
-    if not any(column.features for column in columns):
-        raise ValueError(f"{label}: no column is a feature. Leave the view out.")
-    return columns
 
 
 @dataclass
@@ -356,7 +339,7 @@ def _read(
     refuse: bool,
     known: bool,
 ) -> tuple[View, Found]:
-    lazy, label = view.rows, called(view.name, view.file)
+    lazy, label = view.rows, view_label(view.name, view.file)
     sent = replace(lazy, engine=None, runs=[], ids=None, owner=None)
     bare = replace(view, rows=None)
     task = BucketWriter(path, engine.n_buckets, sent, bare, keep_empty, refuse, known)

@@ -32,7 +32,7 @@ class Column:
     kind: Kind
     levels: tuple[str, ...] = ()  # of a category; of a date, what it gives
     first: float = 0.0  # of a date: the view's first, in days since 1970
-    # At least how many samples of a folded view have each level; see `viewfold.state.columns`.
+    # At least how many samples of a folded view have each level; see `viewfold.state.state`.
     counts: tuple[int, ...] = field(default=(), compare=False)
 
     @property
@@ -240,7 +240,7 @@ def invented_name(taken: Collection[str], number: int) -> str:
     return f"view{number}"
 
 
-def called(name: str | None, file: str | None = None) -> str:
+def view_label(name: str | None, file: str | None = None) -> str:
     """Return how errors call a view."""
-    called = "The view" if name is None else f"View {name!r}"
-    return called if file is None else f"{called} ({file})"
+    label = "The view" if name is None else f"View {name!r}"
+    return label if file is None else f"{label} ({file})"

@@ -606,7 +606,7 @@ class FoldingEstimator(
     @property
     @asks
     def log_(self) -> pd.DataFrame:
-        """What was done to the model and when (UTC): a row per entry, see `core.log.Event`.
+        """What was done to the model and when (UTC), a row per entry: `viewfold.state.log.Event`.
 
         Examples
         --------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
@@ -142,77 +142,56 @@ def given(
     views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
 ) -> tuple[list[Given], bool]:
     """Return the rows of each known view that X holds, and whether X is a collection of views."""
-    wanted = _by_own_name(views, X) if view is None else known_view(views, view)
-    X = open_path(X, ids, _options(views, wanted))
-    found = _collected(X, views)
-    if found is None:
+    known = {record.name: record for record in views}
+    each = {one.name: known_options(one.columns, one.source) for one in views}
+
+    def open_rows(rows: Any, ids: Any, record: ViewRecord | None) -> Any:
+        options = ReadOptions() if record is None else each[record.name]
+        return open_path(rows, ids, replace(options, views=each))
+
+    if view is not None:
+        wanted: ViewRecord | None = known_view(views, view)
+    else:
+        wanted = views[0] if len(views) == 1 else known.get(own_name(X) or "")
+    X = open_rows(X, ids, wanted)
+    named = named_views(X)
+    held = listed_views(X) if named is None else list(named.values())
+    if held is None:
         return [Given(wanted or known_view(views, None), X, ids)], False
-    names, held = found
+    names = _names_in_list(held, views) if named is None else list(named)
     of_each = ids_of_each(ids, names)
     if view is not None and wanted is not None:
         at = which_view(names, wanted.name, "X holds")
         return [Given(wanted, held[at], of_each[at])], False
-    parts = []
+    parts: dict[str, Given] = {}
     for name, rows, of_view in zip(names, held, of_each, strict=True):
-        parts += _of_entry(views, name, rows, of_view, named=named_views(X) is not None)
-    names = [part.record.name for part in parts]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"View {twice!r} is given twice. Give each view once.")
-    return parts, True
+        entry = {name: rows}
+        if named is None:  # a file in a list may hold several views
+            rows = open_rows(rows, of_view, known.get(name))
+            entry = named_views(rows) or {name: rows}
+        for key, one in entry.items():
+            if key not in known:
+                raise ValueError(
+                    f"There is no view {key!r}; the model has folded {list(known)}. "
+                    f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
+                )
+            if key in parts:
+                raise ValueError(f"View {key!r} is given twice. Give each view once.")
+            parts[key] = Given(known[key], one, of_view)
+    return list(parts.values()), True
 
 
-def _collected(X: Any, views: Sequence[ViewRecord]) -> tuple[list[str], list[Any]] | None:
-    """Return names and rows of a collection of views; None if X is one view."""
-    found = named_views(X)
-    if found is not None:
-        return list(found), list(found.values())
-    held = listed_views(X)
-    if held is None:
-        return None
+def _names_in_list(held: list[Any], views: Sequence[ViewRecord]) -> list[str]:
+    """Return which view each entry of a list is: by its own name, or by its place."""
     own = [own_name(rows) for rows in held]
     if len(own) == len(views) == 1:
-        return [views[0].name], held
+        return [views[0].name]
     if None in own and len(own) != len(views):
         raise ValueError(
             f"There are {len(own)} views in the list, but {len(views)} are known: "
             f"{[record.name for record in views]}. Pass a dict {{view: X, …}}."
         )
-    return [name or views[i].name for i, name in enumerate(own)], held
-
-
-def _of_entry(
-    views: Sequence[ViewRecord], name: str, rows: Any, ids: Any, *, named: bool
-) -> list[Given]:
-    """Return an entry of a collection; a file in a list may hold several views."""
-    record = _by_name(views, name)
-    several = None
-    if not named:
-        rows = open_path(rows, ids, _options(views, record))
-        several = named_views(rows)
-    held = {name: rows} if several is None else several
-    return [Given(_by_name(views, key) or _unknown(views, key), X, ids) for key, X in held.items()]
-
-
-def _unknown(views: Sequence[ViewRecord], name: str) -> ViewRecord:
-    raise ValueError(
-        f"There is no view {name!r}; the model has folded {[record.name for record in views]}. "
-        f"Say which view it is: a dict {{view: X, …}}, or view=… for each file."
-    )
-
-
-def _by_name(views: Sequence[ViewRecord], name: str | None) -> ViewRecord | None:
-    return next((record for record in views if record.name == name), None)
-
-
-def _by_own_name(views: Sequence[ViewRecord], X: Any) -> ViewRecord | None:
-    return views[0] if len(views) == 1 else _by_name(views, own_name(X))
-
-
-def _options(views: Sequence[ViewRecord], record: ViewRecord | None) -> ReadOptions:
-    """Return how to read rows of a known view, or of any of them if it is not known of which."""
-    each = {one.name: known_options(one.columns, one.source) for one in views}
-    return replace(ReadOptions() if record is None else each[record.name], views=each)
+    return [name or views[i].name for i, name in enumerate(own)]
 
 
 def views_of(
@@ -311,11 +290,9 @@ def view_of_known(
     return view
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class PlacedRows:
     """Samples of new rows, and their rows of the embedding."""
-
-    __repr__ = short_repr
 
     engine: Engine
     ids: RowSet

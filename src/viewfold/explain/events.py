@@ -30,32 +30,19 @@ KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
 
 @dataclass(frozen=True)
 class ClusterEvent:
-    """What happened to clusters at a step.
+    """What happened to clusters at a step."""
 
-    Attributes
-    ----------
-    entry : int or None
-        The entry of the log that the step is; None between two states that are compared.
-    step : str
-        What the step is called.
-    kind : str
-        One of `KINDS`.
-    before, after : tuple of int
-        The clusters before the step, and after it.
-    samples : int
-        How many samples it is about: of clusters that merged, were split or renumbered, those that
-        went on together; of one that was born or vanished, all; else how many more or fewer.
-    share : float
-        Of the samples that the clusters before had. Of a cluster that was born, how much of it is
-        new; of one that vanished, the largest part of it that is in one cluster now.
-    """
-
+    # the entry of the log that the step is; None between two states that are compared
     entry: int | None
-    step: str
-    kind: str
-    before: tuple[int, ...]
+    step: str  # what the step is called
+    kind: str  # one of `KINDS`
+    before: tuple[int, ...]  # before, after: the clusters before the step, and after it
     after: tuple[int, ...]
+    # how many samples it is about: of clusters that merged, were split or renumbered, those that
+    # went on together; of one that was born or vanished, all; else how many more or fewer
     samples: int
+    # of the samples that the clusters before had. Of a cluster that was born, how much of it is
+    # new; of one that vanished, the largest part of it that is in one cluster now
     share: float
 
 

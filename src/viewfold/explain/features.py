@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
@@ -28,7 +28,7 @@ from viewfold.state.moments import Moments, described, regression
 from viewfold.state.state import State, ViewRecord
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Told:
     """What can be told about the clusters by the features of one view.
 
@@ -44,8 +44,6 @@ class Told:
         Mean of each feature in each cluster minus its overall mean, in standard deviations. NaN for
         clusters with fewer than ten samples, and for features that tell nothing.
     """
-
-    __repr__ = short_repr
 
     view: ViewRecord
     count: NDArray[np.intp]
@@ -153,7 +151,8 @@ def _why_not(view: ViewRecord) -> str:
     if view.n_samples < FEWEST:
         return f"View {view.name!r} has fewer than ten samples: nothing is kept of it."
     if view.encoder is None:
-        return f"View {view.name!r} was folded, or made, private: it has no moments."
+        private = "private (keep_encoders=False)"
+        return f"View {view.name!r} was folded, or made, {private}: it has no moments."
     return (
         f"View {view.name!r} was folded by a viewfold that kept no moments of its features: fold "
         "it into a new state to have them."

@@ -9,20 +9,18 @@ directions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import linalg
 
 from viewfold._util import constants
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method import encoders
 from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
-from viewfold.state.state import Encoder, State, unconnected_groups
+from viewfold.state.state import State, unconnected_groups
 from viewfold.state.transitions import Combined
 
 
@@ -42,9 +40,52 @@ def combine(
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
         return Combined(rows, encode.then(Q), None)
+    # Complete [B, F] by ridge regressions; the new consensus are its scores on its principal
+    # directions.
+    B = state.embedding
+    q, f = B.shape[1], F.shape[1]
+    sums = sum_overlap(engine, state, F, alignment)
+    B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
+    F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
+
+    highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
+    weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
+    of_B, of_F, rest_of_B = weights.of_B, weights.of_F * np.eye(f), weights.of_B
     of_all = next((v.n_samples for v in state.views if v.name == view.name and v.encoder), None)
-    again = None if of_all is None else min(view.shape[0] / of_all, 1.0)
-    return _refactor(engine, state, F, encode, alignment, n_components, again)
+    if of_all is not None:  # the consensus has the view: its rows count by their share of all
+        of_F *= np.sqrt(constants.AGAIN * min(view.shape[0] / of_all, 1.0))
+        rest_of_B, B_to_F = _replaced(B_to_F, of_F[0, 0])
+
+    # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
+    of_both = linalg.block_diag(of_B, of_F)
+    of_old = np.hstack([rest_of_B, B_to_F @ of_F])
+    of_new = np.hstack([F_to_B @ of_B, of_F])
+    # Groups that no view connects share the columns of the consensus, and get the same energy:
+    # otherwise one with many samples or many views would take all of them.
+    old = np.trace(sums.old, axis1=1, axis2=2)
+    own = sum(map(np.trace, (sums.BB, sums.FF, sums.new))) + old[sums.connected].sum()
+    energy = np.where(sums.connected, own, old)
+    of_others = np.divide(1, energy, out=np.zeros_like(energy), where=energy > 0)
+    shared = np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]])
+    products = (1 / own) * (of_both.T @ shared @ of_both + of_new.T @ sums.new @ of_new)
+    products += of_old.T @ np.tensordot(of_others, sums.old, 1) @ of_old
+    _, Q = top_eigenvectors(products, n_components)
+    of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
+
+    dtype = np.result_type(B.dtype, F.dtype)
+    from_B, from_F = of_both[:q].astype(dtype), of_both[q:].astype(dtype)
+    from_old, from_new = of_old.astype(dtype), of_new.astype(dtype)
+
+    def score(block: Array, partners: Array, known: Array) -> Array:
+        rows = block @ from_F + partners @ from_B
+        rows[~known] = block[~known] @ from_new
+        return np.asarray(rows, dtype)
+
+    embedding = alignment.merge(
+        (score, F, alignment.partners(B), alignment.known),
+        (lambda block: np.asarray(block @ from_old, dtype), alignment.absent(B)),
+    )
+    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
 
 
 def rank(n_clusters: int) -> int:
@@ -57,46 +98,6 @@ def basis(engine: Engine, B: RowSet) -> Array:
     Products of columns that are not orthogonal any more would tell the rows that are gone.
     """
     return eigenbasis(engine.reduce(gram, B))
-
-
-def _refactor(
-    engine: Engine,
-    state: State,
-    F: RowSet,
-    encode: Encoder,
-    alignment: Alignment,
-    n_components: int,
-    again: float | None = None,
-) -> Combined:
-    """Complete [B, F] by ridge regressions, and return its scores on its principal directions.
-
-    `again` is for rows of a view that the consensus has: their share of all its rows.
-    """
-    B = state.embedding
-    q, f = B.shape[1], F.shape[1]
-    sums = Overlap.of(engine, state, F, alignment)
-    B_to_F = ridge(sums.BB, sums.BF, sums.FF, sums.n).coefficients
-    F_to_B = ridge(sums.FF, sums.BF.T, sums.BB, sums.n).coefficients
-
-    highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
-    weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
-    of_B, of_F, rest_of_B = weights.of_B, weights.of_F * np.eye(f), weights.of_B
-    if again is not None:
-        of_F *= np.sqrt(constants.AGAIN * again)
-        rest_of_B, B_to_F = _replaced(B_to_F, of_F[0, 0])
-
-    # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
-    of_both = linalg.block_diag(of_B, of_F)
-    of_old = np.hstack([rest_of_B, B_to_F @ of_F])
-    of_new = np.hstack([F_to_B @ of_B, of_F])
-    of_view, of_others = sums.weights()
-    shared = np.block([[sums.BB, sums.BF], [sums.BF.T, sums.FF]])
-    products = of_view * (of_both.T @ shared @ of_both + of_new.T @ sums.new @ of_new)
-    products += of_old.T @ np.tensordot(of_others, sums.old, 1) @ of_old
-    _, Q = top_eigenvectors(products, n_components)
-    of_both, of_old, of_new = of_both @ Q, of_old @ Q, of_new @ Q
-    embedding = _scores(B, F, alignment, (of_both[:q], of_both[q:], of_old, of_new))
-    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
 
 
 def _replaced(B_to_F: Array, factor: float) -> tuple[Array, Array]:
@@ -114,29 +115,9 @@ def _replaced(B_to_F: Array, factor: float) -> tuple[Array, Array]:
     return (U * np.sqrt(left)) @ U.T, C
 
 
-def _scores(
-    B: RowSet, F: RowSet, alignment: Alignment, maps: tuple[Array, Array, Array, Array]
-) -> RowSet:
-    """Return the new consensus, row by row."""
-    dtype = np.result_type(B.dtype, F.dtype)
-    from_B, from_F, from_old, from_new = (M.astype(dtype) for M in maps)
-
-    def of_view(block: Array, partners: Array, known: Array) -> Array:
-        rows = block @ from_F + partners @ from_B
-        rows[~known] = block[~known] @ from_new
-        return np.asarray(rows, dtype)
-
-    return alignment.merge(
-        (of_view, F, alignment.partners(B), alignment.known),
-        (lambda block: np.asarray(block @ from_old, dtype), alignment.absent(B)),
-    )
-
-
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Overlap:
     """Sums of products of B and F over the samples they share, and over those they do not."""
-
-    __repr__ = short_repr
 
     BB: Array  # BB, BF, FF: BᵀB, BᵀF and FᵀF over the n shared samples
     BF: Array
@@ -150,62 +131,39 @@ class Overlap:
     connected: Array  # (n_groups,): the groups that the view shares samples enough with
     n: int  # how many samples are shared; 0 if they are too few to connect anything
 
-    @classmethod
-    def of(cls, engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
-        """Sum over the samples of the consensus and of the view."""
 
-        def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
-            Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
-            Bs = partners[known].astype(np.float64)
-            return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Bs.sum(axis=0), Fs.sum(axis=0), Fn.T @ Fn
+def sum_overlap(engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
+    """Sum over the samples of the consensus and of the view."""
 
-        B, n = state.embedding, alignment.n_shared
-        BB, BF, FF, total_B, total_F, new = engine.reduce(
-            sums, F, alignment.partners(B), alignment.known
+    def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
+        Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
+        Bs = partners[known].astype(np.float64)
+        return Bs.T @ Bs, Bs.T @ Fs, Fs.T @ Fs, Bs.sum(axis=0), Fs.sum(axis=0), Fn.T @ Fn
+
+    B, n = state.embedding, alignment.n_shared
+    beside = alignment.partners(B), alignment.known
+    BB, BF, FF, total_B, total_F, new = engine.reduce(sums, F, *beside)
+    groups = unconnected_groups(engine, state.seen, state.views)
+    if groups is None:
+        old, count = engine.reduce(gram, alignment.absent(B))[None], np.array([n])
+    else:
+        many = 1 + int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
+        old = engine.reduce(
+            lambda block, group: np.array([gram(block[group == g]) for g in range(many)]),
+            alignment.absent(B),
+            alignment.absent(groups),
         )
-        groups = unconnected_groups(engine, state.seen, state.views)
-        if groups is None:
-            old, count = engine.reduce(gram, alignment.absent(B))[None], np.array([n])
-        else:
-            many = 1 + int(engine.reduce(lambda group: group.max(initial=0), groups, combine=max))
-            old = engine.reduce(
-                lambda block, group: np.array([gram(block[group == g]) for g in range(many)]),
-                alignment.absent(B),
-                alignment.absent(groups),
-            )
-            count = engine.reduce(
-                lambda group: np.bincount(group[group >= 0], minlength=many),
-                alignment.partners(groups, -1),
-            )
-        connected, n = count >= constants.FEWEST, n if n >= constants.FEWEST else 0
-        return cls(BB, BF, FF, total_B, total_F, new, old, connected, n)
-
-    def weights(self) -> tuple[float, Array]:
-        """Return weights of the view's samples, and of the others in each group.
-
-        Groups that no view connects share the columns of the consensus, and get the same energy:
-        otherwise one with many samples or many views would take all of them.
-        """
-        old = np.trace(self.old, axis1=1, axis2=2)
-        own = sum(map(np.trace, (self.BB, self.FF, self.new))) + old[self.connected].sum()
-        energy = np.where(self.connected, own, old)
-        return 1 / own, np.divide(1, energy, out=np.zeros_like(energy), where=energy > 0)
-
-    def centred(self) -> tuple[Array, Array, Array]:
-        """Return BB, BF and FF of centred rows: a common mean is no agreement."""
-        n = max(self.n, 1)
-        return (
-            self.BB - np.outer(self.total_B, self.total_B) / n,
-            self.BF - np.outer(self.total_B, self.total_F) / n,
-            self.FF - np.outer(self.total_F, self.total_F) / n,
+        count = engine.reduce(
+            lambda group: np.bincount(group[group >= 0], minlength=many),
+            alignment.partners(groups, -1),
         )
+    connected, n = count >= constants.FEWEST, n if n >= constants.FEWEST else 0
+    return Overlap(BB, BF, FF, total_B, total_F, new, old, connected, n)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Trust:
     """What the consensus and a view are multiplied with, and what they have in common."""
-
-    __repr__ = short_repr
 
     of_B: Array  # (q, q): the matrix for the consensus
     of_F: float  # the factor for the features of the view
@@ -230,7 +188,10 @@ def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
     q = len(sums.BB)
     if not sums.n:
         return Trust(np.eye(q), 1.0, None)
-    BB, BF, FF = sums.centred()
+    # A common mean is no agreement: rows are centred.
+    BB = sums.BB - np.outer(sums.total_B, sums.total_B) / sums.n
+    BF = sums.BF - np.outer(sums.total_B, sums.total_F) / sums.n
+    FF = sums.FF - np.outer(sums.total_F, sums.total_F) / sums.n
     _, V = top_eigenvectors(FF, q)  # no more columns than the consensus has
     BF, FF = BF @ V, V.T @ FF @ V
     agreement, back = ridge(BB, BF, FF, sums.n).share, ridge(FF, BF.T, BB, sums.n)

@@ -8,7 +8,7 @@ the same features for new rows; it holds aggregates of ten samples or more, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -17,7 +17,7 @@ from scipy import linalg
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
@@ -58,11 +58,9 @@ class Learner(Protocol):
 
 
 @part("encoder", 2, axes={"linear": "l", "factor": "f", "output": "fr"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class FeatureEncoder:
     """From raw rows to features, and from features to the consensus."""
-
-    __repr__ = short_repr
 
     project: Projection  # from raw rows to scores on the principal directions
     linear: Array  # factors of the leading scores; empty if they are not used

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import Filled, Filling
@@ -161,15 +160,13 @@ def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
     return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Combination:
     """Rows of a consensus in terms of the view X and the consensus Zp before it.
 
     ``X U + Zs V`` for the samples of the view, where Zs are their rows of Zp (zero if they are
     new), and ``Zp N`` for the samples that the view lacks.
     """
-
-    __repr__ = short_repr
 
     U: Array
     V: Array
@@ -179,11 +176,9 @@ class Combination:
         return Combination(self.U @ T, self.V @ T, self.N @ T)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class ZStep:
     """A new Z = A T, and what the other steps need to know of it."""
-
-    __repr__ = short_repr
 
     A: Combination  # what Z is the polar factor of
     T: Array  # (k, k): (AᵀA)^(-1/2)
@@ -202,11 +197,9 @@ class ZStep:
         return np.asarray(self.T @ self.AA @ self.T)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Problem:
     """One fold as a problem on small matrices."""
-
-    __repr__ = short_repr
 
     gram_times: Callable[[Array], Array]
     products: Products

@@ -7,13 +7,13 @@ the weighted mean of the landmarks that are nearest in those cells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.kmeans import nearest, step
@@ -38,7 +38,7 @@ CELLS = 4 * 2**20  # A view of so many cells is completed once, a larger one in 
 
 
 @part("filling", axes={"mean": "d", "weight": "d", "loadings": "dp", "points": "ud"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Filling:
     """Predicts the missing cells of a row from those that are there; complete rows stay.
 
@@ -57,8 +57,6 @@ class Filling:
     linear, near : float
         The factors of the two predictions.
     """
-
-    __repr__ = short_repr
 
     mean: Array
     weight: Array
@@ -123,7 +121,7 @@ class Filling:
 
 
 @part("filled")
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Filled:
     """An encoder of rows with missing cells.
 
@@ -134,8 +132,6 @@ class Filled:
     encode : Encoder
         What is done with complete rows.
     """
-
-    __repr__ = short_repr
 
     fill: Filling
     encode: Encoder

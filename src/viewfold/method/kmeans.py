@@ -6,7 +6,6 @@ It is written with matrix products, so that a run costs little beyond its arithm
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,14 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import kmeans_plusplus
 
 from viewfold._util import constants
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows.linalg import membership, shrink_eigenvalues, unit_rows
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Means:
     """What k-means found."""
-
-    __repr__ = short_repr
 
     labels: NDArray[np.intp]  # (n_rows,): the nearest centre of each row
     centers: Array  # (n_clusters, n_columns): the centres

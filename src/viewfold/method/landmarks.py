@@ -6,15 +6,13 @@ landmarks that are kept are means of groups of ten samples or more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.scaling import Projection
@@ -102,11 +100,9 @@ def _bound(distance: Array, q: int) -> Array:
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Landmarks:
     """A sample's place among landmarks, in the coordinates of a spectral embedding."""
-
-    __repr__ = short_repr
 
     points: Array  # (n_landmarks, n_directions): the landmarks
     cosine: bool  # whether angles count (text) or distances

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.rows import Engine, Rows, RowSet
@@ -37,11 +37,9 @@ FAINT = {"float32": 1e-60, "float64": 1e-280}
 
 
 @part("affine", axes={"weights": "dr", "offset": "r"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Affine:
     """The map ``X @ weights + offset``."""
-
-    __repr__ = short_repr
 
     weights: Array
     offset: Array
@@ -64,11 +62,9 @@ class Affine:
 
 
 @part("text", axes={"idf": "d"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Text:
     """Scale rows of word counts or weights to unit length, as latent semantic analysis does."""
-
-    __repr__ = short_repr
 
     # (n_features,): for counts: they become (1 + log count) · idf before the row is scaled
     idf: Array | None = None
@@ -102,11 +98,9 @@ def idf(n: int, rows_with: Array | int) -> Array:
     return np.asarray(np.log((1 + min(n, DOCUMENTS)) / (1 + rows_with)) + 1)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Scaling:
     """The map x → (x − shift − mean) · weight; `read` subtracts the shift, sums do the rest."""
-
-    __repr__ = short_repr
 
     # (n_features,): subtracted from every dense block when it is read; see `choose_shift`
     shift: Array | None
@@ -156,11 +150,9 @@ class Scaling:
 
 
 @part("projection", axes={"shift": "d", "weights": "dq", "offset": "q"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Projection:
     """From raw rows to scores: ``(row − shift) @ weights + offset``."""
-
-    __repr__ = short_repr
 
     text: Text | None  # how rows are scaled first
     # (n_features,): subtracted first, if the features are far from zero; see `choose_shift`
@@ -176,11 +168,9 @@ class Projection:
         return Affine(self.weights, self.offset)(block)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Products:
     """Sums over the standardised view X and some rows Zs that belong to it."""
-
-    __repr__ = short_repr
 
     energy: float  # ‖X‖²
     gram: Array | None  # (d, d): XᵀX, if it was asked for
@@ -197,16 +187,12 @@ def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
     A feature like a year or a time stamp varies little around a large mean; the sum of its squares
     would lose the variation to round-off. Any value near the mean will do.
     """
-    if _has_zeros(rows):
+    if getattr(rows, "is_sparse", False):
         return None
     block = engine.head(rows, 4096).astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
     far = 1e3 if rows.dtype == np.float64 else 10.0
     return mean if np.any(np.abs(mean) > far * spread) else None
-
-
-def _has_zeros(rows: RowSet) -> bool:
-    return bool(getattr(rows, "is_sparse", False))
 
 
 def zscore(
@@ -221,7 +207,7 @@ def zscore(
     variance = (squares - n * mean**2) / max(n - 1, 1)
     absolute = mean if shift is None else mean + shift
     # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
-    rounding = n * np.finfo(np.float64).eps if _has_zeros(rows) else 32 * eps
+    rounding = n * np.finfo(np.float64).eps if getattr(rows, "is_sparse", False) else 32 * eps
     noise = rounding * mean**2 + (16 * eps * absolute) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)

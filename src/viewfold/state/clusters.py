@@ -7,19 +7,19 @@ and for samples whose views cannot tell clusters apart that others can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Clusters:
     """The centres of the clusters, and the projection in which rows are compared with them.
 
@@ -33,15 +33,13 @@ class Clusters:
         connects with the others; usually there is one group.
     scatter : ndarray of shape (n_groups, 3) or None
         Of each group, mean and variance of the squared distances of rows to their centres, and the
-        share of samples that are found again in half of the rows (see `clustering.confidence`);
+        share of samples that are found again in half of the rows (see `confidence`);
         None in files of earlier versions.
     apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
         Squared distances between the means of clusters in the features of each view, in standard
         deviations within clusters; inf where it is not known. None until confidence is asked for,
         if no view has moments, and in files of earlier versions.
     """
-
-    __repr__ = short_repr
 
     projection: Array
     centers: Array

@@ -42,7 +42,7 @@ def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
 
 
 def shortened(hashes: Array) -> Array:
-    """Return 16 bits of each hash; files of earlier versions hold 32. What is short stays."""
+    """Return 16 bits of each hash of 32 bits, none of them `UNKNOWN`; what is short stays."""
     whole = hashes.view(np.uint32)
     # Rows that are alike may have hashes that differ in a few bits: a product mixes them.
     mixed = (whole * np.uint32(0x9E3779B1)) >> np.uint32(16)

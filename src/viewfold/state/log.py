@@ -12,51 +12,29 @@ FINAL = "forget"  # The change that is never taken back
 
 @dataclass(frozen=True)
 class Event:
-    """An entry of the log: a change and its counts, None where a count does not apply.
+    """An entry of the log: a change and its counts, None where a count does not apply."""
 
-    Attributes
-    ----------
-    entry : int
-        Its number: 1, 2, …; a number is never used again, not even after an undo.
-    what : {"fold", "update", "extend", "recluster", "rename", "forget", "undo", "restore",
-            "params"}
-        What was done; "update" brought more rows of a known view, "params" is a change of the
-        model's parameters in a file.
-    time : datetime
-        When (UTC).
-    version : str or None
-        The viewfold that did it; None if not known.
-    view : str or None
-        The view that was folded, updated or extended.
-    n_samples : int
-        Samples in the state afterwards.
-    n_new, n_shared, n_moved, n_forgotten : int or None
-        Samples that came, that were known before, that changed their cluster, that were forgotten.
-        Of an update, those that were known before have the view since then.
-    n_corrected : int or None
-        Of an update: samples that had the view already, and have another row of it now.
-    undoes : int or None
-        Of an undo or a restore: the entry that it took back, with those after it.
-    n_clusters : int or None
-        Of a recluster: how many clusters there are since.
-    note : str or None
-        What happened to names of clusters.
-    """
-
-    entry: int
+    entry: int  # its number: 1, 2, …; a number is never used again, not even after an undo
+    # "fold", "update" (more rows of a known view), "extend", "recluster", "rename", "forget",
+    # "undo", "restore", or "params", a change of the model's parameters in a file
     what: str
-    time: datetime
-    version: str | None
-    view: str | None = None
-    n_samples: int = 0
+    time: datetime  # when (UTC)
+    version: str | None  # the viewfold that did it; None if not known
+    view: str | None = None  # the view that was folded, updated or extended
+    n_samples: int = 0  # samples in the state afterwards
+    # n_new, n_shared, n_moved, n_forgotten: samples that came, that were known before, that changed
+    # their cluster, that were forgotten. Of an update, those that were known before have the view
+    # since then
     n_new: int | None = None
     n_shared: int | None = None
     n_moved: int | None = None
     n_forgotten: int | None = None
+    # of an update: samples that had the view already, and have another row of it now
     n_corrected: int | None = None
+    # of an undo or a restore: the entry that it took back, with those after it
     undoes: int | None = None
-    n_clusters: int | None = None
-    note: str | None = None
+    n_clusters: int | None = None  # of a recluster: how many clusters there are since
+    note: str | None = None  # what happened to names of clusters
 
     @property
     def said(self) -> str:

@@ -7,13 +7,13 @@ is small. When P becomes P', A becomes (P'ᵀP' + λ)⁻¹ P'ᵀP A, whatever P'
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
@@ -29,11 +29,9 @@ ROOM = 2**20  # Rows are described a few at a time, with so many numbers at once
 
 
 @part("moments", axes={"mean": "d", "spread": "d", "directions": "qd", "coefficients": "pq"})
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Moments:
     """What is kept of a view to explain clusters: aggregates of ten samples or more."""
-
-    __repr__ = short_repr
 
     mean: Array  # (n_features,): the mean of each feature, of cells that are there
     # (n_features,): its standard deviation; 0 if it does not vary, or if fewer than ten samples
@@ -46,11 +44,9 @@ class Moments:
     coefficients: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
-
-    __repr__ = short_repr
 
     # (n_features,): count, total, squares: cells that are there, their sum, and that of their
     # squares
@@ -131,51 +127,38 @@ def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
 
 def measured(sums: Sums, r: int) -> Moments:
     """Return the moments of a view from sums over its samples."""
-    mean, spread = _scale(sums)
-    weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        cross = np.where(spread > 0, (sums.cross - sums.there * mean) * weight, 0)
-    cross[:r] *= sums.n / np.maximum(sums.count, 1)  # as if all cells were there
-    size = sums.total_P[r:]
-    cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
-    cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
-    most = _most(sums.n, r, size.size, mean.size)
-    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, most)
-
-
-def _most(n: float, r: int, k: int, d: int) -> int:
-    """Return how many directions are kept of n samples, r columns, k clusters and d features.
-
-    A tenth of the samples, and of a view that is not narrow so many that moments take no more space
-    than d × r numbers in single precision, but those that hold the means of clusters anyway.
-    """
-    room = d if d <= r + k else max((r - 4) * d // (d + r + k), k)
-    return max(min(int(n) // FEWEST, room), 1)
-
-
-def _scale(sums: Sums) -> tuple[Array, Array]:
-    """Return the mean of shifted features, and their spread; 0 for what tells nothing."""
     count = np.maximum(sums.count, 1)
     mean = sums.total / count
     with np.errstate(over="ignore", invalid="ignore"):
         variance = sums.squares / count - mean**2
         noise = 1e-12 * mean**2 + (1e-14 * sums.shift) ** 2
         varies = (variance > noise) & np.isfinite(variance) & (sums.count >= FEWEST)
-    rare = sums.count < FEWEST
-    mean = np.where(rare | ~np.isfinite(mean), 0, mean)
-    return mean, np.where(varies, np.sqrt(np.where(varies, variance, 0)), 0)
+    mean = np.where((sums.count < FEWEST) | ~np.isfinite(mean), 0, mean)
+    spread = np.where(varies, np.sqrt(np.where(varies, variance, 0)), 0)
+    weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cross = np.where(spread > 0, (sums.cross - sums.there * mean) * weight, 0)
+    cross[:r] *= sums.n / count  # as if all cells were there
+    size = sums.total_P[r:]
+    cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
+    cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
+    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, sums.n)
 
 
-def _factored(
-    mean: Array, spread: Array, G: Array, cross: Array, size: Array, most: int
-) -> Moments:
+def _factored(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
     """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go."""
-    use = np.append(np.ones(len(G) - size.size, bool), size >= FEWEST)
+    d, k, r = mean.size, size.size, len(G) - size.size
+    # There are a tenth of the samples as directions at most, and of a view that is not narrow so
+    # many that moments take no more space than d × r numbers in single precision, but those that
+    # hold the means of clusters anyway.
+    room = d if d <= r + k else max((r - 4) * d // (d + r + k), k)
+    most = max(min(int(n) // FEWEST, room), 1)
+    use = np.append(np.ones(r, bool), size >= FEWEST)
     C = np.zeros_like(cross)
     C[use] = regression(G[np.ix_(use, use)], cross[use])
     floor = 1e-10 * float(np.einsum("ij,ij->", C, G @ C))
     many = np.maximum(size, 1)[:, None]
-    first = _leading((G[-size.size :] @ C / np.sqrt(many))[size >= FEWEST], most, floor)
+    first = _leading((G[-k:] @ C / np.sqrt(many))[size >= FEWEST], most, floor)
     rest = C - C @ first.T @ first
     values, Q = linalg.eigh(G, driver="evd", check_finite=False)
     root = (np.sqrt(np.maximum(values, 0))[:, None] * Q.T) @ rest
@@ -312,5 +295,4 @@ def _joined(
     G = G + sums.centred() + share * np.outer(apart, apart)
     size = (total + sums.total_P)[r:]
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    most = _most(m + n, r, size.size, mean.size)
-    return _factored(mean, spread, G, cross * weight, size, most)
+    return _factored(mean, spread, G, cross * weight, size, m + n)

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.state.log import noted
 from viewfold.state.state import State
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Transfers:
     """How many samples of each cluster are in which cluster after a step; pairs that have some."""
-
-    __repr__ = short_repr
 
     # (n_pairs,): before, after: the clusters; −1 before a sample was known
     before: NDArray[np.int64]

@@ -112,7 +112,7 @@ PARTS: Registry[Any] = Registry(
     "viewfold.parts",
     {
         "affine/1": "viewfold.method.scaling:Affine",
-        "columns/1": "viewfold.state.columns:StoredColumns",
+        "columns/1": "viewfold.state.parts:StoredColumns",
         "committee/1": "viewfold.state.updates:Committee",
         "encoder/2": "viewfold.method.encoders:FeatureEncoder",
         "filled/1": "viewfold.method.filling:Filled",
@@ -120,7 +120,7 @@ PARTS: Registry[Any] = Registry(
         "landmarks/1": "viewfold.method.landmarks:Landmarks",
         "moments/1": "viewfold.state.moments:Moments",
         "projection/1": "viewfold.method.scaling:Projection",
-        "source/1": "viewfold.state.columns:StoredSource",
+        "source/1": "viewfold.state.parts:StoredSource",
         "text/1": "viewfold.method.scaling:Text",
     },
 )

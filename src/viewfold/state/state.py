@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,13 +11,12 @@ from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
 from viewfold._util.file import ReadOptions
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
-from viewfold.data.view import Column
+from viewfold.data.view import Column, features_of
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
-from viewfold.rows.linalg import gram
+from viewfold.rows.linalg import dense, gram
 from viewfold.state.clusters import Clusters
-from viewfold.state.columns import without_levels
 from viewfold.state.log import Log
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Encoder(Protocol):
         """Return this encoder followed by a linear map of the embedding."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class ViewRecord:
     """What is remembered of a view after it was folded.
 
@@ -78,8 +77,6 @@ class ViewRecord:
         explained; None where there is no encoder, or if the view came before moments were kept.
     """
 
-    __repr__ = short_repr
-
     name: str
     n_samples: int
     n_features: int
@@ -98,7 +95,7 @@ class ViewRecord:
     moments: Moments | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class State:
     """Everything a model has learned. Nothing changes it: a fold makes another one.
 
@@ -142,8 +139,6 @@ class State:
     params : dict
         Its parameters.
     """
-
-    __repr__ = short_repr
 
     ids: RowSet
     embedding: RowSet
@@ -288,3 +283,106 @@ def followed(record: ViewRecord, linear_map: Array | None) -> ViewRecord:
     if record.encoder is None or linear_map is None:
         return record
     return replace(record, encoder=record.encoder.then(linear_map))
+
+
+# -- levels of categories. No row is kept, so that nobody knows which level a forgotten sample had.
+# What is kept is how many samples at least have each level. Every forgotten sample of the view may
+# have been one of them; when none is certain to be left, the name of the level goes.
+
+
+def count_levels(
+    engine: Engine,
+    columns: tuple[Column, ...] | None,
+    rows: RowSet,
+    *,
+    n_corrected: int = 0,
+    n_known: int = 0,
+) -> tuple[Column, ...] | None:
+    """Return columns that know at least how many samples have each level, with more rows."""
+    places = dict(_places(columns or ()))
+    if not places:
+        return columns
+    at = np.array([j for cells in places.values() for j in cells], np.intp)
+
+    def having(block: Matrix) -> Array:
+        return np.asarray(np.count_nonzero(dense(block[:, at]) == 1, axis=0))
+
+    found = dict(zip(at.tolist(), engine.reduce(having, rows).tolist(), strict=True))
+    made = list(columns or ())
+    for i, cells in places.items():
+        before = made[i].counts or (0,) * len(cells)
+        counts = [
+            max(had - n_corrected, 0) + max(int(found[j]) - n_known, 0)
+            for had, j in zip(before, cells, strict=True)
+        ]
+        made[i] = replace(made[i], counts=tuple(counts))
+    return tuple(made)
+
+
+def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
+    """Return a record without names of levels that no sample may have, now that some are gone.
+
+    The feature stays, as encoders have a place for it, but under a number; nothing is told about it
+    any more, and a cell of later rows never has it.
+    """
+    if record.columns is None or not n_gone:
+        return record
+    places, columns = dict(_places(record.columns)), list(record.columns)
+    gone: list[int] = []
+    for i, cells in places.items():
+        counts = [max(had - n_gone, 0) for had in columns[i].counts or (0,) * len(cells)]
+        nobody = [j for j, n in enumerate(counts) if not n]
+        columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
+        gone += [cells[j] for j in nobody]
+    return _untold(_with_columns(record, tuple(columns)), gone)
+
+
+def without_levels(record: ViewRecord) -> ViewRecord:
+    if record.columns is None:
+        return record
+    columns = (_renamed(one, "level", range(len(one.levels))) for one in record.columns)
+    return _with_columns(record, tuple(columns))
+
+
+def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
+    pairs = zip(before.columns or (), after.columns or (), strict=True)
+    found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
+    return {name: n for name, n in found.items() if n}
+
+
+def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:
+    """Yield which columns are categories, and which features their levels are."""
+    start = 0
+    for i, column in enumerate(columns):
+        stop = start + len(column.features)
+        if column.kind == "category":
+            yield i, range(start, stop)
+        start = stop
+
+
+def _renamed(column: Column, word: str, which: Sequence[int]) -> Column:
+    """Return a column with numbers for names of some of its levels.
+
+    The space at the end keeps a cell that happens to read the same from being taken for it.
+    """
+    if column.kind != "category":
+        return column
+    levels = [f"({word} {j + 1}) " if j in which else name for j, name in enumerate(column.levels)]
+    return replace(column, levels=tuple(levels))
+
+
+def _with_columns(record: ViewRecord, columns: tuple[Column, ...]) -> ViewRecord:
+    return replace(record, columns=columns, features=features_of(columns))
+
+
+def _untold(record: ViewRecord, gone: list[int]) -> ViewRecord:
+    """Return a record whose moments say nothing of some features."""
+    if record.moments is None or not gone:
+        return record
+    mean, spread, directions = (
+        array.copy()
+        for array in (record.moments.mean, record.moments.spread, record.moments.directions)
+    )
+    mean[gone], spread[gone], directions[:, gone] = 0, 0, 0
+    moments = replace(record.moments, mean=mean, spread=spread, directions=directions)
+    return replace(record, moments=moments)

@@ -8,28 +8,36 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from viewfold._util.constants import FEWEST
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
-from viewfold.state.columns import count_levels, removed_levels, without_forgotten
-from viewfold.state.hashes import UNKNOWN, fingerprints, new_key, shortened
+from viewfold.state.hashes import UNKNOWN, fingerprints, new_key
 from viewfold.state.log import FINAL, noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.names import following, lost, with_names
-from viewfold.state.state import Encoder, State, ViewRecord, followed, unconnected_groups
+from viewfold.state.state import (
+    Encoder,
+    State,
+    ViewRecord,
+    count_levels,
+    followed,
+    removed_levels,
+    unconnected_groups,
+    without_forgotten,
+)
 
 MOST_STEPS = 100  # Columns of the history at most, unless more views than that were folded
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Combined:
     """The result of combining a view with the consensus.
 
@@ -51,8 +59,6 @@ class Combined:
         See `ViewRecord`.
     """
 
-    __repr__ = short_repr
-
     embedding: RowSet
     encoder: Encoder
     linear_map: Array | None
@@ -65,7 +71,7 @@ class NothingVariesError(ValueError):
     """A view whose samples are all alike says nothing about them."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Method:
     """The functions that make one method differ from another; see docs/extending.md.
 
@@ -92,8 +98,6 @@ class Method:
         Whether more rows of a known view are combined with the consensus as a view is, after they
         were placed by its encoder. If not, that is all that happens to them.
     """
-
-    __repr__ = short_repr
 
     n_clusters: int
     combine: Callable[[Engine, State, View, Alignment, int], Combined]
@@ -163,7 +167,12 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (new_key(), view.length)
-    columns = view.columns if raw is None else count_levels(engine, view.columns, raw)
+    if raw is None:
+        columns = view.columns
+        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
+    else:
+        columns = count_levels(engine, view.columns, raw)
+        prints = fingerprints(engine, raw, key)
     after = replace(
         named,
         ids=alignment.ids,
@@ -171,7 +180,7 @@ def fold(
         seen=seen,
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
-        fingerprints=_with_prints(engine, state, alignment, raw, key),
+        fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
@@ -205,18 +214,6 @@ def _record(state: State, view: View, alignment: Alignment, combined: Combined) 
         source=view.source if n >= FEWEST else None,
         encoder=combined.encoder if n >= FEWEST else None,
     )
-
-
-def _with_prints(
-    engine: Engine, state: State, alignment: Alignment, rows: RowSet | None, key: int
-) -> RowSet:
-    """Return all fingerprints with a column for the rows of a view; unknown if there are none."""
-    if rows is None:
-        prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
-    else:
-        prints = fingerprints(engine, rows, key)
-    before = engine.map(shortened, state.fingerprints)
-    return _with_column(engine, before, alignment, prints, UNKNOWN)
 
 
 def _with_column(
@@ -316,7 +313,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         seen=engine.keep(state.seen, kept),
         history=engine.keep(state.history, kept),
         added=engine.keep(state.added, kept),
-        fingerprints=engine.map(shortened, engine.keep(state.fingerprints, kept)),
+        fingerprints=engine.keep(state.fingerprints, kept),
         views=_without_forgotten(engine, with_current_encoders(state, basis), state, kept),
         maps=(None,) * len(state.views),
     )

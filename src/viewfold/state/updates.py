@@ -8,7 +8,6 @@ consensus and encoder learn from them. `extend` takes new samples only, and move
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
@@ -16,18 +15,17 @@ from typing import cast
 import numpy as np
 
 from viewfold._util import constants
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.columns import count_levels
-from viewfold.state.hashes import UNKNOWN, fingerprints, shortened
+from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder, State, unconnected_groups
+from viewfold.state.state import Encoder, State, count_levels, unconnected_groups
 from viewfold.state.transitions import (
     Method,
     NothingVariesError,
@@ -43,11 +41,9 @@ MOST_ENCODERS = (
 
 
 @part("committee")
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Committee:
     """The mean of encoders, each weighted by the number of rows that it was learned from."""
-
-    __repr__ = short_repr
 
     encoder: Encoder  # one of them
     n_rows: float  # how many rows it was learned from
@@ -136,11 +132,9 @@ class Delivery:
         return self.n_new + self.n_late + self.n_corrected
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class _Rows:
     """The rows of a delivery that are not known yet, and where their samples stand."""
-
-    __repr__ = short_repr
 
     view: View
     raw: RowSet  # with missing cells as NaN
@@ -164,10 +158,9 @@ def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment
     def kinds(
         own: Array, gone: Array, known: Array, seen: Array, before: Array
     ) -> tuple[Array, Array]:
-        had, was = seen[:, which], shortened(before[:, which])
-        same = had & (was == own)
-        unsure = had & (was == UNKNOWN)
-        counts = ~known, known & ~had, had & ~same, same, unsure
+        had = seen[:, which]
+        same = had & (before[:, which] == own)
+        counts = ~known, known & ~had, had & ~same, same
         return ~same, np.array([*(np.count_nonzero(kind) for kind in counts), gone[~had].sum()])
 
     gone = prints  # a pass over the rows is spared where no cell is missing
@@ -177,14 +170,8 @@ def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment
     changed, counts = engine.map(
         kinds, prints, *beside, alignment.partners(state.fingerprints, UNKNOWN), sums=True
     )
-    n_new, n_late, n_corrected, n_same, n_unsure, n_missing = (int(number) for number in counts)
+    n_new, n_late, n_corrected, n_same, n_missing = (int(number) for number in counts)
     count = Delivery(name, n_new, n_late, n_corrected, n_same)
-    if n_unsure:
-        warnings.warn(
-            f"View {name!r}: {n_unsure:,} rows are taken for corrections, as files of earlier "
-            "versions do not tell whether a row came before. From now on it is known.",
-            stacklevel=4,
-        )
     if count.n_same and count.n_changed and state.views[which].encoder is not None:
         view = replace(
             view, ids=engine.keep(view.ids, changed), rows=engine.keep(view.rows, changed)
@@ -311,7 +298,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         return np.asarray(seen | (np.arange(seen.shape[1]) == which))
 
     def put_prints(prints: Array, own: Array) -> Array:
-        return np.where(np.arange(prints.shape[1]) == which, own[:, None], shortened(prints))
+        return np.where(np.arange(prints.shape[1]) == which, own[:, None], prints)
 
     alignment = rows.alignment
     seen = alignment.partners(state.seen, False)
@@ -337,7 +324,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         ids=alignment.ids,
         seen=alignment.merge((mark_seen, seen), (_same, alignment.absent(state.seen))),
         fingerprints=alignment.merge(
-            (put_prints, prints, rows.prints), (shortened, alignment.absent(state.fingerprints))
+            (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),

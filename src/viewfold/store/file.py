@@ -300,10 +300,25 @@ def _layout(state: State) -> str:
     return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
 
 
+@contextmanager
+def _transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Let DuckDB write its log to the disk once, not after every statement."""
+    db.execute("BEGIN")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(duckdb.Error):
+            db.execute("ROLLBACK")
+        raise
+
+
 def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int) -> None:
-    for name, table in to_tables(state, **facts).items():
-        put(db, f"new.{schema}.{name}", table)
-    _add_history(db, schema)
+    tables = to_tables(state, **facts)
+    with _transaction(db):
+        for name, table in tables.items():
+            put(db, f"new.{schema}.{name}", table)
+        _add_history(db, schema)
 
 
 def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
@@ -364,9 +379,10 @@ def _put_one(
 def _copy(old: FileContents, source: str, schema: str) -> None:
     """Copy a state of the file to where it is in the new one, with its digests."""
     old.check_tables(source)
-    for name in TABLES:
-        old.db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
-    _add_history(old.db, schema)
+    with _transaction(old.db):
+        for name in TABLES:
+            old.db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
+        _add_history(old.db, schema)
 
 
 # -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time

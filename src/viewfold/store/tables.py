@@ -197,8 +197,7 @@ def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parts(state: State) -> dict[str, Part]:
-    from viewfold.state.columns import StoredColumns, StoredSource
-    from viewfold.state.parts import take_apart
+    from viewfold.state.parts import StoredColumns, StoredSource, take_apart
 
     parts: dict[str, Part] = {}
     if (found := state.clusters) is not None:
@@ -555,11 +554,12 @@ def _put_small(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
     db.execute(f"CREATE TABLE {name} ({declared})")
     columns = [[_bound(cell, kind) for cell in table[column]] for column, kind in types.items()]
+    if not len(table):
+        return
     if "BLOB" in types.values():  # large ones, one after the other
         places = ", ".join(f"{_sent(kind)}" for kind in types.values())
-        for row in zip(*columns, strict=True):
-            db.execute(f"INSERT INTO {name} VALUES ({places})", list(row))
-    elif len(table):
+        db.executemany(f"INSERT INTO {name} VALUES ({places})", list(zip(*columns, strict=True)))
+    else:
         lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
         db.execute(f"INSERT INTO {name} SELECT {lists}", columns)
 

@@ -170,7 +170,7 @@ class Desk:
                 found = inspect_views(
                     file,
                     ids=inputs.ids_option(said),
-                    view=upload.view(said.get("view"), file),
+                    view=said.get("view"),
                     model=model,
                     similar_ids=said.get("similar_ids", "refuse"),
                     **inputs.pick(said, inputs.READING),
@@ -191,8 +191,9 @@ class Desk:
             with self.uploads.using(said["upload"]) as upload:
                 job.words = lambda text: self.named(upload.rename_file(text))
                 file = upload.file(**inputs.pick(said, inputs.FILE))
-                view = upload.view(said.get("view"), file)
-                asked = inputs.fold_options(said, view, self.settings.keep, self.settings.wait)
+                asked = inputs.fold_options(
+                    said, said.get("view"), self.settings.keep, self.settings.wait
+                )
                 before: list[int] = []
                 added = add(
                     self.state, file, asked, job.step, lambda model: before.append(_entry(model))

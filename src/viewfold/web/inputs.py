@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import SEVERAL, Wanted
+from viewfold.app.folding import Wanted
 from viewfold.app.telling import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
@@ -197,20 +197,10 @@ class Upload:
     size: int  # its bytes
 
     def file(self, **options: Any) -> File:
-        return File(self.path, **options)
+        """Return the file; its view and messages are named after it as its owner names it."""
+        from viewfold.data.fetch import Named
 
-    def view(self, asked: str | None, file: File) -> str | None:
-        """Return what its view is called; None if it holds several, which have their own names."""
-        from viewfold.data.files import name_of, read
-
-        if asked is not None:
-            return asked
-        if self.path.name.endswith(SEVERAL):
-            names = list(read(file))
-            if names != [name_of(self.path)]:
-                return None
-        # Its name is no path: "labs [2024].csv" is no pattern, and "a?b.csv" no address.
-        return self.name[: len(self.key) - len(self.path.name)]
+        return File(Named(str(self.path), self.name), **options)
 
     def rename_file(self, text: str) -> str:
         """Name the file in a text as its owner does."""
