@@ -104,19 +104,15 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
         values, vectors = linalg.eigh(M, subset_by_index=(first, d - 1), check_finite=False)
     keep = values > 1e-12 * max(values[-1], 0)
     values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
-    return values, vectors * _signs(vectors)
+    peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
+    return values, vectors * np.sign(peak)
 
 
 def eigenbasis(M: Array) -> Array:
     """Return all eigenvectors of a symmetric M, largest value first, signs as above."""
     _, Q = linalg.eigh(M, check_finite=False)
     Q = Q[:, ::-1]
-    return np.asarray(Q * _signs(Q))
-
-
-def _signs(vectors: Array) -> Array:
-    peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
-    return np.asarray(np.sign(peak))
+    return np.asarray(Q * np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(Q.shape[1])]))
 
 
 def shrink_eigenvalues(values: Array, n: float) -> Array:

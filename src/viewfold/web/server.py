@@ -179,8 +179,13 @@ class Guard:
         why = self.refusal(scope)
         if why is None:
             await self.app(scope, receive, send_with_headers)
-        else:
-            await _refuse(send_with_headers, why)
+            return
+        body = json.dumps({"error": {"code": "refused", "message": why}}).encode()
+        size = str(len(body)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", size)]
+        start = {"type": "http.response.start", "status": 403, "headers": headers}
+        await send_with_headers(start)
+        await send_with_headers({"type": "http.response.body", "body": body})
 
     def refusal(self, scope: Scope) -> str | None:
         """Return why a request is refused; None if it is not."""
@@ -206,14 +211,6 @@ class Guard:
 
 def _text(value: bytes) -> str:
     return value.decode("latin-1").strip()
-
-
-async def _refuse(send: Send, why: str) -> None:
-    body = json.dumps({"error": {"code": "refused", "message": why}}).encode()
-    size = str(len(body)).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", size)]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 @dataclass(frozen=True)
