@@ -42,10 +42,12 @@ class Numerals:
         bare = cell.strip()
         return self._pattern.match(bare) is not None or bare.lower() in _WORDS
 
-    def numbers(self, cells: Sequence[str], empty: Collection[str]) -> Array:
+    def numbers(self, cells: Sequence[str], empty: frozenset[str]) -> Array:
         """Return cells as numbers, NaN for those that are empty; NotANumberError for others."""
         if self.thousands is None and not self.unsure:
-            held = ["nan" if cell in empty else cell for cell in cells]
+            held = cells
+            if not empty.isdisjoint(cells):
+                held = ["nan" if cell in empty else cell for cell in cells]
             # All at once, if no cell holds anything but what numbers are written with: this takes
             # a third of the time. Python's float is exact; it would take 1_000, too.
             joined = "".join(held)
@@ -53,12 +55,12 @@ class Numerals:
                 if self.decimal == ",":
                     held = [cell.replace(",", ".") for cell in held]
                 try:
-                    return np.fromiter(map(float, held), np.float64, len(held))
+                    return np.array(held, dtype=np.float64)
                 except ValueError:
                     pass
         return self._numbers_one_by_one(cells, empty)
 
-    def _numbers_one_by_one(self, cells: Sequence[str], empty: Collection[str]) -> Array:
+    def _numbers_one_by_one(self, cells: Sequence[str], empty: frozenset[str]) -> Array:
         found = np.full(len(cells), np.nan)
         fine = re.compile(self._pattern.pattern, re.ASCII).match
         signs = None if self.thousands is None else re.compile(f"[{self._signs()}]")

@@ -17,8 +17,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from math import isinf
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -63,6 +64,7 @@ _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
 _BLOCK_CELLS = 2**18  # some 20 MB
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -317,35 +319,43 @@ def _delimited_batches(
 
 def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
     """Yield rows of cells, with the lines in which they begin."""
-    # Not pandas: it fills rows that are too short, does not say in which line a cell is, and takes
-    # longer for exact numbers.
+    # Not pandas: it fills rows that are too short, and does not say in which line a cell is.
     reader = csv.reader(layout.lines.after(layout.skip), delimiter=layout.delimiter, strict=True)
-    width, before = len(layout.names), layout.lines.n_blank + layout.skip
-    most, begin = max(64, _BLOCK_CELLS // width), before + 1
-    lines, rows = list[int](), list[list[str]]()
-    for cells in reader:
-        line, begin = begin, before + reader.line_num + 1
-        if not cells:
-            if width > 1:
-                continue
-            cells = [""]  # where a row is a single cell, an empty line is an empty cell
-        if len(cells) != width:
+    width, line = len(layout.names), layout.lines.n_blank + layout.skip + 1
+    most = max(64, _BLOCK_CELLS // width)
+    while rows := list(islice(reader, most)):
+        end = layout.lines.n_blank + layout.skip + reader.line_num + 1
+        lines = list(range(line, end))
+        if len(lines) > len(rows):  # cells go over several lines
+            heights = [1 + sum(len(_LINE_END.findall(cell)) for cell in row) for row in rows]
+            lines = list(accumulate(heights[:-1], initial=line))
+        line = end
+        if set(map(len, rows)) != {width}:
+            lines, rows = _checked(layout, lines, rows)
+        yield lines, rows
+
+
+def _checked(
+    layout: _Layout, lines: list[int], rows: list[list[str]]
+) -> tuple[list[int], list[list[str]]]:
+    """Leave blank lines out; refuse other rows that have too few or too many cells."""
+    width = len(layout.names)
+    if width == 1:  # where a row is a single cell, an empty line is an empty cell
+        rows = [row or [""] for row in rows]
+    there = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
+    for line, row in there:
+        if len(row) != width:
             raise FileError(
-                f"{layout.file}, line {line}: {len(cells)} cells where the first line has {width}. "
+                f"{layout.file}, line {line}: {len(row)} cells where the first line has {width}. "
                 f"Look for a missing or extra {layout.delimiter!r} or quote there."
             )
-        lines.append(line)
-        rows.append(cells)
-        if len(rows) == most:
-            yield lines, rows
-            lines, rows = [], []
-    if rows:
-        yield lines, rows
+    return [line for line, _ in there], [row for _, row in there]
 
 
 def _numbers(layout: _Layout, lines: list[int], rows: list[list[str]], columns: list[int]) -> Array:
     """Return the cells of some columns as numbers."""
-    cells = [row[j] for row in rows for j in columns]
+    pick = itemgetter(*columns) if len(columns) > 1 else lambda row: [row[j] for j in columns]
+    cells: list[str] = list(chain.from_iterable(map(pick, rows)))
 
     def place(at: int) -> tuple[str, str]:
         row, j = divmod(at, len(columns))
