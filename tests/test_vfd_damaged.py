@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -137,12 +138,12 @@ def test_any_byte_that_is_changed_is_found_and_none_ends_the_program(state_folde
     rng = np.random.default_rng(0)
     file = bucket_file(state_folder)
     whole = file.read_bytes()
-    from viewfold.store.buckets import CheckBucket
+    from viewfold.store.buckets import check_bucket
     from viewfold.store.check import Expected
 
     bare = viewfold.load(state_folder)._state
     one = now(state_folder)
-    task = CheckBucket(Folder.at(state_folder), one.folder, one.n_buckets, Expected.of(bare))
+    task = partial(check_bucket, Folder.at(state_folder), one, Expected.of(bare), None)
     task(one.samples[1])
     silent = 0
     for place in rng.choice(len(whole), 60, replace=False):

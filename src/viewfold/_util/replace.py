@@ -63,16 +63,12 @@ def replacing(
         flush(draft)
         if ready is not None:
             ready()
-        _rename(draft, target)
-
-
-def _rename(draft: Path, target: Path) -> None:
-    try:
-        os.replace(draft, target)
-    finally:  # Ctrl-C may come between the renaming and the next line
-        if not draft.exists():
-            written.append(str(target))
-    flush(target.parent)
+        try:
+            os.replace(draft, target)
+        finally:  # Ctrl-C may come between the renaming and the next line
+            if not draft.exists():
+                written.append(str(target))
+        flush(target.parent)
 
 
 def _take_after(draft: Path, model: str | os.PathLike[str]) -> None:
@@ -114,25 +110,20 @@ def sync(handle: int, path: str | os.PathLike[str]) -> None:
 def workshop(target: Path) -> Iterator[Path]:
     """Make a folder beside a file; it is locked, so that others know that somebody works there."""
     clear(target)
-    folder, lock = _make(target)
-    try:
-        yield folder
-    finally:
-        _remove(folder)
-        if lock is not None:
-            os.close(lock)
-
-
-def _make(target: Path) -> tuple[Path, int | None]:
     while True:
         name = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        folder, lock = Path(name), None
         try:
-            return Path(name), _lock(name)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # cleared by another, who came between the two lines
-        except BaseException:
-            _remove(Path(name))
-            raise
+            try:
+                lock = _lock(folder)
+            except (BlockingIOError, FileNotFoundError):
+                continue  # cleared by another, who came between the two lines
+            yield folder
+            return
+        finally:
+            _remove(folder)
+            if lock is not None:
+                os.close(lock)
 
 
 def clear(target: Path) -> None:
@@ -148,7 +139,7 @@ def clear(target: Path) -> None:
                     os.close(lock)
 
 
-def _lock(folder: str | Path) -> int | None:
+def _lock(folder: Path) -> int | None:
     """Lock a folder: None where there are no such locks, BlockingIOError if another has it."""
     if fcntl is None:
         return None

@@ -143,13 +143,13 @@ class Contents(ABC):
 
     def kept(self) -> tuple[Kept, ...]:
         """Return the states to return to, with their logs."""
-        return tuple(self._kept(schema) for schema in self.schemas)
-
-    def _kept(self, schema: str) -> Kept:
-        try:
-            return Kept(schema, self.log(schema))
-        except StateFileError as error:
-            return Kept(schema, wrong=str(error))
+        found = []
+        for schema in self.schemas:
+            try:
+                found.append(Kept(schema, self.log(schema)))
+            except StateFileError as error:
+                found.append(Kept(schema, wrong=str(error)))
+        return tuple(found)
 
     def list_kept(self) -> list[dict[str, Any]]:
         """Return what there is to say about the states that can be returned to."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -172,8 +174,12 @@ class FolderStore(Store):
         except BaseException:
             if _is_published(folder, number, made):  # Ctrl-C or a fault may come right after it was
                 written.append(str(folder))
-            else:
-                _take_back(folder, made)
+                raise
+            for name in made:
+                folder.remove(name)
+            if not folder.remote:
+                with contextlib.suppress(OSError):  # there are other things in it
+                    os.rmdir(folder.address)
             raise
         written.append(str(folder))
         turn.found = number
@@ -203,10 +209,8 @@ class FolderContents(Contents):
                 self._take(current_manifest(self.folder))
 
     def _state(self, schema: str) -> Generation:
-        if schema == "main":
-            return self.manifest.states[0]
         for one in self.manifest.states:
-            if one.folder == schema:
+            if schema in ("main", one.folder):
                 return one
         raise StateFileError(f"{self.folder.name} does not hold the state {schema} any more.")
 
@@ -216,10 +220,8 @@ class FolderContents(Contents):
         return self._steadily(lambda: read_state(self.folder, self._state(schema), engine, unpack))
 
     def log(self, schema: str = "main") -> Log:
-        def found() -> Log:
-            return events_of(_small(self.folder, self._state(schema), "log"))
-
-        return self._steadily(found)
+        table = self._steadily(lambda: _small(self.folder, self._state(schema), "log"))
+        return events_of(table)
 
     def size_of(self, schema: str) -> int:
         return self._state(schema).size
@@ -269,8 +271,9 @@ class FolderContents(Contents):
         for bucket in one.samples if columns else ():
             file = f"{one.folder}/{bucket.file}"
             with understood(folder, file):
-                table = columns_of(folder, file, bucket, columns)
-                check_digests({name: as_array(table, name) for name in table.column_names}, bucket)
+                found = column_digests(columns_of(folder, file, bucket, columns))
+                if not found.items() <= bucket.digests.items():
+                    raise UnreadableError(CHANGED)
         return meta, tables
 
 
@@ -318,7 +321,7 @@ def read_state(
         bare = to_state(meta, small, {name: np.empty((0, 0)) for name in COLUMNS}, {})
     if not bare.views:
         return bare
-    workers = engine_for(None, engine, one.n_buckets)
+    workers = engine_for(engine, one.n_buckets)
     if workers.n_buckets != one.n_buckets:
         raise StateFileError(
             f"{folder.name} has {one.n_buckets} buckets and the engine has {workers.n_buckets}. "
@@ -332,13 +335,8 @@ def read_state(
     return state.gathered() if in_memory else state
 
 
-def engine_for(
-    state: State | None = None, engine: Engine | None = None, n_buckets: int | None = None
-) -> BucketEngine:
-    """Return an engine with buckets: that of the rows, the given one, that of now, or a disk."""
-    if state is not None and isinstance(state.ids, BucketRows):
-        held: BucketEngine = state.ids.engine
-        return held
+def engine_for(engine: Engine | None, n_buckets: int | None) -> BucketEngine:
+    """Return an engine with buckets: the given one, that of now, or a disk."""
     for one in (engine, current_engine()):
         if isinstance(one, BucketEngine):
             return one
@@ -350,8 +348,9 @@ def _with_rows(
 ) -> State:
     """Return a state with its rows: those in the files, each of which is checked by a worker."""
     room, owner = engine.room() if unpack else (None, None)
-    task = CheckBucket(folder, one.folder, one.n_buckets, check.Expected.of(bare), room)
-    found = engine.each(task, list(one.samples))
+    small = replace(one, tables={}, samples=())  # workers need no more of it
+    task = partial(check_bucket, folder, small, check.Expected.of(bare), room)
+    found = engine.each(task, one.samples)
     kinds = found[0][0]
     for bucket, (mine, _) in zip(one.samples, found, strict=True):
         if mine != kinds:
@@ -398,9 +397,9 @@ def _meta(table: Table) -> dict[str, Any]:
 
 def _check_ours(folder: Folder, found: Manifest | None) -> None:
     """Refuse to write into a folder that is somebody else's."""
-    known = (GENERATION, NAME)
-    strange = [name for name in folder.names() if not any(one.fullmatch(name) for one in known)]
-    if found is None and any(not name.endswith(DRAFT) for name in strange):
+    known = re.compile(rf"{GENERATION.pattern}|{NAME.pattern}|.*{re.escape(DRAFT)}", re.DOTALL)
+    strange = [name for name in folder.names() if not known.fullmatch(name)]
+    if found is None and strange:
         raise StateFileError(
             f"{folder} holds other things ({strange[0]!r}). Choose another name for the state."
         )
@@ -413,29 +412,21 @@ def _is_published(folder: Folder, number: int, made: list[str]) -> bool:
         return False
 
 
-def _take_back(folder: Folder, made: list[str]) -> None:
-    """Remove what was written, and the folder if there is nothing else."""
-    for name in made:
-        folder.remove(name)
-    if not folder.remote:
-        with contextlib.suppress(OSError):
-            os.rmdir(folder.address)
-
-
 def _put(
-    folder: Folder, number: int, state: State, made: list[str], now: Manifest | None = None
+    folder: Folder, number: int, state: State, made: list[str], now: Manifest | None
 ) -> tuple[Generation, State]:
     """Write the files of a state; return what they are, and the state with its rows in them."""
     name = new_folder(number)
     made.append(name)
     folder.make(name)
-    engine = engine_for(state, None, None if now is None else now.states[0].n_buckets)
+    of_rows = state.ids.engine if isinstance(state.ids, BucketRows) else None
+    engine = engine_for(of_rows, None if now is None else now.states[0].n_buckets)
     state = state.placed(engine)
     buckets: list[Bucket] = []
     if state.clusters is not None:
         rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
         items = [item for item in engine._items(rows) if item[1][0].n]
-        buckets = engine.each(WriteBucket(folder, name, state.clusters), items)
+        buckets = engine.each(partial(write_bucket, folder, name, state.clusters), items)
         check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])
     tables = {}
     for table, content in small_tables(state, {}).items():
@@ -444,8 +435,7 @@ def _put(
         data = sink.getvalue().to_pybytes()
         folder.write(f"{name}/{table}.parquet", data)
         tables[table] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    if not folder.remote:
-        folder.settle(name)
+    folder.settle(name)
     if state.views:
         kinds = {
             column: (getattr(state, mine).held.name, getattr(state, mine).tail)
@@ -472,19 +462,16 @@ def _put_kept(
         if isinstance(one, str) and change is None:
             found.append(there[one])
             continue
-        if isinstance(one, str):
-            assert change is not None
-            try:
+        try:
+            state: Any = one
+            if change is not None and isinstance(one, str):
                 state = change(read_state(folder, there[one]))
-            except StateFileError as error:
-                warnings.warn(
-                    f"A part of the folder that undo returns to is damaged and was left out: "
-                    f"{error}",
-                    stacklevel=5,
-                )
-                continue
-        else:
-            state = one
+        except StateFileError as error:
+            warnings.warn(
+                f"A part of the folder that undo returns to is damaged and was left out: {error}",
+                stacklevel=5,
+            )
+            continue
         if state is not None:
             found.append(_put(folder, number, state, made, now)[0])
     return found
@@ -501,8 +488,8 @@ def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
         return state
     path, owner = engine.room()
     items = before._items(tuple(getattr(state, name) for name in ROWS))
-    dealt = before.each(DealBucket(path, engine.n_buckets), items)
-    rows = [replace(one, cells=False) for one in combine_partitions(dealt, engine, owner=owner)]
+    divided = before.each(partial(divide_bucket, path, engine.n_buckets), items)
+    rows = [replace(one, cells=False) for one in combine_partitions(divided, engine, owner=owner)]
     check_rows([one.n for one in rows], [state.n_samples] * len(rows))
     named: dict[str, Any] = dict(zip(ROWS, rows, strict=True))
     return replace(state, **named)
@@ -511,68 +498,47 @@ def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
 # -- one bucket: tasks for the workers of an engine, and what their rows are made of
 
 
-@dataclass(frozen=True)
-class WriteBucket:
-    """Write the samples of a bucket."""
-
-    folder: Folder
-    generation: str
-    clusters: Clusters
-
-    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> Bucket:
-        number, parts = item
-        table = samples_table(self.clusters, *(whole(part.open()) for part in parts))
-        data = packed(table.to_arrow())
-        made = Bucket(number, len(table), data.size, column_digests(table.columns))
-        self.folder.write(f"{self.generation}/{made.file}", memoryview(data))
-        return made
+def write_bucket(
+    folder: Folder, generation: str, clusters: Clusters, item: tuple[int, tuple[Part, ...]]
+) -> Bucket:
+    number, parts = item
+    table = samples_table(clusters, *(whole(part.open()) for part in parts))
+    data = packed(table.to_arrow())
+    made = Bucket(number, len(table), data.size, column_digests(table.columns))
+    folder.write(f"{generation}/{made.file}", memoryview(data))
+    return made
 
 
-@dataclass(frozen=True)
-class CheckBucket:
+def check_bucket(
+    folder: Folder, one: Generation, expected: check.Expected, room: str | None, bucket: Bucket
+) -> tuple[dict[str, Kind], Stored | None]:
     """Read a bucket, check all of it, and say what its columns are.
 
     With `room`, its part of the embedding is left there as plain bytes: unpacking a list of numbers
     takes several times as long as reading it, and a fold reads the embedding several times.
     """
-
-    folder: Folder
-    generation: str
-    n_buckets: int
-    expected: check.Expected
-    room: str | None = None
-
-    def __call__(self, bucket: Bucket) -> tuple[dict[str, Kind], Stored | None]:
-        file = f"{self.generation}/{bucket.file}"
-        with understood(self.folder, file):
-            table = columns_of(self.folder, file, bucket, list(TYPES))
-            every = {name: as_array(table, name) for name in table.column_names}
-            check_digests(every, bucket, whole=True)
-            for _ in check.check_batches([every], self.expected.n_views, self.expected.n_steps):
-                pass
-            rows = {name: every[name] for name in COLUMNS}
-            named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
-            for problem in check.row_problems(self.expected, **named):
-                raise UnreadableError(problem)
-            if np.any(bucket_of(rows["id"], self.n_buckets) != bucket.bucket):
-                raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
-        left = None
-        if self.room is not None:
-            left = store(f"{self.room}/{bucket.bucket}", rows["embedding"])
-        return {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}, left
+    file = f"{one.folder}/{bucket.file}"
+    with understood(folder, file):
+        every = columns_of(folder, file, bucket, list(TYPES))
+        if column_digests(every) != bucket.digests:
+            raise UnreadableError(CHANGED)
+        for _ in check.check_batches([every], expected.n_views, expected.n_steps):
+            pass
+        rows = {name: every[name] for name in COLUMNS}
+        named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
+        for problem in check.row_problems(expected, **named):
+            raise UnreadableError(problem)
+        if np.any(bucket_of(rows["id"], one.n_buckets) != bucket.bucket):
+            raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
+    left = None if room is None else store(f"{room}/{bucket.bucket}", rows["embedding"])
+    return {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}, left
 
 
-@dataclass(frozen=True)
-class DealBucket:
+def divide_bucket(path: str, n_buckets: int, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:
     """Put the samples of a bucket into others, of which there is another number."""
-
-    path: str
-    n_buckets: int
-
-    def __call__(self, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:
-        number, parts = item
-        ids, *rows = (whole(part.open()) for part in parts)
-        return write_buckets(f"{self.path}/{number}", self.n_buckets, ids, *rows)
+    number, parts = item
+    ids, *rows = (whole(part.open()) for part in parts)
+    return write_buckets(f"{path}/{number}", n_buckets, ids, *rows)
 
 
 @dataclass(frozen=True)
@@ -590,7 +556,7 @@ class Column:
 
     def open(self) -> Array:
         with understood(self.folder, self.file):
-            return as_array(columns_of(self.folder, self.file, self.bucket, [self.name]), self.name)
+            return columns_of(self.folder, self.file, self.bucket, [self.name])[self.name]
 
 
 def as_rows(
@@ -623,22 +589,20 @@ def packed(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def columns_of(folder: Folder, file: str, bucket: Bucket, names: Sequence[str]) -> pa.Table:
+def columns_of(folder: Folder, file: str, bucket: Bucket, names: Sequence[str]) -> dict[str, Array]:
     """Read some columns of a file of samples, if it has the rows that it should have."""
     with folder.open(file) as source:
         opened = parquet.ParquetFile(source, pre_buffer=False)
-        _check_rows(opened.metadata.num_rows, bucket)
-        for name in names:
-            _check_type(opened.schema_arrow, name)
-        table = opened.read(columns=list(names), use_threads=False)
-    table.validate(full=True)  # compiled code trusts offsets, and a damaged file may hold any
-    _check_rows(len(table), bucket)
-    return table
-
-
-def _check_rows(n: int, bucket: Bucket) -> None:
+        n = opened.metadata.num_rows
+        if n == bucket.rows:
+            for name in names:
+                _check_type(opened.schema_arrow, name)
+            table = opened.read(columns=list(names), use_threads=False)
+            table.validate(full=True)  # compiled code trusts offsets, and damage may give any
+            n = len(table)
     if n != bucket.rows:
         raise UnreadableError(f"it has {n} rows and should have {bucket.rows}")
+    return {name: as_array(table, name) for name in table.column_names}
 
 
 def _check_type(schema: pa.Schema, name: str) -> None:
@@ -660,9 +624,3 @@ def as_array(table: pa.Table, name: str) -> Array:
         raise UnreadableError(f"samples have no {name!r}")
     found: Array = column.to_numpy(zero_copy_only=False).reshape(-1, *width)
     return found
-
-
-def check_digests(columns: Mapping[str, Array], bucket: Bucket, *, whole: bool = False) -> None:
-    found = column_digests(columns)
-    if not found.items() <= bucket.digests.items() or (whole and found != bucket.digests):
-        raise UnreadableError(CHANGED)

@@ -18,7 +18,6 @@ from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
 
 if TYPE_CHECKING:
-    from viewfold.state.clusters import Clusters
     from viewfold.state.state import State
 
 # Bytes of the numbers that arrays may hold.
@@ -50,10 +49,7 @@ def check_json(text: str | None) -> None:
 
 
 def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, str]) -> None:
-    """Refuse facts that the table of samples contradicts, before memory is taken for it.
-
-    `columns` are those of ``samples``, with their types.
-    """
+    """Refuse facts that the table of samples contradicts, before memory is taken for it."""
     claimed = meta.get("n_samples", 0)
     if claimed != n_samples or isinstance(claimed, bool | float):
         raise UnreadableError(f"it has {n_samples} samples and should have {claimed!r}")
@@ -67,11 +63,9 @@ def check_meta(meta: Mapping[str, Any], n_samples: int, columns: Mapping[str, st
 def cluster_names(meta: dict[str, Any]) -> dict[int, str]:
     """Return the names of clusters that have one."""
     said = meta.get("cluster_names", {})
-    fine = isinstance(said, dict) and all(
-        c.isdecimal() and c.isascii() and isinstance(name, str) for c, name in said.items()
-    )
-    if not fine:
-        raise UnreadableError("it does not say what clusters are called as it should")
+    for c, name in said.items() if isinstance(said, dict) else [("", said)]:
+        if not (c.isdecimal() and c.isascii() and isinstance(name, str)):
+            raise UnreadableError("it does not say what clusters are called as it should")
     return {int(c): name for c, name in said.items()}
 
 
@@ -106,8 +100,7 @@ def check_views(views: Table, *, empty: bool) -> None:
         raise UnreadableError("its views are not numbered 1, 2, …")
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its views have one name, or one has none")
-    counts = ("n_samples", "n_features", "n_new", "n_shared", "n_iter", "n_empty", "n_missing")
-    for count in counts:
+    for count in (name for name in views.column_names if name.startswith("n_")):
         if any(number is None or number < 0 for number in views[count]):
             raise UnreadableError(f"a view has no {count!r}, or less than none")
     if None in views["objective"]:
@@ -129,10 +122,7 @@ def check_steps(steps: Table) -> int:
 
 
 def check_claims(arrays: Table) -> None:
-    """Refuse arrays whose shape and number of bytes do not fit, before one is read.
-
-    The table has ``bytes``, their number, instead of ``data``.
-    """
+    """Refuse arrays whose shape and number of ``bytes`` do not fit, before one is read."""
     names = arrays["name"]
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its arrays have one name, or one has none")
@@ -177,41 +167,44 @@ def problems(state: State) -> Iterator[str]:
         yield "views were folded by entries that its log does not have"
     if not {view.entry for view in state.views} <= set(state.steps) <= set(entries):
         yield "its steps are not entries of its log, or lack the fold of a view"
-    yield from _fact_problems(state)
+    if not state.ids.shape[0]:
+        yield "it has views, but no samples"
+    if type(state.key) is not int or not 0 <= state.key < 2**63:
+        yield f"the key of its fingerprints is {state.key!r}"
+    length = state.length
+    if length is not None and (not isinstance(length, int) or length < 0):
+        yield f"samples are known by row number, of {length!r} rows"
     if isinstance(state.ids, np.ndarray):  # those in buckets are checked where they are read
         rows = state.ids, state.embedding, state.seen, state.history, state.added
         yield from row_problems(expected, *rows)
-    if not _are_centers(clusters.centers, clusters.projection):
+    centers, projection, k = clusters.centers, clusters.projection, expected.n_clusters
+    if not (
+        _has_shape(centers, None, None, None)
+        and _has_shape(projection, None, centers.shape[2])
+        and min(centers.shape[:2]) > 0
+        and _is_finite(centers)
+        and _is_finite(projection)
+    ):
         yield "the centres of its clusters do not fit their directions"
-    elif not _is_scatter(clusters.scatter, len(clusters.centers)):
+    elif not (
+        clusters.scatter is None
+        or (_are_distances(clusters.scatter, len(centers), 3) and _is_finite(clusters.scatter))
+    ):
         yield "the scatter of its clusters does not fit their groups"
-    elif not _is_apart(clusters.apart, len(state.views), clusters.n_clusters):
+    elif not (clusters.apart is None or _are_distances(clusters.apart, len(state.views), k, k)):
         yield "how far views tell its clusters apart does not fit them"
     yield from names.problems(state.cluster_names, clusters.n_clusters)
     if clusters.projection.shape[0] > state.embedding.shape[1]:
         yield "its clusters were found in more columns than the embedding has"
-    yield from _encoder_problems(state)
-    yield from _moment_problems(state, clusters)
+    yield from _view_problems(state, clusters.n_clusters)
 
 
-def _moment_problems(state: State, clusters: Clusters) -> Iterator[str]:
+def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
+    from viewfold.data.view import features_of
     from viewfold.state.moments import Moments
 
-    columns = state.embedding.shape[1] + clusters.n_clusters
-    for record in state.views:
-        if record.moments is None:
-            continue
-        if not isinstance(record.moments, Moments):
-            yield f"the moments of view {record.name!r} are something else"
-            continue
-        for problem in part_problems(record.moments, {"d": record.n_features, "p": columns}):
-            yield f"{problem} in the moments of view {record.name!r}"
-
-
-def _encoder_problems(state: State) -> Iterator[str]:
-    from viewfold.data.view import features_of
-
     columns = state.embedding.shape[1]
+    both = columns + n_clusters
     for record, linear_map in zip(reversed(state.views), reversed(state.maps), strict=True):
         axes = {"d": record.n_features, "r": columns}
         for problem in part_problems(record.encoder, axes):
@@ -220,22 +213,18 @@ def _encoder_problems(state: State) -> Iterator[str]:
             yield f"the columns of view {record.name!r} do not give its features"
         if linear_map is None:
             continue
-        if linear_map.ndim != 2 or linear_map.dtype.kind != "f" or linear_map.shape[1] != columns:
+        if not _has_shape(linear_map, None, columns):
             yield f"the map of earlier encoders at view {record.name!r} does not fit"
-            return
+            break
         if not _is_finite(linear_map):
             yield f"the map of earlier encoders at view {record.name!r} is not finite"
         columns = linear_map.shape[0]  # what the consensus had before this fold
-
-
-def _fact_problems(state: State) -> Iterator[str]:
-    length = state.length
-    if not state.ids.shape[0]:
-        yield "it has views, but no samples"
-    if type(state.key) is not int or not 0 <= state.key < 2**63:
-        yield f"the key of its fingerprints is {state.key!r}"
-    if length is not None and (not isinstance(length, int) or length < 0):
-        yield f"samples are known by row number, of {length!r} rows"
+    for record in state.views:
+        if not isinstance(record.moments, Moments | None):
+            yield f"the moments of view {record.name!r} are something else"
+            continue
+        for problem in part_problems(record.moments, {"d": record.n_features, "p": both}):
+            yield f"{problem} in the moments of view {record.name!r}"
 
 
 @dataclass(frozen=True)
@@ -291,37 +280,19 @@ def _is_finite(array: Any) -> bool:
     return all(np.isfinite(array[i : i + rows]).all() for i in range(0, len(array), rows))
 
 
-def _are_centers(centers: Any, projection: Any) -> bool:
-    """Tell whether centres and projection can be what k-means found."""
+def _has_shape(array: Any, *shape: int | None) -> bool:
+    """Tell whether these are numbers of such a shape; None stands for any length."""
     return (
-        all(isinstance(a, np.ndarray) and a.dtype.kind == "f" for a in (centers, projection))
-        and (centers.ndim, projection.ndim) == (3, 2)
-        and min(centers.shape[:2]) > 0
-        and centers.shape[2] == projection.shape[1]
-        and _is_finite(centers)
-        and _is_finite(projection)
+        isinstance(array, np.ndarray)
+        and array.dtype.kind == "f"
+        and array.ndim == len(shape)
+        and all(wanted in (None, n) for n, wanted in zip(array.shape, shape, strict=True))
     )
 
 
-def _is_apart(apart: Any, n_views: int, n_clusters: int) -> bool:
-    """Tell whether these can be distances of clusters in each view; inf is not known."""
-    return apart is None or (
-        isinstance(apart, np.ndarray)
-        and apart.dtype.kind == "f"
-        and apart.shape == (n_views, n_clusters, n_clusters)
-        and bool((apart >= 0).all())  # what is no number is not
-    )
-
-
-def _is_scatter(scatter: Any, n_groups: int) -> bool:
-    """Tell whether these can be facts of each group's distances."""
-    return scatter is None or (
-        isinstance(scatter, np.ndarray)
-        and scatter.dtype.kind == "f"
-        and scatter.shape == (n_groups, 3)
-        and bool((scatter >= 0).all())
-        and _is_finite(scatter)
-    )
+def _are_distances(array: Any, *shape: int) -> bool:
+    """Tell whether these can be distances; inf is not known, and what is no number is none."""
+    return _has_shape(array, *shape) and bool((array >= 0).all())
 
 
 def _committee_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:

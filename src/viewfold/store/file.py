@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import re
-import stat
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,6 +63,9 @@ UNPACKED = 256 * 2**20, 100  # the same for what its tables take in memory
 LARGEST_META = 2**20  # bytes that the table ``meta`` may have
 SECONDS = 60.0, 2e-7  # that reading may take, and for each byte of the file
 THREADS = 2  # of DuckDB; more bring nothing for one table after the other
+
+# Whatever a file says, nothing else is read, written or set from here on.
+LOCK_DOWN = "SET enable_external_access = false; SET lock_configuration = true"
 
 # What DuckDB leaves beside a file that was not closed, and would read along with it.
 BESIDE = (".wal", ".wal.checkpoint", ".wal.recovery")
@@ -139,6 +141,9 @@ class FileStore(Store):
     ) -> State:
         target, kept = turn.target, kept[:keep]
         copy = any(isinstance(one, str) for one in kept)
+        # Tables take whole blocks, so that small files get small ones.
+        small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
+        layout = f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
         with understood(target, None):
             if copy:
                 turn.check()  # what is copied from must still be what was read
@@ -147,7 +152,7 @@ class FileStore(Store):
             try:
                 with (
                     replacing(target, ready=turn.check) as draft,
-                    making(draft, target, _layout(state), copy=copy) as db,
+                    making(draft, target, layout, copy=copy) as db,
                 ):
                     _put(db, "main", state, keep=keep)
                     _put_kept(db, kept, change, target)
@@ -294,18 +299,17 @@ class FileContents(Contents):
 # -- writing
 
 
-def _layout(state: State) -> str:
-    """Return how to lay a file out; tables take whole blocks, so small files get small ones."""
-    small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
-    return f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
-
-
 @contextmanager
-def _transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Let DuckDB write its log to the disk once, not after every statement."""
+def _filling(db: duckdb.DuckDBPyConnection, schema: str) -> Iterator[None]:
+    """Make a schema, and the view of its tables, in one transaction.
+
+    DuckDB writes its log to the disk once, not after every statement; nothing stays of a failure.
+    """
     db.execute("BEGIN")
     try:
+        db.execute(f"CREATE SCHEMA IF NOT EXISTS new.{schema}")
         yield
+        db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
         db.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(duckdb.Error):
@@ -315,74 +319,47 @@ def _transaction(db: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int) -> None:
     tables = to_tables(state, **facts)
-    with _transaction(db):
+    with _filling(db, schema):
         for name, table in tables.items():
             put(db, f"new.{schema}.{name}", table)
-        _add_history(db, schema)
-
-
-def _add_history(db: duckdb.DuckDBPyConnection, schema: str) -> None:
-    db.execute(f"CREATE VIEW new.{schema}.labels_history AS {HISTORY.format(schema)}")
 
 
 def _put_kept(
-    db: duckdb.DuckDBPyConnection,
-    kept: Sequence[State | str],
-    change: Change | None,
-    target: Path,
+    db: duckdb.DuckDBPyConnection, kept: Sequence[State | str], change: Change | None, target: Path
 ) -> None:
     """Write the states to return to, one after the other: one of them at a time is in memory."""
-    old = FileContents(target, db) if any(isinstance(one, str) for one in kept) else None
+    old: Any = FileContents(target, db) if any(isinstance(one, str) for one in kept) else None
     names = iter(KEPT)
     schema = next(names)
     for one in kept:
-        db.execute(f"CREATE SCHEMA new.{schema}")
         try:
-            there = _put_one(db, schema, one, change, old)
+            if isinstance(one, str) and change is None:
+                _copy(old, one, schema)
+            else:
+                state: Any = one
+                if change is not None and isinstance(one, str):
+                    state = change(old.read(one))
+                if state is None:
+                    continue
+                _put(db, schema, state)
+            schema = next(names, "")
         except StateFileError as error:
-            there = False
             warnings.warn(
                 f"A part of the file that undo returns to is damaged and was left out: {error}",
                 stacklevel=6,
             )
-        if there:
-            schema = next(names, "")
-        else:
-            db.execute(f"DROP SCHEMA new.{schema} CASCADE")
-
-
-def _put_one(
-    db: duckdb.DuckDBPyConnection,
-    schema: str,
-    one: State | str,
-    change: Change | None,
-    old: FileContents | None,
-) -> bool:
-    """Write a state to return to; False if it is to be left out."""
-    if isinstance(one, str):
-        assert old is not None
-        if change is None:
-            try:
-                _copy(old, one, schema)
-                return True
-            except (duckdb.Error, UnreadableError):
-                old.read(one)
-                raise  # it is whole, so it is the new file that cannot be written
-        changed = change(old.read(one))
-        if changed is None:
-            return False
-        one = changed
-    _put(db, schema, one)
-    return True
 
 
 def _copy(old: FileContents, source: str, schema: str) -> None:
     """Copy a state of the file to where it is in the new one, with its digests."""
-    old.check_tables(source)
-    with _transaction(old.db):
-        for name in TABLES:
-            old.db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
-        _add_history(old.db, schema)
+    try:
+        old.check_tables(source)
+        with _filling(old.db, schema):
+            for name in TABLES:
+                old.db.execute(f"CREATE TABLE new.{schema}.{name} AS FROM old.{source}.{name}")
+    except (duckdb.Error, UnreadableError):
+        old.read(source)
+        raise  # it is whole, so it is the new file that cannot be written
 
 
 # -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time
@@ -392,10 +369,7 @@ _one_reader_at_a_time = threading.Lock()  # DuckDB does not open a file twice in
 
 @contextmanager
 def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, threading.Event]]:
-    """Attach a file as ``old``, to read only; also tell whether time is up.
-
-    Nothing in it was looked at yet: `FileContents` does.
-    """
+    """Attach a file as ``old``, to read only, and look at nothing in it; tell when time is up."""
     target = Path(os.path.realpath(path))
     late, done = threading.Event(), threading.Event()
     with contextlib.ExitStack() as stack:
@@ -405,7 +379,7 @@ def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, thread
             stack.enter_context(_one_reader_at_a_time)
             db = stack.enter_context(_database(target, "old", "READ_ONLY"))
             db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
-            _lock_down(db)
+            db.execute(LOCK_DOWN)
 
         def watch() -> None:
             if done.wait(SECONDS[0] + SECONDS[1] * size):
@@ -429,10 +403,7 @@ def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, thread
 def making(
     draft: Path, target: Path, layout: str, *, copy: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Attach a new file as ``new``; errors name the file whose place it is to take.
-
-    To copy from that file, it is attached as well: as ``old``, to read only.
-    """
+    """Attach a new file as ``new``, and to copy from it, the one that it replaces as ``old``."""
     with (
         understood(target, None),
         _one_reader_at_a_time if copy else contextlib.nullcontext(),
@@ -440,7 +411,7 @@ def making(
     ):
         if copy:
             _attach(db, target, "old", "READ_ONLY")
-        _lock_down(db)
+        db.execute(LOCK_DOWN)
         yield db
 
 
@@ -458,19 +429,13 @@ def _attach(db: duckdb.DuckDBPyConnection, path: Path, name: str, options: str) 
     db.execute(f"ATTACH '{quoted}' AS {name} (TYPE duckdb, {options})")
 
 
-def _lock_down(db: duckdb.DuckDBPyConnection) -> None:
-    """Whatever the file says, nothing else is read, written or set from here on."""
-    db.execute("SET enable_external_access = false")
-    db.execute("SET lock_configuration = true")
-
-
 def check_is_ours(path: Path) -> None:
     """Refuse what is not a DuckDB file, before DuckDB sees it."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     if path.is_dir():
         raise StateFileError(f"{path} is a folder, not a .vf file.")
-    if not stat.S_ISREG(path.stat().st_mode):
+    if not path.is_file():
         raise StateFileError(f"{path} is not a file on a disk.")
     with path.open("rb") as file:
         if file.read(12)[8:] != b"DUCK":
@@ -526,7 +491,8 @@ def _explained(path: Path, error: Exception, late: threading.Event | None) -> Ba
         )
     if isinstance(error, duckdb.InterruptException) or said == "Query interrupted":
         return KeyboardInterrupt()
-    if _is_full(error, said):
+    full = getattr(error, "errno", None) in FULL
+    if full or (isinstance(error, duckdb.Error) and any(os.strerror(no) in said for no in FULL)):
         return NoSpaceError(f"No space is left to write {path.name}: {said}")
     if isinstance(error, OSError) and (error.errno is not None or type(error) is not OSError):
         return error  # of the system, which says itself what is wrong
@@ -540,12 +506,6 @@ def _explained(path: Path, error: Exception, late: threading.Event | None) -> Ba
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
         said = "it needs more memory than there is for a file of its size"
     return DamagedFileError(f"{path.name} is damaged ({said}). Use a copy of it.")
-
-
-def _is_full(error: Exception, said: str) -> bool:
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno in FULL
-    return isinstance(error, duckdb.Error) and any(os.strerror(no) in said for no in FULL)
 
 
 # -- the catalogue. A view, macro, default or generated column would run whatever its author wrote,
@@ -624,7 +584,16 @@ def check_sizes(
 
     What each segment of a column holds is known without unpacking it.
     """
-    every = " UNION ALL ".join(_size(schema, table) for table in tables)
+    longest = r"regexp_extract(CAST(stats AS VARCHAR), '(?i)max.string.length\W+(\d+)', 1)"
+    # Arrays differ so much in length that the longest tells nothing about the others; how long
+    # each should be is checked when its shape is known.
+    bytes_of = """
+        SELECT '{1}', sum(CASE WHEN column_name = 'data' THEN width ELSE many * width END)
+        FROM (SELECT column_name, CAST(count AS HUGEINT) AS many,
+                     greatest(8, coalesce(TRY_CAST({2} AS HUGEINT), 0)) AS width
+              FROM pragma_storage_info('old.{0}.{1}') WHERE segment_type <> 'VALIDITY')
+    """
+    every = " UNION ALL ".join(bytes_of.format(schema, table, longest) for table in tables)
     for name, total in db.sql(every).fetchall():
         allowed = LARGEST_META if name == "meta" else UNPACKED[0] + UNPACKED[1] * size
         if (total or 0) > allowed:
@@ -632,19 +601,6 @@ def check_sizes(
                 f"its table {name!r} would take {total:,} bytes of memory, more than a file of "
                 f"{size:,} bytes should"
             )
-
-
-def _size(schema: str, table: str) -> str:
-    """Return how to ask for the bytes that a table would take, at most."""
-    longest = r"regexp_extract(CAST(stats AS VARCHAR), '(?i)max.string.length\W+(\d+)', 1)"
-    # Arrays differ so much in length that the longest tells nothing about the others; how long
-    # each should be is checked when its shape is known.
-    return f"""
-        SELECT '{table}', sum(CASE WHEN column_name = 'data' THEN width ELSE many * width END)
-        FROM (SELECT column_name, CAST(count AS HUGEINT) AS many,
-                     greatest(8, coalesce(TRY_CAST({longest} AS HUGEINT), 0)) AS width
-              FROM pragma_storage_info('old.{schema}.{table}') WHERE segment_type <> 'VALIDITY')
-    """
 
 
 def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> Table:

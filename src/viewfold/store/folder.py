@@ -98,11 +98,11 @@ class Folder:
         """Make it, or a folder in it; only its owner may read it, or who may read the outer one."""
         if self.remote:
             return
-        if name and os.path.isdir(self.address):
+        if name:
             path = os.path.join(self.address, name)
             os.mkdir(path, 0o700)
             os.chmod(path, stat.S_IMODE(os.stat(self.address).st_mode))
-        elif not name:
+        else:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(self.address, 0o700)
 
@@ -167,8 +167,7 @@ class Folder:
                 sync(file.fileno(), path)
             yield draft, path
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(draft)
+            Path(draft).unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it."""
@@ -181,8 +180,7 @@ class Folder:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
         else:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            Path(path).unlink(missing_ok=True)
 
 
 _POSSIBLE = (pa.ArrowException, duckdb.Error, OSError, ValueError, TypeError, LookupError)
@@ -196,7 +194,7 @@ def understood(
     called = f"{folder.name}/{name}"
     try:
         yield
-    except ViewfoldError:
+    except (ViewfoldError, PermissionError, IsADirectoryError):
         raise
     except UnreadableError as error:
         raise error.kind(f"Cannot read {called}: {error}.") from None
@@ -205,8 +203,6 @@ def understood(
             f"{called} is not there. If another program has written {folder.name} since it was "
             "read, load it again; if not, the file was lost: use a copy of the folder."
         ) from None
-    except (PermissionError, IsADirectoryError):
-        raise
     except possible as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # of the system, which says itself what is wrong; Arrow's have no number
@@ -298,25 +294,13 @@ def _parse(text: bytes, number: int) -> Manifest:
     if said.pop("digest", None) != _digest(said):
         raise UnreadableError(CHANGED)
     states = tuple(
-        Generation(
-            one["folder"],
-            one["n_buckets"],
-            one["tables"],
-            tuple(Bucket(**bucket) for bucket in one["samples"]),
-        )
+        Generation(**{**one, "samples": tuple(Bucket(**bucket) for bucket in one["samples"])})
         for one in said["states"]
     )
-    facts = {name: said[name] for name in ("generation", "keep", "erases", "written_by")}
-    found = Manifest(**facts, states=states)
-    _check(found, number)
-    return found
-
-
-def _check(manifest: Manifest, number: int) -> None:
-    if manifest.generation != number or not manifest.states:
+    if said["generation"] != number or not states:
         raise UnreadableError("it is the manifest of another generation")
-    check_keep(manifest.keep)
-    for one in manifest.states:
+    check_keep(said["keep"])
+    for one in states:
         if not GENERATION.fullmatch(one.folder) or set(one.tables) != set(SMALL):
             raise UnreadableError(f"it names {one.folder!r}, which is no folder of a state")
         buckets = [bucket.bucket for bucket in one.samples]
@@ -324,6 +308,8 @@ def _check(manifest: Manifest, number: int) -> None:
             raise UnreadableError(f"it has {one.n_buckets!r} buckets")
         if buckets != sorted(set(buckets)) or not all(0 <= i < one.n_buckets for i in buckets):
             raise UnreadableError(f"its buckets are not among the {one.n_buckets} that it has")
+    facts = {name: said[name] for name in ("generation", "keep", "erases", "written_by")}
+    return Manifest(**facts, states=states)
 
 
 def manifest_numbers(folder: Folder) -> list[int]:
@@ -334,9 +320,8 @@ def manifest_numbers(folder: Folder) -> list[int]:
 
 def newer_than_now(folder: Folder) -> tuple[int, list[str]]:
     """Return the number of the manifest of now, and the states that were written after it."""
-    now = manifest_numbers(folder)[0]
-    made = [(name, GENERATION.fullmatch(name)) for name in folder.names()]
-    return now, sorted(name for name, found in made if found and int(found[1]) > now)
+    now, names = manifest_numbers(folder)[0], filter(GENERATION.fullmatch, folder.names())
+    return now, sorted(name for name in names if int(name.partition("-")[0]) > now)
 
 
 def read_manifest(folder: Folder, number: int) -> Manifest:

@@ -35,11 +35,11 @@ class Turn:
 
     def __init__(self, target: Path, lock: Path) -> None:
         self.target, self.lock = target, lock
-        self._lock_was, self._target_was = _inode(lock), identity(target)
+        self._lock_was, self._target_was = identity(lock), identity(target)
 
     def check(self) -> None:
         """Refuse to go on if the turn is lost, or if another program changed the state."""
-        if self._lock_was is None or _inode(self.lock) != self._lock_was:
+        if self._lock_was is None or (identity(self.lock) or ())[:2] != self._lock_was[:2]:
             raise BusyError(
                 f"The lock of {self.target.name} ({self.lock.name}) was removed while this program "
                 "held it, so another one may be writing. Nothing was written: try again."
@@ -66,11 +66,6 @@ def identity(path: str | os.PathLike[str]) -> Identity:
     if stat.S_ISDIR(found.st_mode):
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _inode(path: Path) -> Identity:
-    found = identity(path)
-    return None if found is None else found[:2]
 
 
 @contextmanager
@@ -100,7 +95,8 @@ def writing(path: str | os.PathLike[str], wait: float = 60) -> Iterator[Turn]:
         _make(lock, target)
         held = FileLock(lock, thread_local=False)
         try:
-            held.acquire(timeout=wait, poll_interval=POLL)
+            # Whoever asks `is_held` has the lock for a moment, and does not count as a writer.
+            held.acquire(timeout=max(wait, 5 * POLL), poll_interval=POLL)
         except Timeout:
             raise BusyError(
                 f"{target.name} is being written by another program, which was not done after "

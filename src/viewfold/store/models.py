@@ -103,13 +103,10 @@ def load(path: StrPath, *, engine: Engine | None = None) -> FoldingEstimator:
 def save(model: FoldingEstimator, path: StrPath, *, keep: int = 1, wait: float = 60) -> None:
     """Write a model to a state file; see `FoldingEstimator.save`, and `edit` for `keep`."""
     _check_keep(keep)
-    store = store_of(path)
+    store, state = store_of(path), state_of(model)
     with store.writing(wait) as turn:
-        written = store.write(turn, state_of(model), keep=keep)
-    if (
-        isinstance(getattr(getattr(model, "_state", None), "ids", None), BucketRows)
-        and written.views
-    ):
+        written = store.write(turn, state, keep=keep)
+    if isinstance(state.ids, BucketRows):
         # What its rows were read from may be what was replaced.
         model._keep(replace(written, method="", params={}))
 
@@ -187,10 +184,9 @@ def editing(
     _check_keep(keep)
     store = store_of(path)
     with store.writing(wait) as turn:
-        is_new = new is not None and not store.exists()
-        if is_new:
-            assert new is not None
-            loaded = Loaded(state_of(new), 1, (), None)
+        is_new = False
+        if new is not None and not store.exists():
+            is_new, loaded = True, Loaded(state_of(new), 1, (), None)
         elif loaded is None or loaded.mark != store.mark():
             loaded = read_loaded(path, engine)
         before = loaded.state
@@ -203,22 +199,14 @@ def editing(
         if after.log == before.log and (is_new or number == loaded.keep):
             return
         revise = _revision(before, after, _gone(before, after))
-        kept = [*_returning(before, after, revise, new=is_new), *loaded.schemas]
+        kept: list[State | str] = list(loaded.schemas)
+        if any(event.what != FINAL for event in after.log[len(before.log) :]):
+            back = before if revise is None else revise(before)
+            if back is not None:
+                kept.insert(0, "main" if back is before and not is_new else back)
         written = store.write(turn, after, kept=kept, change=revise, keep=number)
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
-
-
-def _returning(
-    before: State, after: State, revise: Change | None, *, new: bool
-) -> list[State | str]:
-    """Return what undo returns to: the state before, unless there was a forget only."""
-    if not any(event.what != FINAL for event in after.log[len(before.log) :]):
-        return []
-    back = before if revise is None else revise(before)
-    if back is None:
-        return []
-    return ["main" if back is before and not new else back]
 
 
 @suggests_arguments
@@ -396,11 +384,9 @@ def plan_undo(contents: Contents, entry: int | None = None) -> tuple[tuple[Kept,
     last = in_force[-1] if in_force else None
     after_forget = last is not None and last.what == FINAL
     if not states:
-        why = f"The last change, {last}, cannot be taken back" if after_forget else ""
-        raise StateFileError(
-            f"There is nothing to undo in {name}. "
-            + (f"{why}." if why else "It keeps no state to return to; keep=3 would.")
-        )
+        why = f"The last change, {last}, cannot be taken back."
+        why = why if after_forget else "It keeps no state to return to; keep=3 would."
+        raise StateFileError(f"There is nothing to undo in {name}. {why}")
     earlier = states[0].log
     if earlier is None:
         raise DamagedFileError(
@@ -460,7 +446,10 @@ def _check_keep(keep: int | None) -> None:
 
 def _known_anywhere(contents: Contents, state: State, asked: list[int | str]) -> pd.Index:
     """Return samples as the states of a file know them; each must be known to one of them."""
-    written = {one: _written(one) for one in asked}
+    written = {one: [str(one)] for one in asked}
+    for texts in written.values():
+        if texts[0].removeprefix("-").isdecimal():
+            texts.append(str(int(texts[0])))  # in a file, numbers have no zeros before them
     known = contents.find_ids([text for texts in written.values() for text in texts])
     found: list[int | str] = []
     for one, texts in written.items():
@@ -470,12 +459,6 @@ def _known_anywhere(contents: Contents, state: State, asked: list[int | str]) ->
         if not same:
             raise ValueError(f"Unknown samples: {one!r}. Nothing was done.{meant(state, [one])}")
     return pd.Index(found, tupleize_cols=False).unique()
-
-
-def _written(one: int | str) -> list[str]:
-    """Return how a sample may be written in a file: numbers have no zeros before them."""
-    text = str(one)
-    return [text, str(int(text))] if text.removeprefix("-").isdecimal() else [text]
 
 
 # -- models and states
@@ -612,7 +595,10 @@ def convert(
     >>> viewfold.load(folder + "/model.vfd").ids_
     array([0, 1, 2, 3, 4, 5])
     """
-    _check_buckets(target, n_buckets)
+    if n_buckets is not None and not is_folder(target):
+        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
+    if n_buckets is not None and n_buckets < 1:
+        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
     old, new = store_of(source), store_of(target)
     with new.writing(wait) as turn:
         if new.exists():
@@ -643,24 +629,11 @@ def _in_buckets(state: State, engine: BucketEngine | None) -> State:
     return in_buckets_of(state, engine)
 
 
-def _check_buckets(target: StrPath, n_buckets: int | None) -> None:
-    if n_buckets is None:
-        return
-    if not is_folder(target):
-        raise ValueError(f"{target} has no buckets: n_buckets=… is for a .vfd folder.")
-    if n_buckets < 1:
-        raise ValueError(f"n_buckets={n_buckets!r}: a folder has one bucket at least.")
-
-
 def _engine(state: State, n_buckets: int | None) -> BucketEngine:
     """Return an engine with so many buckets; that of the state or of now, if it has as many."""
-    known = [state.ids.engine] if isinstance(state.ids, BucketRows) else []
-    now = current_engine()
-    known += [now] if isinstance(now, BucketEngine) else []
-    for one in known:
-        if n_buckets in (None, one.n_buckets):
-            found: BucketEngine = one
-            return found
+    for one in (getattr(state.ids, "engine", None), current_engine()):
+        if isinstance(one, BucketEngine) and n_buckets in (None, one.n_buckets):
+            return one
     return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
 
 
@@ -732,12 +705,12 @@ NOTHING_READABLE = "Nothing can be read: use a copy of the file."
 def _look_over(contents: Contents) -> tuple[dict[str, str], list[str]]:
     """Return what is wrong with the states of a file, and what can be saved."""
     problems: dict[str, str] = {}
-    now, wrong_now = _try(lambda: _checked_log(contents, "main"))
+    now, wrong_now = _try(_checked_log, contents, "main")
     if wrong_now:
         problems["The state"] = wrong_now
     whole = []
     for i, schema in enumerate(contents.schemas):
-        earlier, wrong = _try(lambda schema=schema: _checked_log(contents, schema))  # type: ignore[misc]
+        earlier, wrong = _try(_checked_log, contents, schema)
         if now is not None and earlier is not None and now[: len(earlier)] != earlier:
             wrong = "its log is not the beginning of the log of now"
         if wrong:
@@ -747,10 +720,8 @@ def _look_over(contents: Contents) -> tuple[dict[str, str], list[str]]:
             whole.append(len(earlier))
     if wrong_now:
         return problems, _find_rescue(contents, whole)
-    if problems:
-        said = "The state is whole; the next change to it leaves the damaged part out."
-        return problems, [said]
-    return problems, []
+    said = "The state is whole; the next change to it leaves the damaged part out."
+    return problems, [said] if problems else []
 
 
 def _look_for_newer(path: StrPath, problems: dict[str, str], rescue: list[str]) -> None:
@@ -773,9 +744,9 @@ def _look_for_newer(path: StrPath, problems: dict[str, str], rescue: list[str]) 
     )
 
 
-def _try(question: Callable[[], Any]) -> tuple[Any, str]:
+def _try(question: Callable[..., Any], *arguments: Any) -> tuple[Any, str]:
     try:
-        return question(), ""
+        return question(*arguments), ""
     except StateFileError as error:
         return None, str(error)
 
@@ -790,20 +761,17 @@ def _checked_log(contents: Contents, schema: str) -> Log:
 def _find_rescue(contents: Contents, whole: list[int]) -> list[str]:
     """Find out what of a damaged file can still be read; `whole` are entries to return to."""
     path, ways = contents.path, []
-    if whole and not _try(lambda: plan_undo(contents))[1]:
+    if whole and not _try(plan_undo, contents)[1]:
         ways.append(f"The state before the last change is whole: viewfold undo {path}")
     for entry in whole:
-        if not _try(lambda entry=entry: plan_restore(contents, entry))[1]:  # type: ignore[misc]
+        if not _try(plan_restore, contents, entry)[1]:
             back = f"viewfold undo {path} --to {entry}"
             ways.append(f"The state after entry {entry} is whole: {back}")
-    exports = {
-        f"All there is per sample can be exported: viewfold export {path} -o samples.parquet": (
-            queries.everything
-        ),
-        f"Labels can be exported: viewfold labels {path} -o labels.csv": queries.labels,
-        f"The log can be read: viewfold history {path} -o log.csv": queries.log,
-    }
-    for said, question in exports.items():
-        if not _try(lambda question=question: question(contents))[1]:  # type: ignore[misc]
-            ways.append(said)
+    if not _try(queries.everything, contents)[1]:
+        way = f"viewfold export {path} -o samples.parquet"
+        ways.append(f"All there is per sample can be exported: {way}")
+    if not _try(queries.labels, contents)[1]:
+        ways.append(f"Labels can be exported: viewfold labels {path} -o labels.csv")
+    if not _try(queries.log, contents)[1]:
+        ways.append(f"The log can be read: viewfold history {path} -o log.csv")
     return ways or [NOTHING_READABLE]

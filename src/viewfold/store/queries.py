@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Source = StrPath | Contents
 
 MOST_CLUSTERS = 10**6  # a file that says it has more is not believed
+N_SEEN = "list_sum(views_seen::INTEGER[])::INTEGER"
 
 # The log with, for every entry, the column of `history` that holds the labels of then.
 STEPS = """
@@ -39,9 +40,9 @@ FROM log l ASOF JOIN steps s ON l.entry >= s.entry LEFT JOIN views v ON v.name =
 def opened(
     source: Source, *columns: str, small: Sequence[str] = ("views", "log", "steps")
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
-    """Open a state for SQL about some columns of ``samples`` and some of the other tables.
+    """Open a state for SQL about these columns of ``samples`` and other tables, which are checked.
 
-    These are checked. Also give what ``meta`` says.
+    Also give what ``meta`` says.
     """
     if isinstance(source, Contents):
         with source.query(columns, small) as found:
@@ -57,15 +58,20 @@ def _mixed(meta: dict[str, Any]) -> str:
 
 def labels(source: Source) -> Table | None:
     """Return id, cluster, confidence and number of views of every sample; None of an empty file."""
-    with opened(source, "id", "label", "confidence", "views_seen", small=()) as (db, meta):
+    return _labels_and(source, "views_seen", N_SEEN)
+
+
+def embedded(source: Source) -> Table | None:
+    """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
+    return _labels_and(source, "embedding", "embedding")
+
+
+def _labels_and(source: Source, column: str, what: str) -> Table | None:
+    with opened(source, "id", "label", "confidence", column, small=()) as (db, meta):
         if "n_samples" not in meta:
             return None
-        table = table_of(
-            db.sql(
-                f"SELECT id{_mixed(meta)}, label AS cluster, confidence, "
-                "list_sum(views_seen::INTEGER[])::INTEGER AS views_seen FROM samples"
-            )
-        )
+        more = f"label AS cluster, confidence, {what} AS {column}"
+        table = table_of(db.sql(f"SELECT id{_mixed(meta)}, {more} FROM samples"))
         return _with_names(table, meta)
 
 
@@ -137,6 +143,8 @@ def way(source: Source, sample: str) -> list[dict[str, Any]]:
     with opened(source, "id", "added", "views_seen", "history") as (db, meta):
         # A number and a text that look the same are two samples: the text is meant.
         which = "ORDER BY id_is_int LIMIT 1" if _mixed(meta) else ""
+        # Numbers have no zeros before them.
+        is_number = meta.get("ids") == "int" and sample.removeprefix("-").isdecimal()
         found = db.execute(
             f"""
             SELECT entry, what, view, epoch_us(time), what = 'extend' OR views_seen[fold],
@@ -144,17 +152,11 @@ def way(source: Source, sample: str) -> list[dict[str, Any]]:
             FROM ({STEPS}), (FROM samples WHERE id::VARCHAR = ? {which})
             WHERE entry = added OR (entry > added AND entry = written) ORDER BY entry
             """,
-            [_as_known(meta, sample)],
+            [str(int(sample)) if is_number else sample],
         ).fetchall()
     names = "entry", "what", "view", "time", "in_view", "cluster"
     rows = [dict(zip(names, row, strict=True)) for row in found]
     return [{**row, "time": time_of(row["time"])} for row in rows]
-
-
-def _as_known(meta: dict[str, Any], sample: str) -> str:
-    """Return an id as the file writes it: numbers without zeros before them."""
-    is_number = meta.get("ids") == "int" and sample.removeprefix("-").isdecimal()
-    return str(int(sample)) if is_number else sample
 
 
 def names(source: Source) -> list[str]:
@@ -199,7 +201,7 @@ def everything(source: Source) -> Table | None:
         (width,) = db.sql("SELECT len(embedding::DOUBLE[]) FROM samples LIMIT 1").fetchall()[0]
         chosen = {"id": "id"} | ({"id_is_int": "id_is_int"} if _mixed(meta) else {})
         chosen |= {"cluster": "label", "confidence": "confidence"}
-        chosen["views_seen"] = "list_sum(views_seen::INTEGER[])::INTEGER"
+        chosen["views_seen"] = N_SEEN
         chosen |= {f"in_{name}": f"views_seen[{i}]" for i, name in enumerate(views, 1)}
         chosen |= {f"cluster_after_{name}": f"history[{i}]" for i, name in enumerate(steps, 1)}
         chosen |= {f"z{i}": f"embedding[{i + 1}]" for i in range(width)}
@@ -208,14 +210,3 @@ def everything(source: Source) -> Table | None:
         table = table_of(db.sql(f"SELECT {columns} FROM samples"))
         named = Table(dict(zip(chosen, table.columns.values(), strict=True)))
         return _with_names(named, meta)
-
-
-def embedded(source: Source) -> Table | None:
-    """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
-    with opened(source, "id", "label", "confidence", "embedding", small=()) as (db, meta):
-        if "n_samples" not in meta:
-            return None
-        table = table_of(
-            db.sql(f"SELECT id{_mixed(meta)}, label AS cluster, confidence, embedding FROM samples")
-        )
-        return _with_names(table, meta)

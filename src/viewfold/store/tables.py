@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +91,6 @@ SMALL = {
     "steps": {"step": "INTEGER", "entry": "INTEGER", "name": "VARCHAR"},
 }
 
-_ARRAY = ("array", 1)  # the tag of arrays; `viewfold.state.parts` has those of classes
 _MAP = "turn"  # what files call the linear map of a fold
 
 
@@ -161,22 +160,15 @@ def kind_of_ids(ids: RowSet) -> str:
 
 def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[str, Table]:
     """Return all tables but that of samples, whose digests are given."""
-    views = [
-        {
-            "fold": i + 1,
-            **{name: getattr(record, name) for name in SMALL["views"] if name != "fold"},
-        }
-        for i, record in enumerate(state.views)
-    ]
-    log = [asdict(event) | {"time": microseconds_of(event.time)} for event in state.log]
-    steps = [
-        {"step": i + 1, "entry": int(entry), "name": name}
-        for i, (entry, name) in enumerate(zip(state.steps, state.step_names, strict=True))
-    ]
-    nothing = dict.fromkeys(SMALL["arrays"])
-    arrays = [{**nothing, "name": name, **_row(part)} for name, part in _parts(state).items()]
-    rows = {"views": _as_python(views), "arrays": arrays, "log": _as_python(log), "steps": steps}
-    small = {name: Table.of_rows(each, SMALL[name]) for name, each in rows.items()}
+    folds, steps = (range(1, len(each) + 1) for each in (state.views, state.steps))
+    times = [(event.time - _1970) // timedelta(microseconds=1) for event in state.log]
+    arrays = [_row(name, part) for name, part in _parts(state).items()]
+    small = {
+        "views": _attributes("views", state.views, fold=folds),
+        "arrays": Table.of_rows(arrays, SMALL["arrays"]),
+        "log": _attributes("log", state.log, time=times),
+        "steps": _attributes("steps", (), step=steps, entry=state.steps, name=state.step_names),
+    }
     meta = _meta(state) | facts
     meta["digests"] = {"samples": samples}
     meta["digests"] |= {name: table_digest(table) for name, table in small.items()}
@@ -185,44 +177,51 @@ def small_tables(state: State, samples: dict[str, str], **facts: int) -> dict[st
     return {"meta": Table.of_rows(said, SMALL["meta"]), **small}
 
 
-def _as_python(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with numbers of Python: what is written has one digest, whoever counted it."""
-    return [
-        {
-            name: [as_python(one) for one in cell] if isinstance(cell, tuple) else as_python(cell)
-            for name, cell in row.items()
-        }
-        for row in rows
-    ]
+def _attributes(table: str, things: Sequence[Any], **columns: Iterable[Any]) -> Table:
+    """Return what things have as a table, next to columns that are given.
+
+    Its numbers are Python's: what is written has one digest, whoever counted it.
+    """
+    cells = {
+        name: columns.get(name) or [getattr(one, name) for one in things] for name in SMALL[table]
+    }
+    return Table(
+        {name: [_as_python(cell) for cell in column] for name, column in cells.items()},
+        SMALL[table],
+    )
+
+
+def _as_python(cell: Any) -> Any:
+    return [as_python(one) for one in cell] if isinstance(cell, tuple) else as_python(cell)
 
 
 def _parts(state: State) -> dict[str, Part]:
     from viewfold.state.parts import StoredColumns, StoredSource, take_apart
 
     parts: dict[str, Part] = {}
-    if (found := state.clusters) is not None:
-        parts |= {"centers": found.centers, "projection": found.projection}
-        parts |= [*take_apart(found.scatter, "scatter"), *take_apart(found.apart, "apart")]
-    for i, record in enumerate(state.views):
-        parts |= take_apart(record.encoder, f"encoder/{i + 1}")
-        parts |= take_apart(record.moments, f"moments/{i + 1}")
+    for name in ("centers", "projection", "scatter", "apart"):
+        parts |= take_apart(getattr(state.clusters, name, None), name)
+    for i, record in enumerate(state.views, 1):
+        parts |= take_apart(record.encoder, f"encoder/{i}")
+        parts |= take_apart(record.moments, f"moments/{i}")
         if record.columns is not None:
-            parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i + 1}")
+            parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i}")
         if record.source is not None:
-            parts |= take_apart(StoredSource.of(record.source), f"source/{i + 1}")
-    for i, linear_map in enumerate(state.maps):
-        parts |= take_apart(linear_map, f"{_MAP}/{i + 1}")
+            parts |= take_apart(StoredSource.of(record.source), f"source/{i}")
+    for i, linear_map in enumerate(state.maps, 1):
+        parts |= take_apart(linear_map, f"{_MAP}/{i}")
     return parts
 
 
-def _row(part: Part) -> dict[str, Any]:
+def _row(name: str, part: Part) -> dict[str, Any]:
     if isinstance(part, tuple):
-        return part._asdict()
+        return {**dict.fromkeys(SMALL["arrays"]), "name": name, **part._asdict()}
     # An array laid out by columns comes back so: BLAS may round differently otherwise.
     by_column = part.flags.f_contiguous and not part.flags.c_contiguous
     return {
-        "type": _ARRAY[0],
-        "version": _ARRAY[1],
+        "name": name,
+        "type": "array",  # `viewfold.state.parts` has the tags of classes
+        "version": 1,
         "dtype": part.dtype.name,
         "shape": list(part.shape),
         "by_column": by_column,
@@ -396,16 +395,16 @@ class ColumnDigests:
     def __init__(self) -> None:
         self._columns: dict[str, Any] = {}
 
+    def found(self) -> dict[str, str]:
+        """Return the digests so far; the name of each says what the column is made of."""
+        return {name: digest.hexdigest() for name, digest in self._columns.items()}
+
     def add(self, columns: Mapping[str, Any]) -> None:
         for name, column in columns.items():
             if np.ma.is_masked(column):
                 raise ValueError(f"samples have no {name!r}")
             if len(column):
                 self._add(name, np.ma.getdata(column))
-
-    def found(self) -> dict[str, str]:
-        """Return the digests so far; the name of each says what the column is made of."""
-        return {name: digest.hexdigest() for name, digest in self._columns.items()}
 
     def _add(self, name: str, values: Any) -> None:
         if values.dtype == object:
@@ -450,10 +449,6 @@ _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 def time_of(microseconds: int) -> datetime:
     return _1970 + timedelta(microseconds=microseconds)
-
-
-def microseconds_of(time: datetime) -> int:
-    return (time - _1970) // timedelta(microseconds=1)
 
 
 # -- tables in DuckDB. It hands rows of numbers out number by number, and makes them of columns of
