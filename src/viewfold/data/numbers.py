@@ -271,9 +271,9 @@ def _disguised(levels: list[str]) -> str:
         return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
     numbers = [level for level in levels if _NUMBER.fullmatch(level)]
     if numbers:
-        other = next((f" such as {level!r}" for level in levels if level not in set(numbers)), "")
+        others = (f" such as {level!r}" for level in levels if not _NUMBER.fullmatch(level))
         return (
-            f"numbers such as {numbers[0]!r} and texts{other}. Correct or impute the texts; if they stand for "
-            f"missing cells, name them with empty_markers=…."
+            f"numbers such as {numbers[0]!r} and texts{next(others, '')}. Correct or impute the "
+            "texts; if they stand for missing cells, name them with empty_markers=…."
         )
     return ""
