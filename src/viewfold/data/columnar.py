@@ -577,16 +577,17 @@ def _as_parquet(file: str) -> str:
     place, budget = temporary("rows.parquet", f"{file}"), Budget(file)
     with pa.OSFile(file) as stream:  # not mapped: one that becomes shorter would end the process
         magic = stream.read(6)
+        stream.seek(0)
         if magic.startswith(b"FEA1"):
             raise FileError(f"{file}: Feather version 1. Write it again with a recent program.")
         for size in unpacked_sizes(file):
             Budget(file).hold(size, "a batch")
-        # The file holds a stream, and an index at its end that is not needed.
-        stream.seek(8 if magic == _MAGIC else 0)
-        batches = ipc.open_stream(stream)
-        schema = batches.schema
-        if not schema.names:
+        opened = ipc.open_file(stream) if magic == _MAGIC else ipc.open_stream(stream)
+        if not opened.schema.names:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
+        many = getattr(opened, "num_record_batches", None)
+        batches = iter(opened) if many is None else map(opened.get_batch, range(many))
+        schema = opened.schema
         coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         # Parquet has no categories of numbers.
         others = [
@@ -663,27 +664,47 @@ def unpacked_sizes(file: str) -> Iterator[int]:
                 raise ValueError("the file ends within a message")
             return found
 
-        at = 0
-        if end >= len(_MAGIC) and read(0, len(_MAGIC)) == _MAGIC:
-            at = 8
-            if read(end - len(_MAGIC), len(_MAGIC)) != _MAGIC:
-                raise ValueError("the file has no end")
-        while at + 4 <= end:
+        indexed = end >= len(_MAGIC) and read(0, len(_MAGIC)) == _MAGIC
+        for said, body, length in _indexed(read, end) if indexed else _streamed(read, end):
+            yield _unpacked_size(said, read, body, length)
+
+
+def _indexed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield every message that the index at the end of a file names: text, place and length."""
+    (length,) = struct.unpack("<i", read(end - 10, 4))
+    index = read(end - 10 - length, length)
+    top = _offset(index, 0)
+    for number in (2, 3):  # Footer: version, schema, dictionaries, recordBatches
+        if not _field(index, top, number):
+            continue
+        blocks = _table(index, top, number)
+        (many,) = struct.unpack_from("<I", index, blocks)
+        places = struct.iter_unpack("<qi4xq", index[blocks + 4 : blocks + 4 + 24 * many])
+        for start, described, size in places:
+            said = read(start, described)
+            # The length comes first, and since version 0.15 a mark before it.
+            yield said[8 if said[:4] == _MARK else 4 :], start + described, size
+
+
+def _streamed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Yield the messages of a stream, one after the other, until one of no length."""
+    at = 0
+    while at + 4 <= end:
+        mark = read(at, 4)
+        at += 4
+        if mark == _MARK:
             mark = read(at, 4)
             at += 4
-            if mark == _MARK:  # the length comes first, and since version 0.15 a mark before it
-                mark = read(at, 4)
-                at += 4
-            (described,) = struct.unpack("<i", mark)
-            if not described:
-                return
-            said = read(at, described)
-            at += described
-            size = _scalar(said, _offset(said, 0), 3, "q", 0)
-            if not 0 <= size <= end - at:
-                raise ValueError("a message is longer than the file")
-            yield _unpacked_size(said, read, at, size)
-            at += size
+        (described,) = struct.unpack("<i", mark)
+        if not described:
+            return
+        said = read(at, described)
+        at += described
+        size = _scalar(said, _offset(said, 0), 3, "q", 0)
+        if not 0 <= size <= end - at:
+            raise ValueError("a message is longer than the file")
+        yield said, at, size
+        at += size
 
 
 def _unpacked_size(said: bytes, read: Read, body: int, length: int) -> int:
