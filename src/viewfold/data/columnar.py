@@ -142,7 +142,9 @@ def open_parquet(
             _check_size(file, len(there), sizes, columns)
         widths = _widths(file, [column for column in taken if column.is_list])
         codes = codes_of([column.name for column in coded], file, options)
-        table = _Parquet(file, tuple(taken), widths, _dtype(taken, codes), codes, ids, sizes)
+        kinds = {column.kind.removesuffix("[]") for column in taken} - {'"NULL"'}
+        dtype = np.dtype(np.float32 if kinds == {"FLOAT"} and not codes else np.float64)
+        table = _Parquet(file, tuple(taken), widths, dtype, codes, ids, sizes)
         if widths and groups is None:
             size = 8 * sum(sizes) * table.width(taken)
             Budget(file).spool(size, f"{table.width(taken):,} features")
@@ -156,7 +158,7 @@ def open_parquet(
         kind = "texts" if _TEXT.fullmatch(kind) else "whole numbers"
     return Table(
         tuple(features),
-        table.dtype,
+        dtype,
         partial(table.batches, columns, groups, row),
         codes,
         without(names, (*wanted, ids)),
@@ -250,13 +252,6 @@ def _widths(file: str, lists: list[_Column]) -> dict[str, int]:
         Budget(file).hold(_PER_FEATURE * width, f"{width:,} features of column {column.name!r}")
         found[column.name] = width
     return found
-
-
-def _dtype(taken: list[_Column], codes: dict[str, Codes]) -> np.dtype[Any]:
-    """Return float32 if all features are single precision, else float64."""
-    kinds = {column.kind.removesuffix("[]") for column in taken}
-    single = not codes and (kinds - {'"NULL"'}) == {"FLOAT"}
-    return np.dtype(np.float32 if single else np.float64)
 
 
 # -- rows

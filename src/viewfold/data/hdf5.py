@@ -148,11 +148,8 @@ def _ask_for_texts(node: Any, budget: Budget) -> None:
         block = node[start : start + step]
         fields = [block] if block.dtype.names is None else [block[n] for n in block.dtype.names]
         texts = (text for field in fields if field.dtype.hasobject for text in field.ravel())
-        budget.hold(sum(map(_size, texts)), f"what {node.name} refers to")
-
-
-def _size(held: Any) -> int:
-    return len(held) if isinstance(held, str | bytes) else int(getattr(held, "nbytes", 0))
+        sizes = (len(t) if isinstance(t, str | bytes) else getattr(t, "nbytes", 0) for t in texts)
+        budget.hold(sum(sizes), f"what {node.name} refers to")
 
 
 def _objects(h5py: Any, file: str, top: Any, follow: bool = False) -> Iterator[Any]:
@@ -186,8 +183,7 @@ def _check_dataset(file: str, node: Any) -> None:
         raise _leads_out(file, node.name, "data")
     if node.is_virtual:
         raise _leads_out(file, node.name, "a virtual dataset")
-    for i in range(how.get_nfilters()):
-        number, _, _, name = how.get_filter(i)
+    for number, _, _, name in map(how.get_filter, range(how.get_nfilters())):
         if number not in _FILTERS:
             raise FileError(
                 f"{file}: {node.name} is packed with filter {number} "

@@ -437,14 +437,9 @@ def _matrix_5(whole: _Bytes, depth: int) -> tuple[str, Any]:
     kind = int(flags[0]) & 0xFF
     label = name.tobytes().decode("latin-1")
     if kind == _CELL and depth < _DEEPEST:
-        return label, [
-            matrix
-            for number, held in _take(parts, prod(shape))
-            if number == _MATRIX
-            and held
-            and (matrix := _matrix_5(whole.part(held), depth + 1)[1]) is not None
-            and not isinstance(matrix, list)
-        ]
+        cells = [held for number, held in _take(parts, prod(shape)) if number == _MATRIX and held]
+        found = [_matrix_5(whole.part(held), depth + 1)[1] for held in cells]
+        return label, [one for one in found if not isinstance(one, list | None)]
     if int(flags[0]) & _COMPLEX or kind not in (*_DENSE, _SPARSE):
         return label, None
     numbers = (whole.part(held).numbers(number) for number, held in parts)

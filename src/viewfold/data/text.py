@@ -264,10 +264,8 @@ def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
 
 
 def _kind_of_cell(cell: str, numerals: Numerals, empty: frozenset[str]) -> str:
-    if cell in empty:
-        return "empty"
-    if cell in _BOOLEAN:
-        return "boolean"
+    if cell in empty or cell in _BOOLEAN:
+        return "empty" if cell in empty else "boolean"
     return "number" if numerals.can_read(cell) else "text"
 
 
@@ -329,25 +327,18 @@ def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
             lines = list(accumulate(heights[:-1], initial=line))
         line = end
         if set(map(len, rows)) != {width}:
-            lines, rows = _checked(layout, lines, rows)
+            if width == 1:  # where a row is a single cell, an empty line is an empty cell
+                rows = [row or [""] for row in rows]
+            lines = [at for at, row in zip(lines, rows, strict=True) if row]
+            rows = [row for row in rows if row]
+            wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
+            if wrong is not None:
+                raise FileError(
+                    f"{layout.file}, line {lines[wrong]}: {len(rows[wrong])} cells where the first "
+                    f"line has {width}. Look for a missing or extra {layout.delimiter!r} or quote "
+                    "there."
+                )
         yield lines, rows
-
-
-def _checked(
-    layout: _Layout, lines: list[int], rows: list[list[str]]
-) -> tuple[list[int], list[list[str]]]:
-    """Leave blank lines out; refuse other rows that have too few or too many cells."""
-    width = len(layout.names)
-    if width == 1:  # where a row is a single cell, an empty line is an empty cell
-        rows = [row or [""] for row in rows]
-    there = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
-    for line, row in there:
-        if len(row) != width:
-            raise FileError(
-                f"{layout.file}, line {line}: {len(row)} cells where the first line has {width}. "
-                f"Look for a missing or extra {layout.delimiter!r} or quote there."
-            )
-    return [line for line, _ in there], [row for _, row in there]
 
 
 def _numbers(layout: _Layout, lines: list[int], rows: list[list[str]], columns: list[int]) -> Array:
