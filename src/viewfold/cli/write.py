@@ -108,7 +108,7 @@ def export(
 
 def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path:
     """Return where an annotated copy goes, if it can be written."""
-    from viewfold.data.hdf5 import ENDINGS, copy_name
+    from viewfold.data.hdf5 import ENDINGS
     from viewfold.data.source import optional
 
     ending = file.suffix.lower()
@@ -121,7 +121,7 @@ def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path
             f"{file}: there is no such file. Name the AnnData or MuData of which a copy gets the "
             "clusters."
         )
-    target = Path(copy_name(file, key)) if output is None else output
+    target = file.with_stem(f"{file.stem}-{key}") if output is None else output
     tables.check(target, (ending,), [state, file])
     optional("anndata", "bio", str(file))  # before a large file is copied
     return target

@@ -49,7 +49,13 @@ def as_matrix(X: Any, label: str) -> Matrix:
     elif X.ndim != 2:
         raise ValueError(f"{label}: Expected 2D array, got a {X.ndim}D sparse array.")
     else:
-        X = _csr(X, label)
+        if X.format in ("csr", "csc", "bsr"):  # compiled code does not check indices
+            try:
+                X = type(X)(X)  # the arrays are shared, but a check may trim them
+                X.check_format(full_check=True)
+            except ValueError as error:
+                raise ValueError(f"{label} is not a valid sparse array: {error}.") from error
+        X = sparse.csr_array(X)
     if np.issubdtype(X.dtype, np.complexfloating):
         raise ValueError(f"{label}: Complex data not supported. Give real features.")
     if X.dtype == object or X.dtype.kind in "USTV":
@@ -57,17 +63,6 @@ def as_matrix(X: Any, label: str) -> Matrix:
     if X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
         raise ValueError(f"{label} holds {X.dtype}; expected real numbers.")
     return X
-
-
-def _csr(X: Any, label: str) -> Matrix:
-    """Return a CSR array after a check of its indices: compiled code does not check them."""
-    if X.format in ("csr", "csc", "bsr"):
-        try:
-            X = type(X)(X)  # the arrays are shared, but a check may trim them
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ValueError(f"{label} is not a valid sparse array: {error}.") from error
-    return sparse.csr_array(X)
 
 
 def _array(X: Any, label: str) -> Array:
@@ -112,8 +107,6 @@ def _is_number(value: Any) -> bool:
 
 
 # -- temporary files: rows go there once and are mapped, as a fold passes over them repeatedly
-
-_ZEROS = 2**20  # bytes that are written at once where room cannot be reserved
 
 
 class Spool:
@@ -227,8 +220,8 @@ def _allocate(file: IO[bytes], start: int, size: int) -> None:
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise
     file.seek(start)
-    for done in range(0, size, _ZEROS):
-        file.write(bytes(min(_ZEROS, size - done)))
+    for done in range(0, size, 2**20):
+        file.write(bytes(min(2**20, size - done)))
     file.flush()
 
 
@@ -242,7 +235,14 @@ def spool_batches(parts: Iterator[Any], label: str, spool: Spool) -> Any:
 
     def blocks() -> Iterator[Matrix]:
         for ids, block, names in chain([first], parts):
-            _check_same_columns(block, names, top, features, label)
+            if sparse.issparse(block) != sparse.issparse(top):
+                raise ValueError(f"{label} mixes dense and sparse batches. Use one kind.")
+            if block.shape[1] != top.shape[1] or names != features:
+                raise ValueError(
+                    f"{label}: a batch has {block.shape[1]} columns where the first one had "
+                    f"{top.shape[1]}, or other names. Give every batch the same columns in the "
+                    "same order."
+                )
             known.append(ids)
             yield block
 
@@ -283,16 +283,6 @@ def _joined_ids(known: list[Any]) -> Any:
 
 def _is_ints(ids: Any) -> bool:
     return isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"
-
-
-def _check_same_columns(block: Matrix, names: Any, top: Matrix, features: Any, label: str) -> None:
-    if sparse.issparse(block) != sparse.issparse(top):
-        raise ValueError(f"{label} mixes dense and sparse batches. Use one kind.")
-    if block.shape[1] != top.shape[1] or names != features:
-        raise ValueError(
-            f"{label}: a batch has {block.shape[1]} columns where the first one had "
-            f"{top.shape[1]}, or other names. Give every batch the same columns in the same order."
-        )
 
 
 # -- a look at the cells

@@ -130,6 +130,7 @@ def open_parquet(
         _refuse_index(file, names, ids)
         wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
         taken = [column for column in there if column.name in wanted]
+        columns = [column for column in there if column.name == ids or column.name in wanted]
         coded = [
             column
             for column in taken
@@ -138,25 +139,26 @@ def open_parquet(
         others = {column.name: column.kind for column in coded if not column.is_codable}
         check_numbers(file, others, ids)
         if groups is None:  # else somebody has had a look already
-            known = [column for column in there if column.name == ids]
-            _check_size(file, len(there), sizes, [*taken, *known])
+            _check_size(file, len(there), sizes, columns)
         widths = _widths(file, [column for column in taken if column.is_list])
         codes = codes_of([column.name for column in coded], file, options)
-        table = _Parquet(file, tuple(taken), widths, _dtype(taken, codes), codes, ids, sizes)
+        kinds = {column.kind.removesuffix("[]") for column in taken} - {'"NULL"'}
+        dtype = np.dtype(np.float32 if kinds == {"FLOAT"} and not codes else np.float64)
+        table = _Parquet(file, tuple(taken), widths, dtype, codes, ids, sizes)
         if widths and groups is None:
             size = 8 * sum(sizes) * table.width(taken)
             Budget(file).spool(size, f"{table.width(taken):,} features")
-        features = tuple(name for column in taken for name in table.features(column))
+        features = list[str]()
+        for column in taken:  # a list has a feature for each of its numbers
+            parts = [f"{column.name}_{j}" for j in range(widths.get(column.name, 0))]
+            features += parts or [column.name]
         check_names(file, features, None)
-    columns = list(taken)
-    kind = ""
-    if ids is not None:
-        at = names.index(ids)
-        columns.insert(sum(column.number <= at for column in taken), there[at])
-        kind = _kind_of_ids(there[at].kind)
+    kind = "" if ids is None else there[names.index(ids)].kind
+    if _TEXT.fullmatch(kind) or _INTEGER.fullmatch(kind):
+        kind = "texts" if _TEXT.fullmatch(kind) else "whole numbers"
     return Table(
-        features,
-        table.dtype,
+        tuple(features),
+        dtype,
         partial(table.batches, columns, groups, row),
         codes,
         without(names, (*wanted, ids)),
@@ -252,19 +254,6 @@ def _widths(file: str, lists: list[_Column]) -> dict[str, int]:
     return found
 
 
-def _dtype(taken: list[_Column], codes: dict[str, Codes]) -> np.dtype[Any]:
-    """Return float32 if all features are single precision, else float64."""
-    kinds = {column.kind.removesuffix("[]") for column in taken}
-    single = not codes and (kinds - {'"NULL"'}) == {"FLOAT"}
-    return np.dtype(np.float32 if single else np.float64)
-
-
-def _kind_of_ids(kind: str) -> str:
-    if _TEXT.fullmatch(kind):
-        return "texts"
-    return "whole numbers" if _INTEGER.fullmatch(kind) else kind
-
-
 # -- rows
 
 
@@ -284,12 +273,6 @@ class _Parquet:
         """Return the number of features of some columns."""
         return sum(self.widths.get(c.name, 1) for c in columns if c.name != self.ids)
 
-    def features(self, column: _Column) -> list[str]:
-        """Return the names of the features of a column: a list has one for each of its numbers."""
-        if column.name not in self.widths:
-            return [column.name]
-        return [f"{column.name}_{j}" for j in range(self.widths[column.name])]
-
     def batches(
         self, columns: list[_Column], groups: Sequence[int] | None, row: int, spool: Spool
     ) -> Iterator[Batch]:
@@ -305,7 +288,7 @@ class _Parquet:
                 return
             # Who reads rows keeps a page of every column in memory, which may be all there is in
             # the group: by columns into the spool, by rows from it.
-            start, at, known = spool.reserve(n, width, self.dtype), 0, list[Array]()
+            start, at, known = spool.reserve(n, width, self.dtype), 0, list[Array | None]()
             for section in sections:
                 done = start
                 for ids, block in self._read(section, where, row, n, tally):
@@ -313,10 +296,8 @@ class _Parquet:
                     known += [] if ids is None else [ids]
                     done += len(block)
                 at += self.width(section)
-            at = start
-            step = batch_rows(width)
-            unknown: list[Array | None] = [None] * -(-n // step)
-            for ids in known or unknown:
+            at, step = start, batch_rows(width)
+            for ids in known or [None] * -(-n // step):
                 size = min(step, start + n - at) if ids is None else len(ids)
                 yield ids, spool.rows(at, size)
                 at += size
@@ -340,8 +321,7 @@ class _Parquet:
             else f"{column.sql(self.codes.get(column.name), self.dtype)} AS c{column.number}"
             for column in columns
         ]
-        asked, at = f"SELECT {', '.join(parts)} FROM {_ROWS} {where}", 0
-        cursor = _cursor(self.file, asked)
+        at, cursor = 0, _cursor(self.file, f"SELECT {', '.join(parts)} FROM {_ROWS} {where}")
         step = batch_rows(self.width(columns) or 1)
         while at <= n:
             with _limited(self.file):
@@ -363,18 +343,17 @@ class _Parquet:
                 ids = self._ids(column, values, row)
                 continue
             end = at + self.widths.get(column.name, 1)
+            codes = self.codes.get(column.name)
             if column.name in self.widths:
                 self._put_lists(column, values, row, rows[:, at:end])
-            elif column.name in self.codes:
-                codes = self.codes[column.name]
-                if column.kind == '"NULL"':
-                    rows[:, at] = np.nan
-                elif column.is_date(codes):
-                    rows[:, at] = codes(Cells.of_moments(values.to_numpy()))
-                else:
-                    rows[:, at] = codes(Cells.of(values.to_list(), declared=column.declared))
-            else:
+            elif codes is None:
                 rows[:, at] = values.to_numpy()
+            elif column.kind == '"NULL"':
+                rows[:, at] = np.nan
+            elif column.is_date(codes):
+                rows[:, at] = codes(Cells.of_moments(values.to_numpy()))
+            else:
+                rows[:, at] = codes(Cells.of(values.to_list(), declared=column.declared))
             at = end
         return ids, rows
 
@@ -460,15 +439,13 @@ def n_rows(file: str) -> int:
 
 def facts_of(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the columns of a Parquet file; of one elsewhere, no rows are fetched for that."""
-    whole = not is_address(file)
-    place = file if whole else with_end_only(file)
+    if not is_address(file):
+        return open_parquet(file, ids, options)
+    place = with_end_only(file)
     with reading(place, "Parquet"):
-        if not whole and any(
-            column.is_list and column.length is None and column.name != ids
-            for column in _columns(place)
-        ):
-            place = file  # the first list tells how long they are
-    return open_parquet(fetched(place), ids, options)
+        lists = [c for c in _columns(place) if c.is_list and c.length is None and c.name != ids]
+    # The first list tells how long they are.
+    return open_parquet(fetched(file) if lists else place, ids, options)
 
 
 def same_columns(facts: Table, first: Table, file: str, first_file: str) -> NDArray[np.intp] | None:
@@ -479,10 +456,8 @@ def same_columns(facts: Table, first: Table, file: str, first_file: str) -> NDAr
             f"{file}: other columns, or columns of other types, than {first_file}: {why}. Files "
             "that are one view need the same columns."
         )
-    if facts.features == first.features:
+    if facts.features is None or first.features is None or facts.features == first.features:
         return None
-    assert facts.features is not None
-    assert first.features is not None
     place = {name: j for j, name in enumerate(facts.features)}
     return np.array([place[name] for name in first.features], np.intp)
 
@@ -522,15 +497,16 @@ class Run:
     def batches(self, ids: str | None, options: ReadOptions) -> tuple[Table, Iterator[Batch]]:
         """Open the file; return its columns, and ids and rows of these groups."""
         table = open_parquet(fetched(self.file), ids, options, self.groups, self.row)
-        return table, self._whole(table.batches(Spool()))
 
-    def _whole(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        n = 0
-        for known, block in batches:
-            yield known, block
-            n += len(block)
-        if n != self.n:
-            raise FileError(f"{self.file}: {n:,} rows where it had {self.n:,}. Was it changed?")
+        def whole() -> Iterator[Batch]:
+            n = 0
+            for known, block in table.batches(Spool()):
+                yield known, block
+                n += len(block)
+            if n != self.n:
+                raise FileError(f"{self.file}: {n:,} rows where it had {self.n:,}. Was it changed?")
+
+        return table, whole()
 
 
 def runs_of(
@@ -590,11 +566,9 @@ def _as_parquet(file: str) -> str:
         schema = opened.schema
         coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
         # Parquet has no categories of numbers.
-        others = [
-            name for name in coded if not pa.types.is_string(schema.field(name).type.value_type)
-        ]
+        kind, is_string = pa.dictionary(pa.int32(), pa.string()), pa.types.is_string
+        others = [name for name in coded if not is_string(schema.field(name).type.value_type)]
         for name in others:
-            kind = pa.dictionary(pa.int32(), pa.string())
             schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
         with parquet.ParquetWriter(
             str(place),
@@ -612,9 +586,8 @@ def _as_parquet(file: str) -> str:
                 budget.spool(size, f"{batch.num_rows:,} rows of a batch")
                 batch.validate(full=True)  # compiled code trusts offsets
                 for name in others:
-                    at = schema.get_field_index(name)
-                    levels = batch.column(at).dictionary.cast(pa.string())
-                    codes = batch.column(at).indices.cast(pa.int32())
+                    at, held = schema.get_field_index(name), batch.column(name)
+                    codes, levels = held.indices.cast(pa.int32()), held.dictionary.cast(pa.string())
                     texts = pa.DictionaryArray.from_arrays(codes, levels)
                     batch = batch.set_column(at, schema.field(at), texts)
                 if batch.num_rows:

@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain, count, islice
@@ -77,9 +78,9 @@ class _Sheet:
             for number in count(1):
                 try:
                     cells = next(written, None)
+                except FileError:
+                    raise
                 except ValueError as error:  # a number of thousands of digits, for instance
-                    if isinstance(error, FileError):
-                        raise
                     raise FileError(
                         f"{self.place}, row {number}: a cell cannot be read ({error}). Correct it."
                     ) from error
@@ -154,7 +155,7 @@ def _view(
     numbers, others = set[str](), dict[str, tuple[int, Any]]()
     for number, cells in sample:
         for name, cell in zip(names, cells, strict=False):
-            if _is_number(cell):
+            if isinstance(cell, int | float):  # a flag is one, too
                 numbers.add(name)
             elif not _is_empty(cell, options.markers):
                 others.setdefault(name, (number, cell))
@@ -166,8 +167,12 @@ def _view(
     rest = chain(sample, rows)  # so that the sheet is read once
     table = _Table(sheet, rest, names, features, ids, codes, options.markers)
     dropped = without(names, (*features, ids))
-    batches = Batches(lambda _: table.batches())
-    return FileView(batches, features=features, codes=codes, dropped=dropped)
+
+    def batches(_: Any) -> Iterator[Batch]:
+        with closing(sheet):
+            yield from table.batches()
+
+    return FileView(Batches(batches), features=features, codes=codes, dropped=dropped)
 
 
 @dataclass(frozen=True)
@@ -183,12 +188,6 @@ class _Table:
     markers: frozenset[str]
 
     def batches(self) -> Iterator[Batch]:
-        try:
-            yield from self._batches()
-        finally:
-            self.sheet.close()
-
-    def _batches(self) -> Iterator[Batch]:
         budget, place = Budget(self.sheet.file), self.sheet.place
         place_of = {name: j for j, name in enumerate(self.names)}
         found = False
@@ -217,21 +216,15 @@ class _Table:
         held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
         values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
         if name in self.codes:
-            return self.codes[name](_cells(values, self.codes[name].kind))
+            kinds = {isinstance(value, date) for value in values if value is not None}
+            dates = kinds == {True} and self.codes[name].kind in (None, "date")
+            return self.codes[name](Cells.of_dates(values) if dates else Cells.of(values))
         for (number, _), value in zip(held, values, strict=True):
-            if value is not None and not _is_number(value):
+            if not isinstance(value, int | float | None):
                 raise _not_a_number(self.sheet.place, number, name, value)
             if value is not None and not abs(value) <= sys.float_info.max and value == value:
                 raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
         return np.array(values, dtype=np.float64)
-
-
-def _cells(values: list[Any], kind: str | None) -> Cells:
-    """Return cells that are not all numbers: dates as such if all are, else texts."""
-    held = [value for value in values if value is not None]
-    if held and kind in (None, "date") and all(isinstance(value, date) for value in held):
-        return Cells.of_dates(values)
-    return Cells.of(values)
 
 
 def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
@@ -239,10 +232,6 @@ def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
         f"{place}, row {row}, column {name!r}: {str(cell)[:40]!r} is not a number. Correct or "
         "impute it; of a sample that the view lacks, leave all cells empty."
     )
-
-
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float)  # a flag is one, too
 
 
 def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
@@ -298,11 +287,8 @@ def _sheets(types: bytes) -> set[str]:
     """Return the parts that are sheets and nothing else: only these are read row by row."""
     found = [(one.get("PartName", ""), one.get("ContentType", "")) for one in fromstring(types)]
     many = Counter(part for part, _ in found)
-    return {
-        part.lstrip("/")
-        for part, kind in found
-        if kind.endswith("worksheet+xml") and many[part] == 1
-    }
+    sheets = [part for part, kind in found if kind.endswith("worksheet+xml")]
+    return {part.lstrip("/") for part in sheets if many[part] == 1}
 
 
 def _check_markup(file: str, name: str, archive: zipfile.ZipFile) -> bool:

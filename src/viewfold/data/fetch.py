@@ -12,7 +12,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from viewfold._util.file import WEB, is_address, plain
 from viewfold._util.messages import lacking
@@ -39,7 +39,7 @@ class Named(str):
 
     _called: str
 
-    def __new__(cls, path: str, called: str) -> Named:
+    def __new__(cls, path: str, called: str) -> Self:
         named = super().__new__(cls, path)
         named._called = called
         return named
@@ -65,7 +65,6 @@ def temporary(name: str, called: str, address: str | None = None) -> Place:
     """Return a place for a file in a temporary folder of its own."""
     folder = tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     place = Place(os.path.join(folder.name, name), called)
-    assert isinstance(place, Place)
     place.address, place._folder = address, folder
     return place
 
@@ -93,10 +92,8 @@ def with_end_only(file: str) -> str:
     That stands at its end, after all rows: these are fetched by whoever reads them.
     """
     with _system(file) as (system, path):
-        size = system.size(path)
-        if size is None:
-            return fetched(file)
-        last = system.cat_file(path, start=max(0, size - 8), end=size)
+        size = system.size(path) or 0
+        last = system.cat_file(path, start=max(0, size - 8), end=size) if size else b""
         if last[4:] != b"PAR1":
             return fetched(file)
         start = max(0, size - 8 - int.from_bytes(last[:4], "little"))
@@ -188,8 +185,7 @@ def _system(address: str) -> Iterator[tuple[Any, str]]:
     called = _called(address)
     core = optional("fsspec", "remote", called).core
     try:
-        system, path = core.url_to_fs(address)
-        yield system, path
+        yield core.url_to_fs(address)
     except (FileError, PermissionError):
         raise
     except FileNotFoundError:

@@ -63,15 +63,8 @@ class Format:
         with reading(file, f"a {self.suffixes[0]} file"):
             if not isinstance(self.reader, str):
                 return self.reader(file, ids)
-            return self.function("")(file, ids, options)
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """Return a function of the module of a built-in reader; the reader if none is named."""
-        module, _, own = str(self.reader).partition(":")
-        found: Callable[..., Any] = getattr(
-            importlib.import_module(f"viewfold.data.{module}"), name or own
-        )
-        return found
+            module, _, name = self.reader.partition(":")
+            return _function(module, name)(file, ids, options)
 
     def views(self, file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
         """Return the views of a file by name; its only view may have none."""
@@ -88,6 +81,10 @@ class Format:
         if len(found) == 1 and not self.keeps_names:
             return {"": next(iter(found.values()))}
         return dict(found)
+
+
+def _function(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(f"viewfold.data.{module}"), name)
 
 
 _ANNDATA = ("layer", "use_rep")
@@ -196,8 +193,7 @@ def suffix_of(name: str) -> tuple[str, str]:
     """Return the ending that tells a file's format, and that of its compression."""
     stem, last = os.path.splitext(name.lower())
     inner = os.path.splitext(stem)[1]
-    form = _find(inner) if last in PACKED else None
-    if form is not None and form.text:
+    if last in PACKED and (form := _find(inner)) and form.text:
         return inner, last
     return (last, "") if _find(last) else ("", "")
 
@@ -326,11 +322,11 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     >>> list(views), target
     (['pixels', 'words'], array([0, 1, 1]))
     """
-    files, form = _locate(path)
-    reader = {".npz": "numpy_set", ".mat": "matlab_set"}.get(suffix_of(files[0])[0])
+    file = _locate(path)[0][0]
+    reader = {".npz": "numpy_set", ".mat": "matlab_set"}.get(suffix_of(file)[0])
     if reader is None:
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    views, target = form.function(reader)(fetched(files[0]))
+    views, target = _function("matrices", reader)(fetched(file))
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
@@ -377,6 +373,8 @@ def _table(
 
 
 # -- which files a path stands for
+
+_MATRIX = tuple(f"matrix.mtx{packed}" for packed in ("", *PACKED))  # with its names beside it
 
 
 def name_of(path: PathLike) -> str:
@@ -425,7 +423,7 @@ def _locate(path: PathLike) -> tuple[list[str], Format]:
 def _elsewhere(whole: str, found: list[str]) -> tuple[list[str], Format]:
     """Return the files of a folder or pattern elsewhere."""
     for file in found:
-        if re.fullmatch(r"matrix\.mtx(\.gz|\.zst|\.bz2)?", os.path.basename(file)):
+        if os.path.basename(file) in _MATRIX:
             return _one(file)
         if os.path.basename(file) in ("state.json", "dataset_dict.json"):
             raise FileError(
@@ -451,15 +449,13 @@ def _one(file: str) -> tuple[list[str], Format]:
 
 def _folder(folder: str) -> tuple[list[str], Format]:
     """Return the files of a folder: one matrix with its names, what a list names, or all tables."""
-    matrix = [os.path.join(folder, f"matrix.mtx{packed}") for packed in ("", *PACKED)]
-    for file in _real(matrix):
+    for file in _real([os.path.join(folder, name) for name in _MATRIX]):
         return _one(file)
     if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
-        splits = _json(folder, "dataset_dict.json").get("splits")
+        splits = _json(folder, "dataset_dict.json").get("splits") or ["?"]
         raise FileError(
-            f"{folder}: a data set in parts ({format_names(splits or ['?'])}). Give the folder "
-            "of one of them, or a pattern for all: "
-            f"{os.path.join(folder, '*', 'data-*.arrow')}"
+            f"{folder}: a data set in parts ({format_names(splits)}). Give the folder of one of "
+            f"them, or a pattern for all: {os.path.join(folder, '*', 'data-*.arrow')}"
         )
     if os.path.isfile(os.path.join(folder, "state.json")):
         return _parts(folder, _listed(folder))
@@ -474,15 +470,16 @@ def _listed(folder: str) -> list[str]:
             f"{folder}: only some rows are chosen, or in another order. Write them as they should "
             "be: dataset.flatten_indices().save_to_disk(…)"
         )
-    named = state.get("_data_files")
-    names = [one.get("filename") if isinstance(one, dict) else None for one in named or []]
-    for name in names:
+    files = []
+    for one in state.get("_data_files") or []:
+        name = one.get("filename") if isinstance(one, dict) else None
         if not isinstance(name, str) or os.path.basename(name) != name or name in ("", ".", ".."):
             raise FileError(f"{folder}: state.json names {name!r}, which is no file of the folder.")
-    files = [os.path.join(folder, str(name)) for name in names]
-    gone = [file for file in files if not os.path.isfile(file)]
-    if gone:
-        raise FileError(f"{gone[0]}: named by state.json, but not there. Is the folder whole?")
+        files.append(os.path.join(folder, name))
+        if not os.path.isfile(files[-1]):
+            raise FileError(
+                f"{files[-1]}: named by state.json, but not there. Is the folder whole?"
+            )
     return files
 
 

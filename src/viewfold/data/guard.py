@@ -80,7 +80,8 @@ class Budget:
 
     def _refusal(self, what: str, where: str, why: str) -> FileError:
         size = self._taken[where]
-        remedy = f"allow that much: {SETTING}={_rounded_up(size)}"
+        enough = f"{-(-size // 2**30)}G" if size > 2**30 else f"{-(-size // 2**20)}M"
+        remedy = f"allow that much: {SETTING}={enough}"
         if where == "disk" and "free" in why:
             remedy = "make room, or let TMPDIR name a folder on another disk"
         return FileError(
@@ -115,8 +116,13 @@ class Unpacked(io.RawIOBase):
         piece: bytes = self._stream.read(len(buffer))
         self._tally.reach(self._file.tell())
         self._budget.unpack(len(piece), "what is unpacked")
-        if self._longest is not None:
-            self._measure(piece, self._longest)
+        last = piece.rfind(b"\n")
+        self._line = self._line + len(piece) if last < 0 else len(piece) - 1 - last
+        if self._longest is not None and self._line > self._longest:
+            raise FileError(
+                f"{self._budget.file}: a line of more than {shown(self._longest)}. Write one "
+                "sample per line."
+            )
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -124,15 +130,6 @@ class Unpacked(io.RawIOBase):
         self._stream.close()
         self._file.close()
         super().close()
-
-    def _measure(self, piece: bytes, longest: int) -> None:
-        last = piece.rfind(b"\n")
-        self._line = self._line + len(piece) if last < 0 else len(piece) - 1 - last
-        if self._line > longest:
-            raise FileError(
-                f"{self._budget.file}: a line of more than {shown(longest)}. Write one sample "
-                "per line."
-            )
 
 
 def as_csr(matrix: Any, file: str) -> sparse.csr_array:
@@ -159,12 +156,8 @@ def _unpacking(stream: Any, file: str) -> Any:
 
 def free_memory() -> int | None:
     """Return the bytes that this process can still take; None if there is no telling."""
-    known = [
-        left
-        for look in (_machine, _container, _limit)
-        if (left := _quietly(look)) is not None and left >= 0
-    ]
-    return min(known, default=None)
+    known = map(_quietly, (_machine, _container, _limit))
+    return min((left for left in known if left is not None and left >= 0), default=None)
 
 
 def free_disk() -> int | None:
@@ -216,7 +209,3 @@ def shown(size: float) -> str:
             return f"{size:.3g} {unit}"
     size /= 1000
     return f"{size:,.0f} TB" if size >= 10 else f"{size:.2g} TB"
-
-
-def _rounded_up(size: int) -> str:
-    return f"{-(-size // 2**30)}G" if size > 2**30 else f"{-(-size // 2**20)}M"

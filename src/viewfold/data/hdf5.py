@@ -6,7 +6,6 @@ unpack it, and may claim any size. Only what lies in the file itself is read, wi
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,14 +21,7 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
 from viewfold.data.guard import Budget, as_csr, free_memory
-from viewfold.data.source import (
-    FileError,
-    FileView,
-    as_object,
-    leave_out,
-    optional,
-    reading,
-)
+from viewfold.data.source import FileError, FileView, as_object, leave_out, optional, reading
 
 _FILTERS = {1, 2, 3, 4, 5, 6, 32000}  # HDF5's own, and LZF, which comes with h5py
 Part: TypeAlias = tuple[str | None, str | None]  # the layer, or entry of obsm, instead of X
@@ -156,11 +148,8 @@ def _ask_for_texts(node: Any, budget: Budget) -> None:
         block = node[start : start + step]
         fields = [block] if block.dtype.names is None else [block[n] for n in block.dtype.names]
         texts = (text for field in fields if field.dtype.hasobject for text in field.ravel())
-        budget.hold(sum(map(_size, texts)), f"what {node.name} refers to")
-
-
-def _size(held: Any) -> int:
-    return len(held) if isinstance(held, str | bytes) else int(getattr(held, "nbytes", 0))
+        sizes = (len(t) if isinstance(t, str | bytes) else getattr(t, "nbytes", 0) for t in texts)
+        budget.hold(sum(sizes), f"what {node.name} refers to")
 
 
 def _objects(h5py: Any, file: str, top: Any, follow: bool = False) -> Iterator[Any]:
@@ -194,8 +183,7 @@ def _check_dataset(file: str, node: Any) -> None:
         raise _leads_out(file, node.name, "data")
     if node.is_virtual:
         raise _leads_out(file, node.name, "a virtual dataset")
-    for i in range(how.get_nfilters()):
-        number, _, _, name = how.get_filter(i)
+    for number, _, _, name in map(how.get_filter, range(how.get_nfilters())):
         if number not in _FILTERS:
             raise FileError(
                 f"{file}: {node.name} is packed with filter {number} "
@@ -246,7 +234,7 @@ class Annotation:
         """The name of the new entry of obsm."""
         return f"X_{self.key}"
 
-    def matched(self, names: Iterable[Any], label: str) -> tuple[dict[str, Any], Array, Counts]:
+    def _matched(self, names: Iterable[Any], label: str) -> tuple[dict[str, Any], Array, Counts]:
         """Return columns of obs and an entry of obsm for samples with these names, and counts.
 
         Samples that are not known have no category, and NaN elsewhere.
@@ -261,12 +249,12 @@ class Annotation:
                 "column of obs holds the ids, name it with ids=…."
             )
         found = self.clusters[place]
-        names_of = [str(cluster) for cluster in np.unique(found[known])]
-        codes = np.searchsorted(np.unique(found[known]), found)
-        clusters = pd.Categorical.from_codes(np.where(known, codes, -1), names_of)
+        there = np.unique(found[known])
+        codes = np.where(known, np.searchsorted(there, found), -1)
+        clusters = pd.Categorical.from_codes(codes, list(map(str, there)))
         sure = np.where(known, self.confidence[place], np.nan).astype(np.float32)
         embedding = np.where(known[:, None], self.embedding[place], np.nan)
-        n = int(np.unique(place[known]).size)
+        n = np.unique(place[known]).size
         counts = Counts(int(known.sum()), int((~known).sum()), len(self.ids) - n)
         columns: list[Any] = [clusters, sure]
         if self.names:
@@ -279,10 +267,7 @@ class Annotation:
         ids = self.ids.tolist()
         texts = pd.Index([str(i) for i in ids])
         # Of a number and a text that look the same, the text is meant.
-        twice = texts.duplicated(keep=False)
-        kept = np.array(
-            [not (again and isinstance(i, int)) for again, i in zip(twice, ids, strict=True)]
-        )
+        kept = ~(texts.duplicated(keep=False) & [isinstance(i, int) for i in ids])
         found = texts[kept].get_indexer(names)
         return np.where(found >= 0, np.flatnonzero(kept)[found], -1)
 
@@ -291,17 +276,13 @@ class Annotation:
         if not all(hasattr(data, part) for part in ("obs", "obs_names", "obsm")):
             raise TypeError(f"Expected an AnnData or a MuData, got a {type(data).__name__}.")
         label = f"The {type(data).__name__}"
-        parts: Mapping[str, Any] = getattr(data, "mod", {})  # of a MuData
-        self._refuse_to_replace(data.obs.columns, data.obsm, overwrite, label)
+        parts: Mapping[str | None, Any] = {None: data, **getattr(data, "mod", {})}  # of a MuData
         for part, one in parts.items():
             self._refuse_to_replace(one.obs.columns, one.obsm, overwrite, label, part)
         names = data.obs_names if ids is None else _column(data.obs, ids, data.obs.columns, label)
-        columns, embedding, counts = self.matched(names, label)
-        for name, values in columns.items():
-            data.obs[name] = values
-        data.obsm[self.matrix] = embedding
+        columns, embedding, counts = self._matched(names, label)
         for part, one in parts.items():
-            at = _rows_of(data.obsmap[part])
+            at = slice(None) if part is None else _rows_of(data.obsmap[part])
             for name, values in columns.items():
                 one.obs[name] = values[at]
             one.obsm[self.matrix] = embedding[at]
@@ -310,48 +291,32 @@ class Annotation:
     def into_file(self, file: str, ids: str | None, overwrite: bool, label: str) -> Counts:
         """Annotate a file in place; errors call it `label`."""
         anndata_io = optional("anndata", "bio", label).io
+        read_elem, write_elem = anndata_io.read_elem, anndata_io.write_elem
         # Nothing in it leads to another file, which would be written to.
         with reading(label, "AnnData or MuData"), opened(file, "bio", "r+") as held:
             obs, order = _obs_of(held, label)
-            parts = held.get("mod", {})  # of a MuData
-            self._refuse_to_replace(order, held.get("obsm", ()), overwrite, label)
+            parts: Mapping[str | None, Any] = {None: held, **held.get("mod", {})}  # of a MuData
             for part, one in parts.items():
-                known = _obs_of(one, f"{label}, modality {part!r}")[1]
+                known = _obs_of(one, label if part is None else f"{label}, modality {part!r}")[1]
                 self._refuse_to_replace(known, one.get("obsm", ()), overwrite, label, part)
             column = obs.attrs["_index"] if ids is None else ids
-            at = _column(obs, column, order if ids else [column], label)
-            names = anndata_io.read_elem(at)
-            columns, embedding, counts = self.matched(names, label)
-            self._put_into(anndata_io, held, columns, embedding)
+            names = read_elem(_column(obs, column, order if ids else [column], label))
+            columns, embedding, counts = self._matched(names, label)
             for part, one in parts.items():
-                rows = _rows_of(held["obsmap"][part][()])
-                own = {name: values[rows] for name, values in columns.items()}
-                self._put_into(anndata_io, one, own, embedding[rows])
+                at = slice(None) if part is None else _rows_of(held["obsmap"][part][()])
+                obs, order = _obs_of(one, label)
+                for name, values in columns.items():
+                    write_elem(obs, name, values[at])
+                order += [name for name in columns if name not in order]
+                obs.attrs["column-order"] = order
+                obsm = one.require_group("obsm")
+                write_elem(obsm, self.matrix, embedding[at])
+                obsm.attrs.setdefault("encoding-type", "dict")
+                obsm.attrs.setdefault("encoding-version", "0.1.0")
         return counts
 
-    def _put_into(
-        self, anndata_io: Any, group: Any, columns: Mapping[str, Any], embedding: Array
-    ) -> None:
-        """Write columns and the embedding into the group of an AnnData or MuData."""
-        obs, order = _obs_of(group, "")
-        for name, values in columns.items():
-            _put(anndata_io, obs, name, values)
-        order += [name for name in columns if name not in order]
-        import h5py
-
-        obs.attrs["column-order"] = np.array(order, dtype=h5py.string_dtype())
-        obsm = group.require_group("obsm")
-        _put(anndata_io, obsm, self.matrix, embedding)
-        obsm.attrs.setdefault("encoding-type", "dict")
-        obsm.attrs.setdefault("encoding-version", "0.1.0")
-
     def _refuse_to_replace(
-        self,
-        columns: Iterable[str],
-        matrices: Iterable[str],
-        overwrite: bool,
-        label: str,
-        part: str | None = None,
+        self, columns: Any, matrices: Any, overwrite: bool, label: str, part: str | None
     ) -> None:
         where = "" if part is None else f"mod[{part!r}]."
         there = [f"{where}obs[{name!r}]" for name in self.columns if name in columns]
@@ -361,12 +326,6 @@ class Annotation:
                 f"{label} has {' and '.join(there)} already. Choose another key=…, or "
                 "replace it with overwrite=True."
             )
-
-
-def copy_name(file: str | os.PathLike[str], key: str) -> str:
-    """Return the name of an annotated copy, such as cells-viewfold.h5mu."""
-    stem, suffix = os.path.splitext(os.fspath(file))
-    return f"{stem}-{key}{suffix}"
 
 
 def _column(obs: Any, name: str, there: Iterable[str], label: str) -> Any:
@@ -393,9 +352,3 @@ def _rows_of(obsmap: Any) -> NDArray[np.intp]:
     """
     numbers = np.asarray(obsmap).ravel().astype(np.intp)
     return np.argsort(numbers, kind="stable")[np.count_nonzero(numbers == 0) :]
-
-
-def _put(anndata_io: Any, group: Any, name: str, values: Any) -> None:
-    if name in group:
-        del group[name]
-    anndata_io.write_elem(group, name, values)

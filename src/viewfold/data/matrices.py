@@ -14,10 +14,10 @@ import struct
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,8 +48,7 @@ _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # as numpy.load has it
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """What an array says of itself, before it is read."""
 
     shape: tuple[int, ...]
@@ -79,7 +78,16 @@ class _Header:
 def read_numpy(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Read the views of a file; its rows are known by their number."""
     if not file.lower().endswith(".npy"):
-        return {name: FileView(rows) for name, rows in _archive(file, _all_views).items()}
+        views, unused, _ = _archive(file, with_target=False)
+        called = [name for name in views if is_called_target(name)]
+        if called:
+            warnings.warn(
+                f"{file}: {format_names(called)} taken as a view, as a matrix is. If it holds "
+                "classes, leave it out of the file.",
+                stacklevel=2,
+            )
+        leave_out(file, unused, views)
+        return {name: FileView(rows) for name, rows in views.items()}
     with reading(file, "a NumPy array"), open(file, "rb") as stream:
         if stream.read(2) == b"PK":
             raise FileError(f"{file}: an .npz archive. Rename it to .npz.")
@@ -110,27 +118,35 @@ def _spooled(file: str, stream: IO[bytes], header: _Header) -> Array:
         if block.size < many * d:
             raise FileError(f"{file}: it became shorter while it was read. Give it again.")
         block = block.reshape(many, d)
-        if header.by_columns:
-            spool.put(start, at, block.T)
-        else:
-            spool.put(start + at, 0, block)
+        spool.put(*((start, at, block.T) if header.by_columns else (start + at, 0, block)))
     return spool.matrix()
 
 
 def numpy_set(file: str) -> tuple[dict[str, Any], Array | None]:
     """Read views and target of an .npz file."""
-    found: tuple[dict[str, Any], Array | None] = _archive(file, _views_and_target)
-    return found
+    views, _, target = _archive(file, with_target=True)
+    return views, target
 
 
-def _archive(file: str, take: Callable[[str, Any, dict[str, _Header]], Any]) -> Any:
-    """Open an archive, and look at the headers of all arrays before one of them is read."""
+def _archive(file: str, with_target: bool) -> tuple[dict[str, Any], dict[str, str], Array | None]:
+    """Return the views of an archive, what else there is, and the classes, if they are wanted.
+
+    The headers of all arrays are looked at before one of them is read.
+    """
     with reading(file, "a NumPy archive"), open(file, "rb") as stream:
         if stream.read(len(_MAGIC)) == _MAGIC:
             raise FileError(f"{file}: a single array, not an archive. Rename it to .npy.")
         stream.seek(0)
         with np.load(stream, allow_pickle=False) as archive:
-            return take(file, archive, _headers(file, archive))
+            headers = _headers(file, archive)
+            if {"format", "shape", "data"} <= headers.keys():  # as SciPy writes it
+                return {"": as_csr(sparse.load_npz(file), file)}, {}, None
+            called = [name for name in headers if with_target and is_called_target(name)]
+            targets = {name: held for name in called if is_target(name, held := archive[name])}
+            target = as_target(file, list(targets.values())[-1]) if targets else None
+            views = _matrices(file, archive, headers, [n for n in headers if n not in targets])
+            unused = [name for name in headers if {name, _split(name, headers)}.isdisjoint(views)]
+            return views, {name: str(headers[name]) for name in unused}, target
 
 
 def _headers(file: str, archive: Any) -> dict[str, _Header]:
@@ -164,34 +180,6 @@ def _header(file: str, stream: IO[bytes]) -> _Header:
     return _Header(tuple(map(int, shape)), dtype, by_columns)
 
 
-def _all_views(file: str, archive: Any, headers: dict[str, _Header]) -> dict[str, Any]:
-    """Return every matrix of numbers, whatever it is called, and tell what else there is."""
-    if _is_scipy(headers):
-        return {"": as_csr(sparse.load_npz(file), file)}
-    views = _matrices(file, archive, headers, list(headers))
-    called = [name for name in views if is_called_target(name)]
-    if called:
-        warnings.warn(
-            f"{file}: {format_names(called)} taken as a view, as a matrix is. If it holds classes, "
-            "leave it out of the file.",
-            stacklevel=2,
-        )
-    unused = [name for name in headers if {name, _split(name, headers)}.isdisjoint(views)]
-    leave_out(file, {name: str(headers[name]) for name in unused}, views)
-    return views
-
-
-def _views_and_target(
-    file: str, archive: Any, headers: dict[str, _Header]
-) -> tuple[dict[str, Any], Array | None]:
-    if _is_scipy(headers):
-        return {"": as_csr(sparse.load_npz(file), file)}, None
-    called = {name: archive[name] for name in headers if is_called_target(name)}
-    targets = {name: held for name, held in called.items() if is_target(name, held)}
-    target = as_target(file, list(targets.values())[-1]) if targets else None
-    return _matrices(file, archive, headers, [n for n in headers if n not in targets]), target
-
-
 def _matrices(
     file: str, archive: Any, headers: dict[str, _Header], names: list[str]
 ) -> dict[str, Any]:
@@ -211,10 +199,6 @@ def _matrices(
             "with one row per sample and one column per feature."
         )
     return dict(sorted(views.items(), key=lambda item: natural(item[0])))
-
-
-def _is_scipy(headers: dict[str, _Header]) -> bool:
-    return {"format", "shape", "data"} <= headers.keys()
 
 
 def _split(name: str, names: dict[str, _Header]) -> str | None:
@@ -321,14 +305,12 @@ def _upright(file: str, views: dict[str, Any], target: Array | None) -> dict[str
     (n,) = agreed
     # A square matrix does not say how it lies: as the others do.
     across = any(rows != n for rows, _ in shapes)
-    upright = {
-        name: matrix.T if matrix.shape[0] != n or (across and matrix.shape[1] == n) else matrix
-        for name, matrix in views.items()
-    }
-    return {
-        name: as_csr(matrix, file) if sparse.issparse(matrix) else np.ascontiguousarray(matrix)
-        for name, matrix in upright.items()
-    }
+    upright = {}
+    for name, matrix in views.items():
+        turned = matrix.T if matrix.shape[0] != n or (across and matrix.shape[1] == n) else matrix
+        is_sparse = sparse.issparse(matrix)
+        upright[name] = as_csr(turned, file) if is_sparse else np.ascontiguousarray(turned)
+    return upright
 
 
 def _node_73(node: Any, budget: Budget) -> Any:
@@ -455,14 +437,9 @@ def _matrix_5(whole: _Bytes, depth: int) -> tuple[str, Any]:
     kind = int(flags[0]) & 0xFF
     label = name.tobytes().decode("latin-1")
     if kind == _CELL and depth < _DEEPEST:
-        return label, [
-            matrix
-            for number, held in _take(parts, prod(shape))
-            if number == _MATRIX
-            and held
-            and (matrix := _matrix_5(whole.part(held), depth + 1)[1]) is not None
-            and not isinstance(matrix, list)
-        ]
+        cells = [held for number, held in _take(parts, prod(shape)) if number == _MATRIX and held]
+        found = [_matrix_5(whole.part(held), depth + 1)[1] for held in cells]
+        return label, [one for one in found if not isinstance(one, list | None)]
     if int(flags[0]) & _COMPLEX or kind not in (*_DENSE, _SPARSE):
         return label, None
     numbers = (whole.part(held).numbers(number) for number, held in parts)

@@ -7,7 +7,7 @@ cells that can be read in one way only; where there are none, the user has to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,7 +63,7 @@ class Numerals:
     def _numbers_one_by_one(self, cells: Sequence[str], empty: frozenset[str]) -> Array:
         found = np.full(len(cells), np.nan)
         fine = re.compile(self._pattern.pattern, re.ASCII).match
-        signs = None if self.thousands is None else re.compile(f"[{self._signs()}]")
+        signs = self._signs
         for at, cell in enumerate(cells):
             if cell in empty:
                 continue
@@ -74,21 +74,21 @@ class Numerals:
             if self.unsure and "." in bare and _EITHER.fullmatch(bare):
                 raise NotANumberError(at, cell)
             if signs is not None:
-                bare = signs.sub("", bare)
+                bare = re.sub(signs, "", bare)
             found[at] = float(bare.replace(",", ".") if self.decimal == "," else bare)
         return found
 
-    def _signs(self) -> str:
-        """Return what separates thousands, as a class of characters: a space may be any."""
-        assert self.thousands is not None
-        return SPACES if self.thousands in SPACES else re.escape(self.thousands)
+    @cached_property
+    def _signs(self) -> str | None:
+        """What separates thousands, as a class of characters: a space may be any."""
+        if self.thousands is None:
+            return None
+        return f"[{SPACES if self.thousands in SPACES else re.escape(self.thousands)}]"
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         """How a number is written; made once, as it is asked for every cell."""
-        whole = r"\d+"
-        if self.thousands is not None:
-            whole = rf"(\d{{1,3}}([{self._signs()}]\d{{3}})+|\d+)"
+        whole = r"\d+" if self._signs is None else rf"(\d{{1,3}}({self._signs}\d{{3}})+|\d+)"
         sign = re.escape(self.decimal)
         return re.compile(rf"^[+-]?({whole}({sign}\d*)?|{sign}\d+)([eE][+-]?\d+)?$")
 
@@ -104,26 +104,22 @@ class NotANumberError(ValueError):
         self.at, self.cell = at, cell
 
 
-class AmbiguousError(ValueError):
-    """A cell that is one number or another: the place in the sample, and what it holds."""
-
-    def __init__(self, row: int, column: int, cell: str) -> None:
-        super().__init__(cell)
-        self.row, self.column, self.cell = row, column, cell
-
-
 def numerals_of(
-    sample: list[list[str]], delimiter: str, skip: Collection[int], options: ReadOptions
+    sample: list[list[str]],
+    delimiter: str,
+    skip: Collection[int],
+    options: ReadOptions,
+    place: Callable[[int, int], str],
 ) -> Numerals:
     """Tell from the first rows, without columns to skip, how numbers are written.
 
-    What the user says counts.
+    What the user says counts. `place` names a cell of these rows.
     """
     if options.decimal is not None or options.thousands is not None:
         return Numerals(
             options.decimal or ("," if options.thousands == "." else "."), options.thousands
         )
-    unclear: tuple[int, int, str] | None = None
+    first: FileError | None = None
     for i, row in enumerate(sample):
         for j, cell in enumerate(map(str.strip, row)):
             if j in skip:
@@ -131,11 +127,11 @@ def numerals_of(
             either = _EITHER.fullmatch(cell)
             # Semicolons are there where commas are decimal signs: a point may be a separator.
             if either and (either[1] == "," or delimiter == ";"):
-                unclear = unclear or (i, j, cell)
+                first = first or _unclear(place(i, j), cell)
             elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
                 return Numerals(found[1], met=True)
-    if unclear is not None:
-        raise AmbiguousError(*unclear)
+    if first is not None:
+        raise first
     return Numerals(unsure=delimiter == ";")
 
 
@@ -152,7 +148,7 @@ def is_too_large(text: str, value: float) -> bool:
 # -- what errors say about cells
 
 
-def unclear(place: str, cell: str) -> FileError:
+def _unclear(place: str, cell: str) -> FileError:
     """Return the error about a cell that is one number or another."""
     sign = "," if "," in cell else "."
     whole, _, rest = cell.strip().lstrip("+-").partition(sign)
@@ -174,7 +170,7 @@ def unclosed(place: str) -> FileError:
 def not_a_number(place: str, name: str, cell: str, numerals: Numerals) -> FileError:
     """Return the error about a cell of the column of this name that is no number."""
     if _EITHER.fullmatch(cell.strip()) and not numerals.met:
-        return unclear(place, cell)
+        return _unclear(place, cell)
     if "\n" in cell:
         return unclosed(place)
     hinted = hint(cell[:40], numerals)
@@ -251,8 +247,7 @@ def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
     ``5.1 mg``, ``1,5`` in a column of texts, ``03/04/2024``, and numbers among words: as categories
     they would be misread, and nobody would notice.
     """
-    found = _disguised(list(levels))
-    if found:
+    if found := _disguised(list(levels)):
         said = (
             f"{label}: column {name!r} holds {found} If it is a category, say "
             f"categories={name!r}; if it is none of these, drop={name!r}."
@@ -276,10 +271,9 @@ def _disguised(levels: list[str]) -> str:
         return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
     numbers = [level for level in levels if _NUMBER.fullmatch(level)]
     if numbers:
-        others = [level for level in levels if level not in set(numbers)]
-        text = f" and texts such as {others[0]!r}" if others else " and texts"
+        others = (f" such as {level!r}" for level in levels if not _NUMBER.fullmatch(level))
         return (
-            f"numbers such as {numbers[0]!r}{text}. Correct or impute the texts; if they stand for "
-            f"missing cells, name them with empty_markers=…."
+            f"numbers such as {numbers[0]!r} and texts{next(others, '')}. Correct or impute the "
+            "texts; if they stand for missing cells, name them with empty_markers=…."
         )
     return ""

@@ -186,23 +186,20 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
     if ids is not None and ids not in names:
         raise FileError(f"{file}: there is no column {ids!r}. Its columns: {format_names(names)}.")
-    if "" in names and ids != "":
-        raise _nameless(file, names.index(""), names, ids)
     if not set(names) - {ids}:
         raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
-
-
-def _nameless(file: str, where: int, names: Sequence[str], ids: str | None) -> FileError:
-    if where:
-        return FileError(
+    if "" not in names or ids == "":
+        return
+    if where := names.index(""):
+        raise FileError(
             f"{file}: the column after {names[where - 1]!r} has no name. Name it, or remove it: a "
             "delimiter at the end of each line makes one."
         )
     said = f"{file}: the first column has no name (pandas writes its index so). Name it"
     if ids is not None:
-        return FileError(f"{said}, or remove it.")
+        raise FileError(f"{said}, or remove it.")
     said += ", remove it, or say ids='' if it holds the ids."
-    return with_suggestion(FileError(said), ids="")
+    raise with_suggestion(FileError(said), ids="")
 
 
 def check_numbers(file: str, others: Mapping[str, str], ids: str | None) -> None:
@@ -225,14 +222,11 @@ def ids_of_text(texts: list[str]) -> Array:
     ``7`` and ``-12`` are ints; ``007``, ``+7``, ``7.0`` and what exceeds 64 bits are texts.
     As ints and their texts are one to one, a reader of batches can change its mind later on.
     """
-    if all(text[-1:].isdigit() for text in texts):
-        try:
-            numbers = np.array(list(map(int, texts)), dtype=np.int64)
-        except (ValueError, OverflowError):
-            return as_object(texts)
-        if list(map(str, numbers.tolist())) == texts:
-            return numbers
-    return as_object(texts)
+    try:
+        numbers = np.array(list(map(int, texts)), dtype=np.int64)
+    except (ValueError, OverflowError):
+        return as_object(texts)
+    return numbers if list(map(str, numbers.tolist())) == texts else as_object(texts)
 
 
 def check_present(file: str, ids: Sequence[str | None], place: Callable[[int], str]) -> None:
@@ -240,8 +234,7 @@ def check_present(file: str, ids: Sequence[str | None], place: Callable[[int], s
     for at, text in enumerate(ids):
         if text is None or text.strip().lower() in MISSING:
             raise no_id(file, place(at), text)
-    for at, text in enumerate(ids):
-        if "\ufeff" in (text or ""):
+        if "\ufeff" in text:
             raise FileError(
                 f"{file}, {place(at)}: the id {text!r} holds an invisible mark, which "
                 "stands between files that were put together. Remove it."

@@ -30,7 +30,6 @@ from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
 from viewfold.data.ids import MISSING
 from viewfold.data.numbers import (
-    AmbiguousError,
     NotANumberError,
     Numerals,
     hint,
@@ -38,7 +37,6 @@ from viewfold.data.numbers import (
     is_too_large,
     not_a_number,
     numerals_of,
-    unclear,
     unclosed,
 )
 from viewfold.data.source import (
@@ -219,12 +217,12 @@ def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
     check_names(file, names, ids)
     wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
     line = 1 + lines.n_blank + skip
-    try:
-        other = {j for j, name in enumerate(names) if name not in wanted or options.is_coded(name)}
-        numerals = numerals_of(sample, delimiter, other, options)
-    except AmbiguousError as error:
-        place = f"{file}, line {line + error.row}, column {names[error.column]!r}"
-        raise unclear(place, error.cell) from None
+    other = {j for j, name in enumerate(names) if name not in wanted or options.is_coded(name)}
+
+    def place(i: int, j: int) -> str:
+        return f"{file}, line {line + i}, column {names[j]!r}"
+
+    numerals = numerals_of(sample, delimiter, other, options, place)
     kinds: dict[str, CellKind] = {}
     for j, name in enumerate(names):
         if name == ids or (name in wanted and options.is_coded(name)):
@@ -258,7 +256,7 @@ def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
     # Numbers are numbers, however they are written.
     ways = [Numerals("."), Numerals(",")]
     if options.thousands is not None:
-        ways.append(numerals_of([], "", (), options))
+        ways.append(numerals_of([], "", (), options, lambda i, j: ""))
     fine = ("number", "empty")
     return not any(
         all(_kind_of_cell(cell, way, options.markers) in fine for cell in cells) for way in ways
@@ -266,10 +264,8 @@ def _is_header(cells: list[str], ids: str | None, options: ReadOptions) -> bool:
 
 
 def _kind_of_cell(cell: str, numerals: Numerals, empty: frozenset[str]) -> str:
-    if cell in empty:
-        return "empty"
-    if cell in _BOOLEAN:
-        return "boolean"
+    if cell in empty or cell in _BOOLEAN:
+        return "empty" if cell in empty else "boolean"
     return "number" if numerals.can_read(cell) else "text"
 
 
@@ -331,25 +327,18 @@ def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
             lines = list(accumulate(heights[:-1], initial=line))
         line = end
         if set(map(len, rows)) != {width}:
-            lines, rows = _checked(layout, lines, rows)
+            if width == 1:  # where a row is a single cell, an empty line is an empty cell
+                rows = [row or [""] for row in rows]
+            lines = [at for at, row in zip(lines, rows, strict=True) if row]
+            rows = [row for row in rows if row]
+            wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
+            if wrong is not None:
+                raise FileError(
+                    f"{layout.file}, line {lines[wrong]}: {len(rows[wrong])} cells where the first "
+                    f"line has {width}. Look for a missing or extra {layout.delimiter!r} or quote "
+                    "there."
+                )
         yield lines, rows
-
-
-def _checked(
-    layout: _Layout, lines: list[int], rows: list[list[str]]
-) -> tuple[list[int], list[list[str]]]:
-    """Leave blank lines out; refuse other rows that have too few or too many cells."""
-    width = len(layout.names)
-    if width == 1:  # where a row is a single cell, an empty line is an empty cell
-        rows = [row or [""] for row in rows]
-    there = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
-    for line, row in there:
-        if len(row) != width:
-            raise FileError(
-                f"{layout.file}, line {line}: {len(row)} cells where the first line has {width}. "
-                f"Look for a missing or extra {layout.delimiter!r} or quote there."
-            )
-    return [line for line, _ in there], [row for _, row in there]
 
 
 def _numbers(layout: _Layout, lines: list[int], rows: list[list[str]], columns: list[int]) -> Array:
@@ -373,12 +362,12 @@ def _numbers(layout: _Layout, lines: list[int], rows: list[list[str]], columns: 
 
 
 def _flags(layout: _Layout, lines: list[int], name: str, cells: Sequence[str]) -> list[float]:
-    found = [np.nan if cell in layout.empty else _FLAGS.get(cell) for cell in cells]
-    if None in found:
-        at = found.index(None)
-        place = f"{layout.file}, line {lines[at]}, column {name!r}"
-        raise not_a_number(place, name, cells[at], layout.numerals)
-    return [flag for flag in found if flag is not None]
+    flags = {**_FLAGS, **dict.fromkeys(layout.empty, np.nan)}
+    for line, cell in zip(lines, cells, strict=True):
+        if cell not in flags:
+            place = f"{layout.file}, line {line}, column {name!r}"
+            raise not_a_number(place, name, cell, layout.numerals)
+    return [flags[cell] for cell in cells]
 
 
 # -- JSON lines: one object per sample, its keys are the columns
@@ -414,21 +403,36 @@ def open_json_lines(file: str, ids: str | None, options: ReadOptions) -> Table:
 
 def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
     # Python's json, as DuckDB takes 1e999 for infinity, and one of two values with the same key.
+    place = file
+
+    def as_float(text: str) -> float:
+        value = float(text)
+        if isinf(value):
+            raise too_large(place, text, "write null")
+        return value
+
+    def as_int(text: str) -> int:
+        if len(text) > 308:  # Python refuses thousands of digits, and float64 more than 308
+            as_float(text)
+        return int(text)
+
+    def as_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise FileError(f"{place}: the key {key!r} stands there twice. Keep one.")
+        return found
+
+    decode = partial(json.loads, object_pairs_hook=as_dict, parse_float=as_float, parse_int=as_int)
     with Unpacked(file, LONGEST_LINE) as stream:
         for number, line in enumerate(io.BufferedReader(stream, 2**20), 1):
             if not line.strip():
                 continue
             place = f"{file}, line {number}"
             try:
-                record = json.loads(
-                    line, object_pairs_hook=_once, parse_float=_float, parse_int=_int
-                )
-            except _TooLargeError as error:
-                raise too_large(place, str(error), "write null") from None
-            except _TwiceError as error:
-                raise FileError(
-                    f"{place}: the key {str(error)!r} stands there twice. Keep one."
-                ) from None
+                record = decode(line)
+            except FileError:
+                raise
             except (ValueError, RecursionError) as error:
                 raise FileError(
                     f"{place}: not JSON ({str(error)[:100]}). Write one object per line, in UTF-8."
@@ -441,34 +445,6 @@ def _records(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, record
 
 
-class _TooLargeError(Exception):
-    """A number that float64 cannot hold, as it is written."""
-
-
-class _TwiceError(Exception):
-    """A key that an object has twice: Python would keep the last of two."""
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if isinf(value):
-        raise _TooLargeError(text)
-    return value
-
-
-def _int(text: str) -> int:
-    if len(text) > 308:  # Python refuses thousands of digits, and float64 more than 308
-        _float(text)
-    return int(text)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _TwiceError(Counter(key for key, _ in pairs).most_common(1)[0][0])
-    return found
-
-
 def _json_batches(
     file: str, features: tuple[str, ...], ids: str | None, codes: dict[str, Codes]
 ) -> Iterator[Batch]:
@@ -479,19 +455,11 @@ def _json_batches(
             if ids is not None:
                 known = ids_of_text([_id(file, line, record.get(ids)) for line, record in block])
             rows = [[record.get(key) for key in features] for _, record in block]
-            if not codes:
-                yield known, np.array(rows, dtype=np.float64)
-                continue
-            columns = zip(features, zip(*rows, strict=True), strict=True)
-            yield (
-                known,
-                np.column_stack(
-                    [
-                        codes[name](Cells.of(cells)) if name in codes else np.array(cells, float)
-                        for name, cells in columns
-                    ]
-                ),
-            )
+            cells = np.array(rows, dtype=object)
+            for j, name in enumerate(features):
+                if name in codes:
+                    cells[:, j] = codes[name](Cells.of(cells[:, j]))
+            yield known, cells.astype(np.float64)
 
 
 def _id(file: str, line: int, value: Any) -> str:
