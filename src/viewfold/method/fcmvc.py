@@ -55,11 +55,7 @@ def combine(
     tol: float = 1e-5,
     max_iter: int = 100,
 ) -> Combined:
-    """Combine a view with the consensus by FCMVC-IV; nothing of it is random.
-
-    A consensus of a higher rank than `n_clusters` keeps it; one of a lower rank gets columns of
-    zeros, which the view fills.
-    """
+    """Combine a view with the consensus by FCMVC-IV; nothing of it is random."""
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
@@ -75,18 +71,13 @@ def combine(
             "nothing connects the clusters of the two groups.",
             stacklevel=2,
         )
+    # A consensus of a lower rank gets columns of zeros, which the view fills.
     rank = max(n_clusters, state.embedding.shape[1])
     if solver == "auto":
         solver = choose_solver(view.rows, rank)
     Zp = _padded(engine, state.embedding, rank)
-    scaling, products = survey(
-        engine,
-        view.rows,
-        lambda _, Zs: Zs,
-        alignment.partners(Zp),
-        scale=scale,
-        full=solver == "gram",
-    )
+    full, beside = solver == "gram", alignment.partners(Zp)
+    scaling, products = survey(engine, view.rows, lambda _, Zs: Zs, beside, scale=scale, full=full)
     tell_faint(view, products)
     if not products.energy:
         raise says_nothing(view)
@@ -111,25 +102,17 @@ def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
 
 
 def basis(engine: Engine, A: RowSet) -> Array:
-    """Return T such that ``A @ T`` is the polar factor of a tall matrix A: orthonormal columns.
-
-    A consensus that has lost some rows needs it: were they left as they are, I − ZᵀZ would tell the
-    row that is gone. Where AᵀA cannot tell a small direction of A from none, a QR factorisation of
-    A does.
-    """
+    """Return T such that ``A @ T`` is the polar factor of a tall matrix A: orthonormal columns."""
     T, condition = inverse_sqrt(engine.reduce(gram, A))
     if condition < 1e8:
         return T
+    # AᵀA cannot tell a small direction of A from none; a QR factorisation of A can.
     R = engine.reduce(triangle, A, combine=lambda a, b: triangle(np.vstack([a, b])))
     return whitener_of(R, A.shape[0], float(np.finfo(A.dtype).eps))
 
 
 def _reorthonormalised(engine: Engine, Z: RowSet) -> tuple[RowSet, Array]:
-    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with.
-
-    Forming AᵀA squares the condition of A; one more round on ``A @ (AᵀA)^(-1/2)``, whose condition
-    is near 1, makes up for it.
-    """
+    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with."""
     again, _ = inverse_sqrt(engine.reduce(gram, Z))
     return _times(engine, Z, again), again
 
@@ -147,17 +130,12 @@ def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
 
 
 def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
-    """Pick the cheaper of the two solvers for a view.
-
-    "gram" costs d multiplications for each entry of X, once, and reads X twice; "direct" costs 4k
-    for each entry in every one of some 15 iterations, and reads X as often.
-    """
-    iterations = 15
+    """Pick the cheaper of the two solvers for a view."""
     n, d = rows.shape
     if rows.on_disk:
         return "gram" if d <= 4096 else "direct"
-    per_row = rows.stored / n
-    return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
+    # "gram" takes d products for each entry of X, once; "direct" 4k in each of some 15 iterations.
+    return "gram" if max(rows.stored / n, d * d / n) < 4 * n_clusters * 15 else "direct"
 
 
 @frozen_record
@@ -249,11 +227,9 @@ class Problem:
 
 
 def _settled(objective: list[float], tol: float, energy: float) -> bool:
-    if len(objective) <= 2:
-        return False
-    before, now = objective[-2:]
     # The objective may pass through zero; its terms are of the size of the view's energy.
-    return abs(now - before) < tol * max(abs(now), 1e-12 * energy)
+    small = tol * max(abs(objective[-1]), 1e-12 * energy) if objective else 0
+    return len(objective) > 2 and abs(objective[-1] - objective[-2]) < small
 
 
 def _embed(

@@ -90,13 +90,11 @@ def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: 
 
 
 def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return squared distances of rows to the centres of their group, and which group that is.
-
-    A row per centre: the minimum over few long rows is quick, over many short ones not.
-    """
+    """Return squared distances of rows to the centres of their group, and which group that is."""
     n_groups, n_clusters, _ = clusters.centers.shape
     centers = np.concatenate(clusters.centers)
     rows = unit_rows(block) @ clusters.projection
+    # A row per centre: the minimum over few long rows is quick, over many short ones not.
     squares = (centers**2).sum(axis=1)[:, None] - 2 * centers @ rows.T + (rows**2).sum(axis=1)
     if n_groups == 1:
         return squares, np.zeros(len(block), np.intp)
@@ -184,11 +182,7 @@ def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArra
 
 
 def _between(clusters: Clusters) -> Clusters:
-    """Return clusters in the directions in which their centres differ.
-
-    What rows are in others says nothing about their cluster. Discriminants, the directions of
-    groups among them, are such directions already.
-    """
+    """Return clusters in the directions in which their centres differ; discriminants are such."""
     n_groups, n_clusters, n_directions = clusters.centers.shape
     if n_groups > 1 or n_directions < n_clusters:
         return clusters

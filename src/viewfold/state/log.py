@@ -39,10 +39,9 @@ class Event:
     @property
     def said(self) -> str:
         """What was done, in a few words."""
-        counts = {"extend": self.n_new, "forget": self.n_forgotten}
         of = self.view if self.what in ("fold", "update", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
-        count = counts.get(self.what)
+        count = {"extend": self.n_new, "forget": self.n_forgotten}.get(self.what)
         if self.n_clusters is not None:
             said += f" to {self.n_clusters}"
         if self.what == "restore" and self.undoes is not None:
@@ -67,10 +66,7 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
 
 
 def standing(log: Log) -> Log:
-    """Return the entries whose changes are in force: those that were not taken back.
-
-    An undo is no change of its own. A restore is, and can be taken back; forgets always are.
-    """
+    """Return the changes that are in force: restores among them, undos not, forgets always."""
     found: list[Event] = []
     left = len(log)
     while left > 0:
