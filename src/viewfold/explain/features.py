@@ -130,23 +130,21 @@ def distinguished(state: State) -> State:
 
 def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
     """Return the views that have moments, and for each of the others why it has none."""
-    have = [view for view in views if view.moments is not None]
-    reasons = [_why_not(view) for view in views if view.moments is None]
+    have, reasons = [view for view in views if view.moments is not None], []
+    for view in views:
+        if view.moments is None:
+            why = (
+                "has fewer than ten samples: nothing is kept of it."
+                if view.n_samples < FEWEST
+                else "was folded, or made, private (keep_encoders=False): it has no moments."
+                if view.encoder is None
+                else "was folded by a viewfold that kept no moments of its features: fold it into "
+                "a new state to have them."
+            )
+            reasons.append(f"View {view.name!r} {why}")
     if not have:
         raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")
     return have, reasons
-
-
-def _why_not(view: ViewRecord) -> str:
-    if view.n_samples < FEWEST:
-        return f"View {view.name!r} has fewer than ten samples: nothing is kept of it."
-    if view.encoder is None:
-        private = "private (keep_encoders=False)"
-        return f"View {view.name!r} was folded, or made, {private}: it has no moments."
-    return (
-        f"View {view.name!r} was folded by a viewfold that kept no moments of its features: fold "
-        "it into a new state to have them."
-    )
 
 
 def feature_table(

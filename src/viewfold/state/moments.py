@@ -72,7 +72,15 @@ class Sums:
         mean: Array | None,
     ) -> Sums:
         """Sum over the rows of a view, with embedding and labels beside them, in one pass."""
-        shift, p = _near_mean(engine, rows, mean), beside[0].shape[1] + k
+        # Squares of a year or a time stamp lose its change: something near the mean is subtracted.
+        shift, p = np.zeros(rows.shape[1]), beside[0].shape[1] + k
+        full = not getattr(rows, "is_sparse", False)
+        if full and mean is not None:
+            shift = mean
+        elif full and not is_sparse(head := engine.head(rows, 4096)):
+            head = head.astype(np.float64)
+            many = np.maximum((~np.isnan(head)).sum(axis=0), 1)
+            shift = np.asarray(np.where(np.isnan(head), 0, head).sum(axis=0) / many)
 
         def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
             few = max(1, ROOM // p)
@@ -106,20 +114,6 @@ def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
     """Return rows of P: the consensus, and 1 for the cluster that each sample is in."""
     of_cluster = membership(cluster.astype(np.intp), n_clusters).toarray().T
     return np.hstack([embedded.astype(np.float64), of_cluster])
-
-
-def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
-    """Return what to subtract from features: squares of a year or a time stamp lose its change."""
-    if getattr(rows, "is_sparse", False):
-        return np.zeros(rows.shape[1])
-    if known is not None:
-        return known
-    head = engine.head(rows, 4096)
-    if is_sparse(head):
-        return np.zeros(head.shape[1])
-    head = head.astype(np.float64)
-    there = ~np.isnan(head)
-    return np.asarray(np.where(there, head, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
 def measured(sums: Sums, r: int) -> Moments:
