@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -151,34 +152,27 @@ def feature_table(
     tellers: Sequence[Told], clusters: Sequence[int], top: int | None
 ) -> pd.DataFrame:
     """Return the features that tell clusters from all other samples, strongest first."""
-    parts = [_of_cluster(tellers, cluster, top) for cluster in clusters]
     columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
-    found = [part for part in parts if len(part)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
-
-
-def _of_cluster(tellers: Sequence[Told], cluster: int, top: int | None) -> pd.DataFrame:
-    """Return the strongest features of one cluster, of all views together."""
-    effects = np.concatenate([one.effects[cluster] for one in tellers])
-    at = np.flatnonzero(~np.isnan(effects))
-    at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
-    starts = np.cumsum([0, *(one.effects.shape[1] for one in tellers)])
-    views = np.searchsorted(starts, at, side="right") - 1
-    columns = at - starts[views]
-    pairs = list(zip((tellers[v] for v in views), columns.tolist(), strict=True))
-    overall = np.array([one.moments.mean[j] for one, j in pairs])
-    spread = np.array([one.moments.spread[j] for one, j in pairs])
-    return pd.DataFrame(
-        {
+    parts = []
+    pairs = [(one, j) for one in tellers for j in range(one.effects.shape[1])]
+    for cluster in clusters:
+        effects = np.concatenate([one.effects[cluster] for one in tellers])
+        at = np.flatnonzero(~np.isnan(effects))
+        at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
+        best = [pairs[i] for i in at.tolist()]
+        overall = np.array([one.moments.mean[j] for one, j in best])
+        spread = np.array([one.moments.spread[j] for one, j in best])
+        part: dict[str, Any] = {
             "cluster": np.full(at.size, cluster),
-            "view": [one.view.name for one, _ in pairs],
-            "feature": pd.Series([one.names[j] for one, j in pairs], dtype=object),
+            "view": [one.view.name for one, _ in best],
+            "feature": pd.Series([one.names[j] for one, j in best], dtype=object),
             "mean": overall + effects[at] * spread,
             "overall_mean": overall,
             "effect": effects[at],
             "rank": np.arange(1, at.size + 1),
         }
-    )
+        parts += [pd.DataFrame(part)] if at.size else []
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def centred_products(engine: Engine, state: State, name: str) -> tuple[Array, int]:

@@ -25,7 +25,6 @@ from viewfold.method.filling import Filled, Filling
 from viewfold.method.scaling import (
     Affine,
     Products,
-    Scaling,
     Standardise,
     gram_times,
     names_of,
@@ -89,7 +88,19 @@ def combine(
     absent = engine.reduce(gram, alignment.absent(Zp))
     problem = Problem(gram_of_view, products, absent, z_step == "exact")
     step, objective = problem.solve(tol, max_iter)
-    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
+    Z, dtype = step.Z, np.result_type(view.rows.dtype, Zp.dtype)
+    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+
+    def of_view(block: Matrix, known: Array) -> Array:
+        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
+
+    embedding = alignment.merge(
+        (of_view, view.rows, beside),
+        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
+    )
+    if step.condition * np.finfo(dtype).eps > 1e-12:
+        embedding, again = _reorthonormalised(engine, embedding)
+        Z = Z.times(again)
     kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
     linear_map = Z.N[: state.embedding.shape[1]]
     encoder = _encoder(view, products.mean, scaling.times_raw(kept))
@@ -230,26 +241,6 @@ def _settled(objective: list[float], tol: float, energy: float) -> bool:
     # The objective may pass through zero; its terms are of the size of the view's energy.
     small = tol * max(abs(objective[-1]), 1e-12 * energy) if objective else 0
     return len(objective) > 2 and abs(objective[-1] - objective[-2]) < small
-
-
-def _embed(
-    engine: Engine, step: ZStep, Zp: RowSet, rows: RowSet, alignment: Alignment, scaling: Scaling
-) -> tuple[RowSet, Combination]:
-    """Return Z, row by row, and as a combination of the view and the consensus before it."""
-    Z, dtype = step.Z, np.result_type(rows.dtype, Zp.dtype)
-    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
-
-    def of_view(block: Matrix, known: Array) -> Array:
-        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
-
-    embedding = alignment.merge(
-        (of_view, rows, alignment.partners(Zp)),
-        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
-    )
-    if step.condition * np.finfo(dtype).eps > 1e-12:
-        embedding, again = _reorthonormalised(engine, embedding)
-        Z = Z.times(again)
-    return embedding, Z
 
 
 def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> Combined:

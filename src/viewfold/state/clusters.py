@@ -106,18 +106,14 @@ def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[
 def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
 
-    Squared distances d² to the centres are taken in the directions in which these differ. If they
-    have the mean s² and ν = 2 s⁴ / Var(d²) degrees of freedom within clusters, a share R of the
-    samples is found again in half of the rows, and a sample is in v views, its confidence is the
-    largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal clusters would have ν d² / (2 s²); real ones
-    have long tails. More views make more certain, but they share their errors.
+    If squared distances d² to the centres have the mean s² and ν = 2 s⁴ / Var(d²) degrees of
+    freedom within clusters, a share R of the samples is found again in half of the rows, and a
+    sample is in v views, its confidence is the largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal
+    clusters would have ν d² / (2 s²); real ones have long tails. Views share their errors.
 
-    Only views can tell clusters apart, and a row looks certain also where those of the sample
-    cannot. If it is known how far clusters are apart in each view (`Clusters.apart`), let d² be the
-    squared distance of two clusters in the views of the sample, and D² in all. The logarithm of
-    how much more likely the nearer one is has the mean d² / 2 then, and at most
-    (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
-    two apart, or if means do not (D² is small).
+    A row looks certain also where the views of the sample cannot tell clusters apart. If two are
+    d² apart in these and D² in all (`Clusters.apart`), (d² / 2) (D² + 4) / (D² − d²) is believed
+    at most: no limit if the sample has all that tells them apart, or if means do not.
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
