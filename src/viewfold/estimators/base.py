@@ -451,7 +451,6 @@ class FoldingEstimator(
         return self._keep(state)
 
     def _in_clusters(self, state: State, n: int) -> State:
-        """Return a state that has as many clusters as are asked for."""
         if state.clusters is None or n == state.clusters.n_clusters:
             return state
         if n > state.n_samples:
@@ -759,7 +758,6 @@ class FoldingEstimator(
         return self.__dict__.setdefault("_lock_of_changes", RLock())
 
     def _snapshot(self) -> Self:
-        """Return a model with the state and the parameters of now."""
         return copy(self)
 
     def __getstate__(self) -> dict[str, Any]:

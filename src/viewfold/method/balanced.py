@@ -129,8 +129,6 @@ class Overlap:
 
 
 def sum_overlap(engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
-    """Sum over the samples of the consensus and of the view."""
-
     def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
         Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
         Bs = partners[known].astype(np.float64)

@@ -23,7 +23,6 @@ from viewfold.rows.linalg import is_sparse
 from viewfold.rows.normal import mixed
 
 CACHED = 2**14  # So many cells at once: what is made of them should fit a cache
-
 UNKNOWN = 0  # The fingerprint of a row that is not known, or not there
 
 

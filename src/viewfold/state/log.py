@@ -22,17 +22,12 @@ class Event:
     version: str | None  # the viewfold that did it; None if not known
     view: str | None = None  # the view that was folded, updated or extended
     n_samples: int = 0  # samples in the state afterwards
-    # n_new, n_shared, n_moved, n_forgotten: samples that came, that were known before, that changed
-    # their cluster, that were forgotten. Of an update, those that were known before have the view
-    # since then
-    n_new: int | None = None
-    n_shared: int | None = None
-    n_moved: int | None = None
+    n_new: int | None = None  # samples that came
+    n_shared: int | None = None  # that were known before; of an update: that have the view since
+    n_moved: int | None = None  # that changed their cluster
     n_forgotten: int | None = None
-    # of an update: samples that had the view already, and have another row of it now
-    n_corrected: int | None = None
-    # of an undo or a restore: the entry that it took back, with those after it
-    undoes: int | None = None
+    n_corrected: int | None = None  # of an update: that had the view, and have another row now
+    undoes: int | None = None  # of an undo or a restore: the first entry that it took back
     n_clusters: int | None = None  # of a recluster: how many clusters there are since
     note: str | None = None  # what happened to names of clusters
 

@@ -48,11 +48,9 @@ class Moments:
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
 
-    # (n_features,): count, total, squares: cells that are there, their sum, and that of their
-    # squares
-    count: Array
-    total: Array
-    squares: Array
+    count: Array  # (n_features,): cells that are there
+    total: Array  # (n_features,): their sum
+    squares: Array  # (n_features,): that of their squares
     cross: Array  # (n_columns, n_features): cross, there: PᵀX, and Pᵀ(cells that are there)
     there: Array
     PP: Array  # PP, total_P: PᵀP, and the sum of the rows of P

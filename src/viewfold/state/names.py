@@ -51,7 +51,6 @@ class Transfers:
 
 
 LONGEST = 60  # Letters of a name at most: it has to fit next to an axis and into a table
-
 MOST = 500  # Clusters that can have a name: all names have to fit the table ``meta`` of a file
 
 

@@ -57,7 +57,6 @@ class Committee:
         return replace(self, encoder=self.encoder.then(linear_map), others=others)
 
     def members(self) -> list[Committee]:
-        """Return the encoders, each as a committee of its own or with others behind it."""
         return [self, *([] if self.others is None else self.others.members())]
 
 
