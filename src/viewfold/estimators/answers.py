@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
 from viewfold._util.types import Array, IdsOfViews, Seed, ViewsLike
-from viewfold.estimators.known import PlacedRows, check_y, known_view, place_rows
+from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
     Explanation,
@@ -261,15 +261,9 @@ def transform(
     --------
     viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
     """
-    found = _place(self, X, ids, view)
-    return found.collect(found.rows)
-
-
-def _place(
-    self: FoldingEstimator, X: ViewsLike, ids: IdsOfViews, view: str | int | None
-) -> PlacedRows:
     check_is_fitted(self)
-    return place_rows(self._engine, self._fitted, X, ids, view, type(self).__name__)
+    found = place_rows(self, X, ids, view)
+    return found.collect(found.rows)
 
 
 def predict(
@@ -310,7 +304,8 @@ def predict(
     if min_confidence is not None:
         frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
         return np.asarray(frame["cluster"])
-    found = _place(self, X, ids, view)
+    check_is_fitted(self)
+    found = place_rows(self, X, ids, view)
     return found.collect(assign(self._engine, self._clusters, found.rows))
 
 
@@ -347,7 +342,8 @@ def predict_frame(
     viewfold.ViewFold.predict : Clusters alone, in the order of the rows.
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
     """
-    engine, found = self._engine, _place(self, X, ids, view)
+    check_is_fitted(self)
+    engine, found = self._engine, place_rows(self, X, ids, view)
     with engine.session():
         state = self._judged
         assert state.clusters is not None

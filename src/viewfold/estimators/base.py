@@ -60,11 +60,7 @@ Model = TypeVar("Model", bound="FoldingEstimator")
 
 
 class ShortHelp(ABCMeta):
-    """The class of estimators whose ``help`` leaves out what scikit-learn generates.
-
-    For every argument of `fit` and the like, scikit-learn makes methods ``set_fit_request`` and so
-    on, with a page about metadata routing each. They work, but nobody looks for them in the help.
-    """
+    """Leaves ``set_fit_request`` and so on, which scikit-learn generates, out of the help."""
 
     def __dir__(cls) -> list[str]:
         return without_requests(super().__dir__())
@@ -310,9 +306,7 @@ class FoldingEstimator(
         so.
         """
         check_y(y, "fit_predict")
-        with using(engine or current_engine()) as engine:
-            views = as_views(X, ids=ids, **reading)
-        self.fit(views, similar_ids=similar_ids, engine=engine)
+        views = self._fit_views(X, ids, similar_ids, engine, reading)
         return self._by_row(X, views, self.labels_, self.ids_, -1)
 
     @changes
@@ -334,21 +328,24 @@ class FoldingEstimator(
         is NaN, and a warning says so.
         """
         check_y(y, "fit_transform")
-        with using(engine or current_engine()) as engine:
-            views = as_views(X, ids=ids, **reading)
-        self.fit(views, similar_ids=similar_ids, engine=engine)
+        views = self._fit_views(X, ids, similar_ids, engine, reading)
         if len(self.views_) > 1 or self.views_[0].encoder is None:
             return self._by_row(X, views, self.embedding_, self.ids_, np.nan)
         engine, rows = self._engine, embed(self._engine, self._fitted, views[0])
         return self._by_row(X, views, engine.collect(rows), engine.collect(views[0].ids), np.nan)
 
+    def _fit_views(
+        self, X: ViewsLike, ids: IdsOfViews, similar: Similar, engine: Engine | None, reading: Any
+    ) -> list[View]:
+        with using(engine or current_engine()) as engine:
+            views = as_views(X, ids=ids, **reading)
+        self.fit(views, similar_ids=similar, engine=engine)
+        return views
+
     def _by_row(
         self, X: ViewsLike, views: list[View], found: Array, ids: Array, gap: float
     ) -> Array:
-        """Return a value for each row that came, if rows are what the caller knows samples by.
-
-        What is found of samples is in the order of `ids`.
-        """
+        """Return a value for each row that came, if rows are what the caller knows samples by."""
         first, at = views[0], self.ids_
         n, where, collect = first.length, first.partitions, self._engine.collect
         came = slice(None) if where is None else np.argsort(collect(where.numbers))
@@ -454,7 +451,6 @@ class FoldingEstimator(
         return self._keep(state)
 
     def _in_clusters(self, state: State, n: int) -> State:
-        """Return a state that has as many clusters as are asked for."""
         if state.clusters is None or n == state.clusters.n_clusters:
             return state
         if n > state.n_samples:
@@ -617,7 +613,7 @@ class FoldingEstimator(
         [['fold', 'labs', 6, <NA>], ['forget', None, 5, 1]]
         """
         state: State | None = getattr(self, "_state", None)
-        return log_table(state.log if state is not None and state.log else self._fitted.log)
+        return log_table((state and state.log) or self._fitted.log)
 
     @property
     @asks
@@ -652,21 +648,19 @@ class FoldingEstimator(
     @asks
     def n_features_in_(self) -> int:
         """Number of features, of a model that has seen one view (see `views_` for several)."""
-        return self._only_view("n_features_in_").n_features
+        if len(self.views_) > 1:
+            raise AttributeError("n_features_in_ is one view's; with several, look into views_.")
+        return self.views_[0].n_features
 
     @property
     @asks
     def feature_names_in_(self) -> Array:
         """Names of the features, of a model that has seen one view with names."""
-        features = self._only_view("feature_names_in_").features
-        if features is None:
-            raise AttributeError("The view had no feature names.")
-        return np.array(features, dtype=object)
-
-    def _only_view(self, asked: str) -> ViewRecord:
         if len(self.views_) > 1:
-            raise AttributeError(f"{asked} is one view's; with several, look into views_.")
-        return self.views_[0]
+            raise AttributeError("feature_names_in_ is one view's; with several, look into views_.")
+        if self.views_[0].features is None:
+            raise AttributeError("The view had no feature names.")
+        return np.array(self.views_[0].features, dtype=object)
 
     # -- questions
 
@@ -742,8 +736,7 @@ class FoldingEstimator(
         state, found = self._fitted, self._engine.collect(rows)
         if state.length is None or not isinstance(state.ids, BucketRows):
             return found
-        ordered: Array = found[np.argsort(self._engine.collect(state.ids))]
-        return ordered
+        return np.asarray(found[np.argsort(self._engine.collect(state.ids))])
 
     def _confidence(self) -> Array:
         state = self._judged
@@ -765,7 +758,6 @@ class FoldingEstimator(
         return self.__dict__.setdefault("_lock_of_changes", RLock())
 
     def _snapshot(self) -> Self:
-        """Return a model with the state and the parameters of now."""
         return copy(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -785,8 +777,7 @@ class FoldingEstimator(
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        state: State | None = getattr(self, "_state", None)
-        return state is not None and bool(state.views)
+        return bool(getattr(self, "_state", None) and self._state.views)
 
     def __dir__(self) -> list[str]:
         return without_requests(super().__dir__())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,11 +111,7 @@ def check_features(view: View, record: ViewRecord, me: str) -> None:
 
 
 def in_order(view: View, record: ViewRecord) -> View:
-    """Return rows with their columns in the order of the view that they belong to.
-
-    Columns are put in order by name, block by block as they are read, with all that is known of
-    them.
-    """
+    """Return rows with their columns, by name, in the order of the view that they belong to."""
     if not view.features or not record.features or view.features == record.features:
         return view
     place = {name: j for j, name in enumerate(view.features)}
@@ -203,11 +198,9 @@ def views_of(
     me: str,
     options: ReadOptions,
 ) -> list[View]:
-    """Return the views that X holds, ready to be folded.
+    """Return the views that X holds, ready to be folded; known ones as `delivered` has them.
 
-    Rows of a view that was folded get the features that it has, whatever is said about reading;
-    only `missing_cells` and `empty_rows` count. With a name, X is one view, or holds one that is
-    called so. `me` is who asks, for errors.
+    With a name, X is one view, or holds one that is called so. `me` is who asks, for errors.
     """
     records = {record.name: record for record in known}
     own = name or own_name(X)
@@ -306,10 +299,9 @@ class PlacedRows:
         return found if self.order is None else np.asarray(found[self.order])
 
 
-def place_rows(
-    engine: Engine, state: State, X: ViewsLike, ids: IdsOfViews, view: str | int | None, me: str
-) -> PlacedRows:
+def place_rows(model: Any, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> PlacedRows:
     """Return who the samples of new rows are, their embedding, and in which views."""
+    engine, state, me = model._engine, model._fitted, type(model).__name__
     with using(engine):
         parts, several = given(state.views, X, ids, view)
         views = [
@@ -371,8 +363,12 @@ def _mean_of(
     total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
     for part, rows, mark in zip(views, embedded, which, strict=True):
         alignment = engine.join(ids, part.ids)
+
+        def add(sums: Array, rows: Array, mark: Array = mark) -> Array:
+            return np.asarray(sums + np.column_stack([rows, np.tile(mark, (len(rows), 1))]))
+
         total = alignment.merge(
-            (partial(_added, mark=mark), alignment.partners(total), rows),
+            (add, alignment.partners(total), rows),
             (lambda block: block, alignment.absent(total)),
         )
         ids = alignment.ids
@@ -396,8 +392,3 @@ def _order(engine: Engine, views: list[View]) -> Ids:
         came.append(ids)
     together = np.concatenate(came)
     return np.asarray(pd.unique(together) if views[0].length is None else np.unique(together))
-
-
-def _added(total: Array, rows: Array, mark: Array) -> Array:
-    """Add rows to sums, the last columns of which mark their view."""
-    return np.asarray(total + np.column_stack([rows, np.tile(mark, (len(rows), 1))]))

@@ -20,9 +20,7 @@ from viewfold.rows.linalg import gram, top_eigenvectors
 from viewfold.state.hashes import draw, seed_of
 
 ROWS = 1000  # How many rows a tree is grown on; more if there may be more than a hundred clusters
-
 TREES = 50  # How many trees are grown; each of them leaves out other rows, at least a fifth
-
 MOST = 20  # So many clusters are tried where nobody says how many there may be
 
 # A score is clearly above 0 from here on: in 48 blobs without clusters (100 to 400 samples, 3 to 40
@@ -160,9 +158,24 @@ def suggest_n_clusters(
     >>> suggest_n_clusters(views, range(2, 9)).best
     4
     """
-    candidates, seed = _checked(k_range), seed_of(random_state)
-    model = _fitted(model_or_views, ids, candidates[-1], seed)
-    n, most = model.n_samples_, candidates[-1]
+    candidates, seed = list(k_range), seed_of(random_state)
+    if not candidates:
+        raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
+    wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
+    if wrong:
+        raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
+    candidates = sorted({int(k) for k in candidates})
+    most = candidates[-1]
+    if isinstance(model_or_views, FoldingEstimator):
+        if ids is not None:
+            raise ValueError("A fitted model knows its ids already; leave ids= out.")
+        check_is_fitted(model_or_views)
+        model = model_or_views._snapshot()
+    else:  # the consensus of a model for the largest number, without the work of finding clusters
+        model = ViewFold(2, n_components=rank(most), n_init=1, keep_encoders=False)
+        model.set_params(random_state=seed)
+        model.fit(model_or_views, ids=ids)
+    n = model.n_samples_
     if most >= n:
         raise ValueError(
             f"k_range goes up to {most}, but there are {n} samples: end it below their number."
@@ -180,29 +193,6 @@ def suggest_n_clusters(
         chance = _stands_out(k, _merges(blob, most, random), columns)
     scores = (found - chance.max()).tolist()
     return Suggestion(candidates[found.argmax()], dict(zip(candidates, scores, strict=True)))
-
-
-def _fitted(model_or_views: Any, ids: Any, most: int, seed: int) -> FoldingEstimator:
-    """Return the given model, or one of the views with columns enough for so many clusters."""
-    if isinstance(model_or_views, FoldingEstimator):
-        if ids is not None:
-            raise ValueError("A fitted model knows its ids already; leave ids= out.")
-        check_is_fitted(model_or_views)
-        return model_or_views._snapshot()
-    # The consensus of a model for the largest number, without the work of finding its clusters.
-    model = ViewFold(2, n_components=rank(most), n_init=1, keep_encoders=False)
-    model.set_params(random_state=seed)
-    return model.fit(model_or_views, ids=ids)
-
-
-def _checked(k_range: Iterable[int]) -> list[int]:
-    candidates = list(k_range)
-    if not candidates:
-        raise ValueError("k_range is empty: give the numbers to choose from, such as range(2, 21).")
-    wrong = [as_python(k) for k in candidates if not is_whole_number(k) or k < 2]
-    if wrong:
-        raise ValueError(f"k_range holds {wrong[0]!r}, but needs whole numbers of 2 or more.")
-    return sorted({int(k) for k in candidates})
 
 
 def _stands_out(k: Array, merges: Array, columns: Array) -> Array:

@@ -178,8 +178,7 @@ class _Step:
 def _background(i: Array, count: Array, before: Array, n_after: int) -> float:
     """Return the share of a cluster that goes to each other one without anything having happened.
 
-    What leaves a cluster is the samples that are not where most of them are. The median over all
-    clusters that lost little is taken for what leaves any of them, to all others alike.
+    The median of what leaves clusters that lost little stands for all, to all others alike.
     """
     most = np.zeros(len(before))
     np.maximum.at(most, i, count)
@@ -216,7 +215,11 @@ def difference(
     both = place >= 0
     before = np.where(both, np.asarray(old[1])[place], -1)
     a, b = before[both], labels[both]
-    numbers = None if same_numbers else _matched(a, b)
+    numbers = None
+    if not same_numbers:  # those of `a` that have most in common with each of `b`, one to one
+        k, here = int(max(a.max(initial=-1), b.max(initial=-1))) + 1, set(a.tolist())
+        of_new = match(LocalEngine(), a, b, k).tolist() if k else []
+        numbers = {i: j for i, j in sorted(zip(of_new, range(k), strict=True)) if i in here}
     went = a if numbers is None else np.array([numbers.get(c, -1) for c in a.tolist()])
     events = events_of(Transfers.of(before, labels))
     return Difference(
@@ -230,21 +233,10 @@ def difference(
     )
 
 
-def _matched(a: NDArray[np.integer], b: NDArray[np.integer]) -> dict[int, int]:
-    """Return the cluster of `b` that each of `a` has most in common with, one to one."""
-    k = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
-    of_new = match(LocalEngine(), a, b, k) if k else np.empty(0, np.intp)
-    here = set(np.unique(a).tolist())
-    return {int(i): j for j, i in sorted(enumerate(of_new), key=lambda x: x[1]) if int(i) in here}
-
-
 def one_story(log: Log, other: Log) -> bool:
-    """Tell whether clusters have the same numbers in two states, as far as they are the same.
-
-    They have if one log is the beginning of the other, unless all was forgotten in between: then
-    there was a first fold again.
-    """
+    """Tell whether clusters have the same numbers in two states: one log begins with the other."""
     short, long = sorted((log, other), key=len)
+    # After all was forgotten, there was a first fold again.
     again = any(e.what == "fold" and e.n_new == e.n_samples for e in long[len(short) :])
     return bool(short) and long[: len(short)] == short and not again
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
 from viewfold.state.clusters import confidence, scattered, squared_distances
-from viewfold.state.moments import Moments, described, regression
+from viewfold.state.moments import Moments, products, regression
 from viewfold.state.state import State, ViewRecord
 
 
@@ -92,19 +93,15 @@ def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told
     for view, count, total in zip(views, counts, totals, strict=True):
         many = np.where(count > 0, count, np.nan)[:, None]
         one = Told(view, count.astype(np.intp), total / many, np.empty((0, 0)))
-        found.append(Told(view, one.count, one.middle, _effects(one)))
+        moments, share, r = one.moments, one.count / max(one.count.sum(), 1), total.shape[1]
+        A = moments.coefficients
+        # The part of P that says which cluster: 1 for one's own, minus the share of each.
+        own = A[r:] - share @ A[r:]
+        effects = ((one.middle - one.overall) @ A[:r] + own) @ moments.directions
+        effects[one.count < FEWEST] = np.nan
+        effects[:, moments.spread == 0] = np.nan
+        found.append(replace(one, effects=effects))
     return found
-
-
-def _effects(one: Told) -> Array:
-    moments, count, r = one.moments, one.count, one.middle.shape[1]
-    A = moments.coefficients
-    # The part of P that says which cluster: 1 for one's own, minus the share of each.
-    own = A[r:] - (count / max(count.sum(), 1)) @ A[r:]
-    effects = ((one.middle - one.overall) @ A[:r] + own) @ moments.directions
-    effects[count < FEWEST] = np.nan
-    effects[:, moments.spread == 0] = np.nan
-    return np.asarray(effects)
 
 
 # Of the variance of a feature, so much at least is within clusters: means are not exact.
@@ -112,104 +109,81 @@ LEAST_WITHIN = 0.05
 
 
 def distinguished(state: State) -> State:
-    """Return a state that knows how far each view tells its clusters apart (`Clusters.apart`).
-
-    Distances are as if features were independent: rather too large than too small.
-    """
+    """Return a state that knows how far each view tells its clusters apart (`Clusters.apart`)."""
     clusters, views = state.clusters, [view for view in state.views if view.moments is not None]
     if clusters is None or clusters.apart is not None or not views:
         return state
     shape = (len(state.views), clusters.n_clusters, clusters.n_clusters)
     apart = np.full(shape, np.inf, np.float32)
     for one in told(engine_of(state.embedding), state, views):
-        apart[state.names.index(one.view.name)] = _apart(one)
+        # As if features were independent: distances are rather too large than too small.
+        effects = one.effects[:, one.moments.spread > 0]
+        share = one.count / max(one.count.sum(), 1)
+        within = np.maximum(1 - share @ np.nan_to_num(effects) ** 2, LEAST_WITHIN)
+        at = effects / np.sqrt(within)
+        squares = np.square(at).sum(axis=1)
+        squares = squares[:, None] + squares - 2 * at @ at.T
+        known = (one.count >= FEWEST) & (effects.shape[1] > 0)
+        far = np.where(np.outer(known, known), np.maximum(squares, 0), np.inf)
+        apart[state.names.index(one.view.name)] = far
     return replace(state, clusters=replace(clusters, apart=apart))
-
-
-def _apart(one: Told) -> Array:
-    """Return squared distances between clusters in the features of a view; inf if not known."""
-    effects = one.effects[:, one.moments.spread > 0]
-    share = one.count / max(one.count.sum(), 1)
-    within = np.maximum(1 - share @ np.nan_to_num(effects) ** 2, LEAST_WITHIN)
-    at = effects / np.sqrt(within)
-    squares = np.square(at).sum(axis=1)
-    squares = squares[:, None] + squares - 2 * at @ at.T
-    known = (one.count >= FEWEST) & (effects.shape[1] > 0)
-    return np.where(np.outer(known, known), np.maximum(squares, 0), np.inf)
 
 
 def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
     """Return the views that have moments, and for each of the others why it has none."""
-    have = [view for view in views if view.moments is not None]
-    reasons = [_why_not(view) for view in views if view.moments is None]
+    have, reasons = [view for view in views if view.moments is not None], []
+    for view in views:
+        if view.moments is None:
+            why = (
+                "has fewer than ten samples: nothing is kept of it."
+                if view.n_samples < FEWEST
+                else "was folded, or made, private (keep_encoders=False): it has no moments."
+                if view.encoder is None
+                else "was folded by a viewfold that kept no moments of its features: fold it into "
+                "a new state to have them."
+            )
+            reasons.append(f"View {view.name!r} {why}")
     if not have:
         raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")
     return have, reasons
-
-
-def _why_not(view: ViewRecord) -> str:
-    if view.n_samples < FEWEST:
-        return f"View {view.name!r} has fewer than ten samples: nothing is kept of it."
-    if view.encoder is None:
-        private = "private (keep_encoders=False)"
-        return f"View {view.name!r} was folded, or made, {private}: it has no moments."
-    return (
-        f"View {view.name!r} was folded by a viewfold that kept no moments of its features: fold "
-        "it into a new state to have them."
-    )
 
 
 def feature_table(
     tellers: Sequence[Told], clusters: Sequence[int], top: int | None
 ) -> pd.DataFrame:
     """Return the features that tell clusters from all other samples, strongest first."""
-    parts = [_of_cluster(tellers, cluster, top) for cluster in clusters]
     columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
-    found = [part for part in parts if len(part)]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
-
-
-def _of_cluster(tellers: Sequence[Told], cluster: int, top: int | None) -> pd.DataFrame:
-    """Return the strongest features of one cluster, of all views together."""
-    effects = np.concatenate([one.effects[cluster] for one in tellers])
-    at = np.flatnonzero(~np.isnan(effects))
-    at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
-    starts = np.cumsum([0, *(one.effects.shape[1] for one in tellers)])
-    views = np.searchsorted(starts, at, side="right") - 1
-    columns = at - starts[views]
-    pairs = list(zip((tellers[v] for v in views), columns.tolist(), strict=True))
-    overall = np.array([one.moments.mean[j] for one, j in pairs])
-    spread = np.array([one.moments.spread[j] for one, j in pairs])
-    return pd.DataFrame(
-        {
+    parts = []
+    pairs = [(one, j) for one in tellers for j in range(one.effects.shape[1])]
+    for cluster in clusters:
+        effects = np.concatenate([one.effects[cluster] for one in tellers])
+        at = np.flatnonzero(~np.isnan(effects))
+        at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
+        best = [pairs[i] for i in at.tolist()]
+        overall = np.array([one.moments.mean[j] for one, j in best])
+        spread = np.array([one.moments.spread[j] for one, j in best])
+        part: dict[str, Any] = {
             "cluster": np.full(at.size, cluster),
-            "view": [one.view.name for one, _ in pairs],
-            "feature": pd.Series([one.names[j] for one, j in pairs], dtype=object),
+            "view": [one.view.name for one, _ in best],
+            "feature": pd.Series([one.names[j] for one, j in best], dtype=object),
             "mean": overall + effects[at] * spread,
             "overall_mean": overall,
             "effect": effects[at],
             "rank": np.arange(1, at.size + 1),
         }
-    )
+        parts += [pd.DataFrame(part)] if at.size else []
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
+def centred_products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
     """Return PᵀP over the samples of a view, with P centred, and how many they are."""
-    assert state.clusters is not None
-    k, which = state.clusters.n_clusters, state.names.index(name)
-
-    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array, Array]:
-        here = seen[:, which]
-        P = described(B[here], cluster[here], k)
-        return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
-
-    PP, total, n = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
-    return PP - np.outer(total, total) / max(float(n), 1), int(n)
+    PP, total, n = products(engine, state, state.names.index(name), state.labels(engine))
+    return PP - np.outer(total, total) / max(n, 1), int(n)
 
 
 def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
     """Return what a column of the consensus adds to each feature, and the spread of the columns."""
-    G, n = products(engine, state, one.view.name)
+    G, n = centred_products(engine, state, one.view.name)
     r = one.middle.shape[1]
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
     return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(n, 1))
@@ -227,7 +201,7 @@ def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.
     """Return the share of each view's variance that is explained, features weighing the same."""
     rows = {}
     for one in tellers:
-        G, n = products(engine, state, one.view.name)
+        G, n = centred_products(engine, state, one.view.name)
         A, d = one.moments.coefficients, max(int((one.moments.spread > 0).sum()), 1)
         whole = float(np.einsum("ij,ij->", A, G @ A)) / (max(n, 1) * d)
         squares = np.nansum(one.effects**2, axis=1) / d

@@ -93,20 +93,16 @@ def rank(n_clusters: int) -> int:
 
 
 def basis(engine: Engine, B: RowSet) -> Array:
-    """Return the eigenvectors Q of BᵀB: the columns of B Q are orthogonal, also without some rows.
-
-    Products of columns that are not orthogonal any more would tell the rows that are gone.
-    """
+    """Return the eigenvectors Q of BᵀB: the columns of B Q are orthogonal; see `Method.basis`."""
     return eigenbasis(engine.reduce(gram, B))
 
 
 def _replaced(B_to_F: Array, factor: float) -> tuple[Array, Array]:
     """Return W and C of rows [B W, factor B C] whose lengths and angles are those of rows of B.
 
-    For samples that have no row in a delivery, the features are a prediction from a consensus that
-    has the view already. They may come in the place of a part of it, but not beside it: otherwise
-    the view would gain weight for everybody by every delivery. C is `B_to_F`, with a gain of 1 at
-    most: it was learned on rows that the encoder placed, which are shorter than others.
+    Predictions from a consensus that has the view come in the place of a part of it: beside it, the
+    view would gain weight by every delivery. C is `B_to_F`, with a gain of 1 at most: it was
+    learned on rows that the encoder placed, which are shorter than others.
     """
     gains, U = linalg.eigh(B_to_F @ B_to_F.T, check_finite=False)
     gains = np.maximum(gains, 0)
@@ -133,8 +129,6 @@ class Overlap:
 
 
 def sum_overlap(engine: Engine, state: State, F: RowSet, alignment: Alignment) -> Overlap:
-    """Sum over the samples of the consensus and of the view."""
-
     def sums(block: Array, partners: Array, known: Array) -> tuple[Array, ...]:
         Fs, Fn = block[known].astype(np.float64), block[~known].astype(np.float64)
         Bs = partners[known].astype(np.float64)
@@ -179,11 +173,9 @@ def trust_in(agreement: float) -> float:
 def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
     """Weigh consensus and view by what they explain of each other, on the shared samples.
 
-    `confirmed` is the highest trust in a view before. Until two views agree, it is not known which
-    of them are noise, and all count; from then on, a view counts as far as it agrees. A view that
-    explains more of the consensus than it is explained by it is the richer one and gets more
-    weight. When two views agree for the first time, what neither of them knows is taken from the
-    consensus: it is the noise of others before.
+    `confirmed` is the highest trust in a view before. Until two views agree, all count, as any may
+    be noise; then a view counts as far as it agrees, and more if it is the richer one. When two
+    agree for the first time, what neither knows is taken from the consensus: it is noise.
     """
     q = len(sums.BB)
     if not sums.n:

@@ -132,18 +132,14 @@ def cluster(
     previous: RowSet | None = None,
     seed: int = 0,
 ) -> tuple[RowSet, Clusters]:
-    """Cluster the rows of an embedding by k-means, after scaling them to unit length.
-
-    Clusters get the numbers that they had among the `previous` labels, which are −1 for new
-    samples. `groups` numbers groups of samples that no view connects.
-    """
+    """Cluster the rows of an embedding by k-means on unit rows; see `Method.cluster`."""
     # The rows that k-means sees are drawn and ordered by id, so that the order of rows does not
     # matter. They are the same from fold to fold: then so are the trees that k-means starts from.
     drawn = draw(engine, ids, sample_size(options.n_clusters), seed=seed, purpose="k-means")
     rows, theirs = engine.collect(engine.select(embedding, drawn)), None
     if groups is not None and options.unconnected == "pair":
         theirs = engine.collect(engine.select(groups, drawn))
-    clusters = _find(rows, theirs, options, seed)
+    clusters = _find(rows, theirs, options, seed)[1]
     if groups is not None and options.unconnected is not None:
         _warn_unconnected(engine, groups, options.unconnected, len(clusters.centers) > 1)
     again = _found_again(clusters, rows, theirs, options, seed)
@@ -156,15 +152,13 @@ def cluster(
     return engine.map(lambda block: number[block], labels), replace(clusters, centers=centers)
 
 
-def _find(rows: Array, groups: Array | None, options: ClusteringOptions, seed: int) -> Clusters:
+def _find(
+    embedding: Array, groups: Array | None, options: ClusteringOptions, seed: int
+) -> tuple[NDArray[np.intp] | None, Clusters]:
     """Find clusters of some rows: those of groups one by one, if they can be paired."""
-    clusters = None if groups is None else _pair_groups(rows, groups, options, seed)
-    return clusters or _find_together(rows, options, seed)[1]
-
-
-def _find_together(
-    embedding: Array, options: ClusteringOptions, seed: int
-) -> tuple[NDArray[np.intp], Clusters]:
+    paired = None if groups is None else _pair_groups(embedding, groups, options, seed)
+    if paired is not None:
+        return None, paired
     rows, weights, k = unit_rows(embedding), options.weigh_rows(embedding), options.n_clusters
     # Starts are compared on a sixteenth of a full sample, and the best one goes on with all of it.
     few = sample_size(k) // 16
@@ -185,10 +179,7 @@ def _find_together(
 def _found_again(
     clusters: Clusters, rows: Array, groups: Array | None, options: ClusteringOptions, seed: int
 ) -> float:
-    """Return the share of samples whose cluster is that of clusters found without them.
-
-    Clusters are found in one half of the rows and assigned to the other, and the other way round.
-    """
+    """Return the share of samples whose cluster is that of clusters found in the other half."""
     k, engine, once = options.n_clusters, LocalEngine(), replace(options, n_init=1)
     rows = rows[: max(REPEATED, 50 * k)]
     half = len(rows) // 2
@@ -198,7 +189,7 @@ def _found_again(
     for here, there in ((slice(half), slice(half, None)), (slice(half, None), slice(half))):
         theirs = None if groups is None else groups[: len(rows)][here]
         own = assign(engine, clusters, rows[there])
-        other = assign(engine, _find(rows[here], theirs, once, seed), rows[there])
+        other = assign(engine, _find(rows[here], theirs, once, seed)[1], rows[there])
         shares.append(np.mean(match(engine, own, other, k)[other] == own))
     return round(float(np.mean(shares)), 2)  # nothing is told of a single sample
 
@@ -213,10 +204,7 @@ def settle(
     groups: RowSet | None = None,
     again: float = 1.0,
 ) -> Clusters:
-    """Return the centres of given clusters, computed from their rows; an empty one is far from all.
-
-    `again` is the share of samples that were found again when the clusters were found.
-    """
+    """Return the centres of given clusters, from their rows; an empty one is far from all."""
     if groups is not None:
         return _settle_groups(engine, embedding, labels, options, n_clusters, groups, again)
 
@@ -241,8 +229,7 @@ def settle(
 def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> NDArray[np.intp]:
     """Return, for each cluster, the number under which most of its samples were known before.
 
-    There may have been more clusters, or fewer: numbers that are too high now are given up, and
-    clusters without a number get those that are free.
+    Numbers that are too high now are given up; clusters without one get those that are free.
     """
 
     def count(before: Array, now: Array) -> Array:
@@ -256,11 +243,7 @@ def match(engine: Engine, previous: RowSet, labels: RowSet, n_clusters: int) -> 
 
 
 def pairing_stability(sizes: NDArray[np.intp], seed: int = 0) -> float:
-    """Return how reliably the clusters of several groups are paired by their size, from 0 to 1.
-
-    The sizes are bootstrapped: this is the mean share of samples whose cluster keeps its partners
-    when all samples are drawn again.
-    """
+    """Return the share of samples whose cluster keeps its partners when sizes are bootstrapped."""
     share = sizes / sizes.sum(axis=1, keepdims=True)
     random = np.random.default_rng(seed)
     drawn = random.multinomial(sizes.sum(axis=1), share, size=(200, len(sizes)))
@@ -276,8 +259,8 @@ def _pair_groups(
     k, members = options.n_clusters, [embedding[groups == g] for g in range(groups.max() + 1)]
     if min(map(len, members)) < k:
         return None
-    found = [_find_together(rows, options, seed) for rows in members]
-    sizes = np.array([np.bincount(labels, minlength=k) for labels, _ in found])
+    found = [_find(rows, None, options, seed) for rows in members]
+    sizes = np.array([np.bincount(np.asarray(own), minlength=k) for own, _ in found])
     order = np.argsort(-sizes, axis=1, kind="stable")
     if pairing_stability(np.take_along_axis(sizes, order, axis=1), seed) < constants.PAIRED:
         return None
@@ -315,8 +298,7 @@ def _warn_unconnected(engine: Engine, groups: RowSet, asked: str, was_paired: bo
     if was_paired:
         done = (
             "Each was clustered by itself and the clusters were paired by size, which is right if "
-            "samples are in a group by chance; "
-            "unconnected='separate' does not pair."
+            "samples are in a group by chance; unconnected='separate' does not pair."
         )
     elif asked == "pair":
         done = "Sizes do not tell which clusters belong together, so none were paired."
@@ -339,9 +321,7 @@ def _blocks(centers: list[Array]) -> Array:
 def silhouette(engine: Engine, embedding: RowSet, labels: RowSet, n_clusters: int) -> float:
     """Return the mean silhouette of rows of an embedding, with squared distances.
 
-    Of a row, a is its mean squared distance to the others of its cluster and b that to the next
-    cluster: (b − a) / max(a, b), and 0 of a row that is alone. The mean squared distance of x to a
-    cluster with the mean m is ‖x − m‖² plus the variance, so two passes over the rows are enough.
+    That of a row that is alone is 0. Means and variances of clusters make two passes enough.
     """
 
     def sum_clusters(block: Array, label: Array) -> tuple[Array, Array, Array]:

@@ -102,21 +102,31 @@ def learn(
 ) -> tuple[Filled, RowSet]:
     """Learn the encoder of a view, and the features of its samples, of total energy n_samples.
 
-    The encoder gives nearly these features; it holds what may be kept of the view. Two passes are
-    made over the view. Each view of a model has another seed: if the same samples were drawn from
-    all views, views of noise would seem to agree.
+    Each view of a model has another seed: if the same samples were drawn from all views, views of
+    noise would seem to agree.
     """
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
-    rule = chosen_scale(engine, view, scale, seed)
-    view, fill, weight = _completed(engine, view, rule, seed)
+    rule, weight, kept = chosen_scale(engine, view, scale, seed), None, None
+    if view.gaps is not None:
+        # Of text, what is missing is not there; cells of a sparse view are too many to predict.
+        if rule in ("l2", "tfidf"):
+            fill = kept = Filling.by_mean(np.zeros(view.shape[1]), view.gaps.rare)
+        elif view.rows.is_sparse:
+            fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
+        else:
+            fill, kept, weight = learn_filling(engine, view, seed)
+        rows = replace(view.rows, fill=fill)
+        if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
+            rows = engine.materialize(rows)
+        view = replace(view, rows=rows)
     scaling, directions, spectrum, energy = principal_directions(
         engine, view, width, rule, seed, weight
     )
     if not spectrum.size:
         raise says_nothing(view)
-    if fill is None:
-        fill = of_directions(scaling, directions, spectrum, energy, n)
+    if kept is None:
+        kept = of_directions(scaling, directions, spectrum, energy, n)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     project, coarse, known = scaling.projection(directions), None, None
@@ -136,29 +146,7 @@ def learn(
         )
         features, factor = _balanced(engine, rows, graph, linear, landmarks)
         known = scores, engine.collect(engine.select(features, drawn))
-    return Filled(fill, _kept(n, scaling, directions, linear, coarse, factor, known)), features
-
-
-def _completed(
-    engine: Engine, view: View, rule: ScaleRule, seed: tuple[int, ...]
-) -> tuple[View, Filling | None, Array | None]:
-    """Return a view without missing cells, what may be kept of that, and weights of a z-score.
-
-    Of text, what is missing is not there; cells of a sparse view are too many to predict them.
-    """
-    weight = None
-    if view.gaps is None:
-        return view, None, weight
-    if rule in ("l2", "tfidf"):
-        fill = kept = Filling.by_mean(np.zeros(view.shape[1]), view.gaps.rare)
-    elif view.rows.is_sparse:
-        fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
-    else:
-        fill, kept, weight = learn_filling(engine, view, seed)
-    rows = replace(view.rows, fill=fill)
-    if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
-        rows = engine.materialize(rows)
-    return replace(view, rows=rows), kept, weight
+    return Filled(kept, _kept(n, scaling, directions, linear, coarse, factor, known)), features
 
 
 def _kept(
@@ -172,8 +160,7 @@ def _kept(
 ) -> FeatureEncoder:
     """Return what may be kept of an encoder that was learned from n samples.
 
-    There are at most n / 10 directions. A ridge regression on samples with known scores and
-    features corrects the error that this and coarser landmarks make.
+    A ridge regression corrects the error of having n / 10 directions, and coarser landmarks.
     """
     most, split = max(n // FEWEST, 1), linear.size
     if landmarks is not None:
@@ -198,10 +185,7 @@ def _kept(
 def _balanced(
     engine: Engine, scores: RowSet, graph: RowSet | None, linear: Array, landmarks: Landmarks | None
 ) -> tuple[RowSet, Array]:
-    """Return features in which both descriptions have the same energy, and the factors.
-
-    If there are landmarks, scores are overwritten.
-    """
+    """Return features in which both descriptions have the same energy, and the factors."""
     n, split = scores.shape[0], linear.size
     width = split + (0 if landmarks is None else landmarks.coordinates.shape[1])
 
@@ -210,6 +194,7 @@ def _balanced(
         return raw.astype(block.dtype, copy=False), (raw * raw).sum(axis=0)
 
     beside = () if graph is None else (graph,)
+    # If there are landmarks, scores are overwritten.
     fits = landmarks is not None and scores.shape[1] == width
     raw, squares = engine.map(describe, scores, *beside, sums=True, width=width, reuse=fits)
     energies = float(squares[:split].sum()), float(squares[split:].sum())

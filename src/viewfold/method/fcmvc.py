@@ -25,7 +25,6 @@ from viewfold.method.filling import Filled, Filling
 from viewfold.method.scaling import (
     Affine,
     Products,
-    Scaling,
     Standardise,
     gram_times,
     names_of,
@@ -55,11 +54,7 @@ def combine(
     tol: float = 1e-5,
     max_iter: int = 100,
 ) -> Combined:
-    """Combine a view with the consensus by FCMVC-IV; nothing of it is random.
-
-    A consensus of a higher rank than `n_clusters` keeps it; one of a lower rank gets columns of
-    zeros, which the view fills.
-    """
+    """Combine a view with the consensus by FCMVC-IV; nothing of it is random."""
     d = view.shape[1]
     if d < n_clusters:
         warnings.warn(
@@ -75,18 +70,13 @@ def combine(
             "nothing connects the clusters of the two groups.",
             stacklevel=2,
         )
+    # A consensus of a lower rank gets columns of zeros, which the view fills.
     rank = max(n_clusters, state.embedding.shape[1])
     if solver == "auto":
         solver = choose_solver(view.rows, rank)
     Zp = _padded(engine, state.embedding, rank)
-    scaling, products = survey(
-        engine,
-        view.rows,
-        lambda _, Zs: Zs,
-        alignment.partners(Zp),
-        scale=scale,
-        full=solver == "gram",
-    )
+    full, beside = solver == "gram", alignment.partners(Zp)
+    scaling, products = survey(engine, view.rows, lambda _, Zs: Zs, beside, scale=scale, full=full)
     tell_faint(view, products)
     if not products.energy:
         raise says_nothing(view)
@@ -98,7 +88,19 @@ def combine(
     absent = engine.reduce(gram, alignment.absent(Zp))
     problem = Problem(gram_of_view, products, absent, z_step == "exact")
     step, objective = problem.solve(tol, max_iter)
-    embedding, Z = _embed(engine, step, Zp, view.rows, alignment, scaling)
+    Z, dtype = step.Z, np.result_type(view.rows.dtype, Zp.dtype)
+    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
+
+    def of_view(block: Matrix, known: Array) -> Array:
+        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
+
+    embedding = alignment.merge(
+        (of_view, view.rows, beside),
+        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
+    )
+    if step.condition * np.finfo(dtype).eps > 1e-12:
+        embedding, again = _reorthonormalised(engine, embedding)
+        Z = Z.times(again)
     kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
     linear_map = Z.N[: state.embedding.shape[1]]
     encoder = _encoder(view, products.mean, scaling.times_raw(kept))
@@ -111,25 +113,17 @@ def _encoder(view: View, mean: Array, encode: Affine) -> Filled:
 
 
 def basis(engine: Engine, A: RowSet) -> Array:
-    """Return T such that ``A @ T`` is the polar factor of a tall matrix A: orthonormal columns.
-
-    A consensus that has lost some rows needs it: were they left as they are, I − ZᵀZ would tell the
-    row that is gone. Where AᵀA cannot tell a small direction of A from none, a QR factorisation of
-    A does.
-    """
+    """Return T such that ``A @ T`` is the polar factor of a tall matrix A: orthonormal columns."""
     T, condition = inverse_sqrt(engine.reduce(gram, A))
     if condition < 1e8:
         return T
+    # AᵀA cannot tell a small direction of A from none; a QR factorisation of A can.
     R = engine.reduce(triangle, A, combine=lambda a, b: triangle(np.vstack([a, b])))
     return whitener_of(R, A.shape[0], float(np.finfo(A.dtype).eps))
 
 
 def _reorthonormalised(engine: Engine, Z: RowSet) -> tuple[RowSet, Array]:
-    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with.
-
-    Forming AᵀA squares the condition of A; one more round on ``A @ (AᵀA)^(-1/2)``, whose condition
-    is near 1, makes up for it.
-    """
+    """Take off what round-off left of ZᵀZ ≠ I; return also what Z was multiplied with."""
     again, _ = inverse_sqrt(engine.reduce(gram, Z))
     return _times(engine, Z, again), again
 
@@ -147,17 +141,12 @@ def _padded(engine: Engine, rows: RowSet, columns: int) -> RowSet:
 
 
 def choose_solver(rows: RowSet, n_clusters: int) -> Solver:
-    """Pick the cheaper of the two solvers for a view.
-
-    "gram" costs d multiplications for each entry of X, once, and reads X twice; "direct" costs 4k
-    for each entry in every one of some 15 iterations, and reads X as often.
-    """
-    iterations = 15
+    """Pick the cheaper of the two solvers for a view."""
     n, d = rows.shape
     if rows.on_disk:
         return "gram" if d <= 4096 else "direct"
-    per_row = rows.stored / n
-    return "gram" if max(per_row, d * d / n) < 4 * n_clusters * iterations else "direct"
+    # "gram" takes d products for each entry of X, once; "direct" 4k in each of some 15 iterations.
+    return "gram" if max(rows.stored / n, d * d / n) < 4 * n_clusters * 15 else "direct"
 
 
 @frozen_record
@@ -249,31 +238,9 @@ class Problem:
 
 
 def _settled(objective: list[float], tol: float, energy: float) -> bool:
-    if len(objective) <= 2:
-        return False
-    before, now = objective[-2:]
     # The objective may pass through zero; its terms are of the size of the view's energy.
-    return abs(now - before) < tol * max(abs(now), 1e-12 * energy)
-
-
-def _embed(
-    engine: Engine, step: ZStep, Zp: RowSet, rows: RowSet, alignment: Alignment, scaling: Scaling
-) -> tuple[RowSet, Combination]:
-    """Return Z, row by row, and as a combination of the view and the consensus before it."""
-    Z, dtype = step.Z, np.result_type(rows.dtype, Zp.dtype)
-    encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
-
-    def of_view(block: Matrix, known: Array) -> Array:
-        return np.asarray(encode(scaling.read(block)) + known @ V, dtype)
-
-    embedding = alignment.merge(
-        (of_view, rows, alignment.partners(Zp)),
-        (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
-    )
-    if step.condition * np.finfo(dtype).eps > 1e-12:
-        embedding, again = _reorthonormalised(engine, embedding)
-        Z = Z.times(again)
-    return embedding, Z
+    small = tol * max(abs(objective[-1]), 1e-12 * energy) if objective else 0
+    return len(objective) > 2 and abs(objective[-1] - objective[-2]) < small
 
 
 def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> Combined:

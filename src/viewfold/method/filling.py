@@ -166,25 +166,22 @@ def of_directions(
 def learn_filling(
     engine: Engine, view: View, seed: tuple[int, ...]
 ) -> tuple[Filling, Filling, Array]:
-    """Learn from a sample of rows what stands for missing cells.
-
-    A twentieth of the cells is hidden from all that is learned but the factors of the two
-    predictions, which are regressed on them.
-    """
+    """Learn from a sample of rows what stands for missing cells, and what of it may be kept."""
     assert view.gaps is not None
     n, d = view.shape
-    drawn = draw(
-        engine,
-        view.ids,
-        min(SAMPLE, max(SAMPLE_CELLS // d, 300)),
-        seed=seed,
-        purpose="missing cells",
-    )
+    most = min(SAMPLE, max(SAMPLE_CELLS // d, 300))
+    drawn = draw(engine, view.ids, most, seed=seed, purpose="missing cells")
     raw = engine.collect(engine.select(replace(view.rows, fill=None), drawn)).astype(np.float64)
     mean, rare = view.gaps.mean, view.gaps.rare
-    weight = _weight(raw, mean) * ~rare
+    # 1 / spread of each feature over what is there; 0 if that are too few cells
+    count = np.count_nonzero(~np.isnan(raw), axis=0)
+    squares = np.nansum((raw - mean) ** 2, axis=0)
+    enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
+    inverse = np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1))
+    weight = np.where(enough, inverse, 0) * ~rare
     there = ~np.isnan(raw) & (weight > 0)
     z = np.where(there, (raw - mean) * weight, 0)
+    # A twentieth of the cells is hidden: the factors of the two predictions are regressed on them.
     hidden = there & (np.random.default_rng((*seed, d)).random(z.shape) < constants.HIDDEN)
     seen = (there & ~hidden).astype(np.float64)
     loadings = _learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN])
@@ -195,20 +192,12 @@ def learn_filling(
         rows = np.where(seen > 0, z, expected)
         points = step(rows, rows[:many], nearest(rows, rows[:many]))
         near = _mean_of_nearest(points, z * seen, seen)
-        a, b = _blended(z[hidden], linear[hidden], near[hidden])
+        # As if ten more cells said that the linear prediction is right.
+        A, prior = np.column_stack([linear[hidden], near[hidden]]), FEWEST * np.eye(2)
+        a, b = np.linalg.solve(A.T @ A + prior, A.T @ z[hidden] + prior[0]).tolist()
         expected = a * linear + b * near
         filling = replace(filling, points=points, linear=a, near=b)
     return filling, filling.kept(n, rows), weight
-
-
-def _weight(raw: Array, mean: Array) -> Array:
-    """Return 1 / spread of each feature over what is there; 0 if that are too few cells."""
-    count = np.count_nonzero(~np.isnan(raw), axis=0)
-    squares = np.nansum((raw - mean) ** 2, axis=0)
-    enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
-    return np.asarray(
-        np.where(enough, np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1)), 0)
-    )
 
 
 def _precisions(U: Array, there: Array) -> Array:
@@ -235,10 +224,7 @@ def _loadings(directions: Array, values: Array, noise: float) -> Array:
 
 
 def _learn_loadings(z: Array, seen: Array) -> Array:
-    """Learn principal directions and noise from rows with gaps, by steps of the EM algorithm.
-
-    It begins with the principal directions of the rows with zeros, the mean, in the gaps.
-    """
+    """Learn principal directions and noise from rows with gaps, by steps of the EM algorithm."""
     n, d = z.shape
     q = min(constants.GAP_DIRECTIONS, max(n // FEWEST, 1), d - 1)
     values, V = top_eigenvectors(z @ z.T if n < d else z.T @ z, q)
@@ -267,11 +253,3 @@ def _learn_loadings(z: Array, seen: Array) -> Array:
 def _mean_of_nearest(points: Array, z: Array, there: Array) -> Array:
     distance = there @ (points * points).T - 2 * (z @ points.T)
     return np.asarray(weights_of(distance, points.dtype) @ points)
-
-
-def _blended(truth: Array, linear: Array, near: Array) -> tuple[float, float]:
-    """Regress cells on their two predictions, as if ten more said that the linear one is right."""
-    A = np.column_stack([linear, near])
-    prior = FEWEST * np.eye(2)
-    a, b = np.linalg.solve(A.T @ A + prior, A.T @ truth + prior[0])
-    return float(a), float(b)

@@ -35,10 +35,7 @@ def lloyd(
     steps: int = 300,
     tol: float = 1e-4,
 ) -> Means:
-    """Run k-means (Lloyd): move centres to the mean of their rows until they stay.
-
-    A centre without rows moves to the row that is farthest from its own.
-    """
+    """Run k-means (Lloyd): move centres to the mean of their rows until they stay."""
     squares = np.einsum("ij,ij->", rows, rows) / rows.size
     small = tol * float(squares - (rows.mean(axis=0) ** 2).mean())
     labels = nearest(rows, centers)
@@ -60,11 +57,12 @@ def nearest(rows: Array, centers: Array) -> NDArray[np.intp]:
 def step(
     rows: Array, centers: Array, labels: NDArray[np.intp], weights: Array | None = None
 ) -> Array:
-    """Return the centres one step later, given the nearest centre of each row."""
+    """Return the centres one step later; one without rows goes to the row farthest from its own."""
     moved = means(rows, labels, len(centers), weights)
     empty = np.flatnonzero(np.isnan(moved[:, 0]))
     if empty.size:
-        far = np.argsort(-_distances(rows, centers, labels), kind="stable")
+        apart = rows - centers[labels]
+        far = np.argsort(-np.einsum("ij,ij->i", apart, apart), kind="stable")
         moved[empty] = rows[far[: empty.size]]
     return moved
 
@@ -89,13 +87,9 @@ def means(
 def inertia(
     rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array | None = None
 ) -> float:
-    apart = _distances(rows, means(rows, labels, n_clusters, weights), labels)
-    return float((apart if weights is None else apart * weights).sum(dtype=np.float64))
-
-
-def _distances(rows: Array, centers: Array, labels: NDArray[np.intp]) -> Array:
-    apart = rows - centers[labels]
-    return np.asarray(np.einsum("ij,ij->i", apart, apart))
+    apart = rows - means(rows, labels, n_clusters, weights)[labels]
+    squares = np.einsum("ij,ij->i", apart, apart)
+    return float((squares if weights is None else squares * weights).sum(dtype=np.float64))
 
 
 def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, Means]:
@@ -124,11 +118,9 @@ def effective(total: float, squares: float) -> float:
 def discriminant(
     products: Array, total: Array, size: Array, n: float, dtype: np.dtype[np.floating]
 ) -> Array | None:
-    """Return the discriminant directions; None if a cluster is empty, or all are single points.
-
-    The leading eigenvectors of S_w⁻¹ S_b, where S_b is the scatter between clusters and S_w that
-    within them, its eigenvalues shrunk toward their mean (OAS), since rows may be few.
-    """
+    """Return the discriminant directions; None if a cluster is empty, or all are single points."""
+    # The leading eigenvectors of S_w⁻¹ S_b, the scatters within and between clusters. Eigenvalues
+    # of S_w are shrunk toward their mean (OAS), since rows may be few.
     n_clusters, size = size.size, size[:, None]
     if not size.all():
         return None
@@ -143,14 +135,8 @@ def discriminant(
 
 
 def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Means:
-    """Run k-means from each start, and return the result with the least inertia.
-
-    Only the three that are ahead after two steps are run to the end.
-    """
-
-    def left(found: Means) -> float:
-        return inertia(rows, found.labels, len(found.centers), weights)
-
+    """Run k-means from each start, the three ahead after two steps to the end; return the best."""
+    left = lambda one: inertia(rows, one.labels, len(one.centers), weights)  # noqa: E731
     begun = [lloyd(rows, start, weights, steps=2) for start in starts]
     ahead = sorted(begun, key=left)[:3]
     return min((lloyd(rows, one.centers, weights) for one in ahead), key=left)
@@ -165,10 +151,7 @@ def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[
 def from_trees(
     rows: Array, embedding: Array, n_clusters: int, n_init: int, weights: Array | None
 ) -> Iterator[Array]:
-    """Give the means of the branches of trees that Ward's method grows.
-
-    Each tree uses other rows (a few hundred), if there are more, and fewer of the columns.
-    """
+    """Give the means of branches of Ward's trees, each on other rows, and on fewer columns."""
     most = min(len(rows), max(constants.TREE, 10 * n_clusters))
     for i in range(n_init):
         part = np.arange(i * most, (i + 1) * most) % len(rows)

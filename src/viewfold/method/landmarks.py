@@ -22,10 +22,9 @@ from viewfold.state.parts import part
 
 
 def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Merge small neighbouring cells until each group has ten samples or more.
+    """Merge small neighbouring cells until each group has ten samples or more (MDAV).
 
-    Microaggregation (MDAV): the cell that is farthest from the mean takes the nearest others until
-    they have ten samples, and so on. Cells that are large enough stay alone.
+    The cell that is farthest from the mean takes the nearest others until they have ten samples.
     """
     if size.sum() < 2 * FEWEST:
         return np.zeros(size.size, np.intp)
@@ -60,13 +59,17 @@ def nearest_of(graph: Matrix) -> NDArray[np.intp]:
 
 
 def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
-    """Weights δ_{q+1} − δ_j of the q nearest landmarks, with squared distances δ ascending.
-
-    They sum to 1 in each row; distances of a row may lack a constant.
-    """
+    """Weights δ_{q+1} − δ_j of the q nearest landmarks, over their sum; δ² may lack a constant."""
     n, m = distance.shape
     q = min(constants.NEIGHBOURS, m - 1)
-    at = np.flatnonzero(distance <= _bound(distance, q)[:, None])
+    # A number for each row that q + 1 entries at least, and few others, do not exceed: the
+    # (q + 1)-th of the least entries of some sets of columns, which are few to partition.
+    width = max(q + 1, m // 8)
+    least = distance[:, :width].copy()
+    for start in range(width, m, width):
+        some = distance[:, start : start + width]
+        np.minimum(least[:, : some.shape[1]], some, out=least[:, : some.shape[1]])
+    at = np.flatnonzero(distance <= np.partition(least, q, axis=1)[:, q, None])
     row, near = at // m, distance.ravel()[at]
     first = np.searchsorted(row, np.arange(n + 1))
     table = np.full((n, np.diff(first).max(initial=q + 1)), np.inf, distance.dtype)
@@ -82,21 +85,6 @@ def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
     row, column = row[keep], at[keep] % m
     starts = np.searchsorted(row, np.arange(n + 1))
     return sparse.csr_array(((weight[keep] / total[row]).astype(dtype), column, starts), (n, m))
-
-
-def _bound(distance: Array, q: int) -> Array:
-    """Return a number for each row that q + 1 entries at least, and few others, do not exceed.
-
-    It is the (q + 1)-th of the least entries of some sets of columns, which are few to partition.
-    """
-    m = distance.shape[1]
-    width = max(q + 1, m // 8)
-    least = distance[:, :width].copy()
-    for start in range(width, m, width):
-        some = distance[:, start : start + width]
-        part = least[:, : some.shape[1]]
-        np.minimum(part, some, out=part)
-    return np.partition(least, q, axis=1)[:, q]
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
@@ -129,9 +117,7 @@ def place(scores: Array, most: int, cosine: bool) -> Array:
     rows = comparable(scores, cosine)
     if len(rows) <= most:
         return rows
-    some = rows[:most]
-    points = step(rows, some, nearest(rows, some))
-    return comparable(points, cosine)
+    return comparable(step(rows, rows[:most], nearest(rows, rows[:most])), cosine)
 
 
 def connect(
@@ -145,8 +131,7 @@ def connect(
 ) -> tuple[Landmarks, Landmarks, RowSet, RowSet]:
     """Connect samples with landmarks, and embed landmarks by that graph, in one pass.
 
-    Returns the landmarks of the fold, those that may be kept (means of ten samples or more), the
-    leading scores of the samples with room for their coordinates, and their edges.
+    Returns landmarks of the fold, and to keep; leading scores with room for coordinates; edges.
     """
 
     def edges(block: Matrix) -> tuple[tuple[Matrix, ...], tuple[Array, ...]]:
@@ -158,23 +143,15 @@ def connect(
         room = np.pad(scores[:, :n_scores], ((0, 0), (0, n_coordinates)))
         return (room, graph), ((graph.T @ graph).toarray(), graph.sum(axis=0), joint, total, size)
 
-    (room, graph), (affinity, degree, *of_nearest) = engine.map(edges, rows, sums=True)
-    landmarks = Landmarks(points, cosine, _coordinates(affinity, degree, n_coordinates))
-    return landmarks, _coarse(landmarks, *of_nearest), room, graph
-
-
-def _coarse(landmarks: Landmarks, joint: Array, total: Array, size: Array) -> Landmarks:
-    """Return landmarks that are means of ten samples or more, with coordinates that are such means.
-
-    For each landmark, those to which it is the nearest count: `joint` is the sum of their weights
-    of all landmarks, `total` the sum of their scores, and `size` their number.
-    """
+    (room, graph), (affinity, degree, joint, total, size) = engine.map(edges, rows, sums=True)
+    coordinates = _coordinates(affinity, degree, n_coordinates)
+    # What is kept are means of ten samples or more, of those to which a landmark is the nearest.
     group = groups_of_ten(total, size.astype(np.intp))
     of_group = membership(group, int(group.max()) + 1)
     count = (of_group @ size)[:, None]
-    points = comparable(of_group @ total / count, landmarks.cosine).astype(landmarks.points.dtype)
-    given = of_group @ joint @ landmarks.coordinates
-    return Landmarks(points, landmarks.cosine, given / count)
+    means = comparable(of_group @ total / count, cosine).astype(points.dtype)
+    coarse = Landmarks(means, cosine, of_group @ joint @ coordinates / count)
+    return Landmarks(points, cosine, coordinates), coarse, room, graph
 
 
 def _coordinates(affinity: Array, degree: Array, most: int) -> Array:

@@ -86,9 +86,7 @@ class Text:
 
     def kept(self, n: int) -> Text:
         """Return what may be kept of n samples: words in ten rows or fewer get the same idf."""
-        if self.idf is None:
-            return self
-        return Text(np.minimum(self.idf, idf(n, FEWEST)))
+        return self if self.idf is None else Text(np.minimum(self.idf, idf(n, FEWEST)))
 
 
 DOCUMENTS = 10_000  # How many rows document frequencies are counted in, at most
@@ -133,13 +131,10 @@ class Scaling:
         return Affine(inner.weights, inner.offset - self.shift @ inner.weights)
 
     def projection(self, directions: Array, *, single: bool = False) -> Projection:
-        """Return the map from raw blocks to scores on some directions, after scaling.
-
-        `single` stores it in single precision, unless that loses too much.
-        """
+        """Return the map from raw blocks to scores on some directions, after scaling."""
         affine = self.times(directions)
         weights, offset = affine.weights, affine.offset
-        if single:
+        if single:  # precision, unless that loses too much
             with np.errstate(over="ignore", invalid="ignore"):
                 rounded = weights.astype(np.float32)
                 error = np.abs(rounded - weights).max(axis=1)
@@ -182,38 +177,15 @@ class Products:
 
 
 def choose_shift(engine: Engine, rows: RowSet) -> Array | None:
-    """Return what to subtract from dense features before squaring them, None if not needed.
-
-    A feature like a year or a time stamp varies little around a large mean; the sum of its squares
-    would lose the variation to round-off. Any value near the mean will do.
-    """
+    """Return what to subtract from dense features before squaring them, None if not needed."""
     if getattr(rows, "is_sparse", False):
         return None
+    # A feature like a year or a time stamp varies little around a large mean; the sum of its
+    # squares would lose the variation to round-off. Any value near the mean will do.
     block = engine.head(rows, 4096).astype(np.float64)
     mean, spread = block.mean(axis=0), block.std(axis=0)
     far = 1e3 if rows.dtype == np.float64 else 10.0
     return mean if np.any(np.abs(mean) > far * spread) else None
-
-
-def zscore(
-    rows: RowSet, shift: Array | None, total: Array, squares: Array, known: Array | None = None
-) -> Scaling:
-    """Return the z-score (divisor n − 1) that belongs to the sums of some shifted rows.
-
-    A constant feature gets weight 0, another one that which is `known`, if it is not 0.
-    """
-    n, eps = rows.shape[0], float(np.finfo(rows.dtype).eps)
-    mean = total / n
-    variance = (squares - n * mean**2) / max(n - 1, 1)
-    absolute = mean if shift is None else mean + shift
-    # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
-    rounding = n * np.finfo(np.float64).eps if getattr(rows, "is_sparse", False) else 32 * eps
-    noise = rounding * mean**2 + (16 * eps * absolute) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
-    if known is not None:
-        weight = np.where((weight > 0) & (known > 0), known, weight)
-    return Scaling(shift, mean, weight)
 
 
 def survey(
@@ -261,10 +233,18 @@ def survey(
 
     total, second, cross, total_z, shared, faint = engine.reduce(sums, rows, *beside)
     squares = np.diagonal(second) if full else second
-    scaling = replace(start, mean=total / n) if scale == "center" else start
-    if scale == "zscore":
-        scaling = zscore(rows, shift, total, squares, weight)
-        scaling = replace(scaling, weight=np.where(faint > 0, 0, scaling.weight))
+    scaling = replace(start, mean=total / n) if scale else start
+    if scale == "zscore":  # divisor n − 1; a constant feature gets weight 0
+        mean, known, eps = total / n, weight, float(np.finfo(rows.dtype).eps)
+        variance = (squares - n * mean**2) / max(n - 1, 1)
+        # Dense columns are summed pairwise, sparse ones entry by entry (in double precision).
+        rounding = n * np.finfo(np.float64).eps if getattr(rows, "is_sparse", False) else 32 * eps
+        noise = rounding * mean**2 + (16 * eps * (mean if shift is None else mean + shift)) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
+        if known is not None:
+            weight = np.where((weight > 0) & (known > 0), known, weight)
+        scaling = Scaling(shift, mean, np.where(faint > 0, 0, weight))
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -278,16 +258,13 @@ def survey(
 
 
 def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
-    """Return XᵀX or its diagonal, and which features are too small for that.
-
-    What single precision would lose is computed in double precision.
-    """
+    """Return XᵀX or its diagonal, and which features are too small for that."""
     second = dense(X.T @ X) if full else column_sums(X * X)
     kind = np.finfo(X.dtype)
     small = np.flatnonzero((np.diagonal(second) if full else second) < kind.tiny / kind.eps)
     faint = np.zeros(X.shape[1], bool)
     some = dense(X[:, small]).astype(np.float64)
-    if some.any():
+    if some.any():  # what single precision would lose
         second = second.astype(np.float64)
         squares = (some**2).sum(axis=0)
         if full:
@@ -300,10 +277,9 @@ def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def says_nothing(view: View) -> NothingVariesError:
-    n = view.shape[0]
     return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
-        f"({n:,} samples): it says nothing about them. Leave it out."
+        f"({view.shape[0]:,} samples): it says nothing about them. Leave it out."
     )
 
 
@@ -321,10 +297,10 @@ def tell_faint(view: View, products: Products) -> None:
     warnings.warn(f"{said}; they count as constant now.", stacklevel=2)
 
 
-def names_of(view: View, which: NDArray[np.bool_], most: int = 5) -> str:
+def names_of(view: View, which: NDArray[np.bool_]) -> str:
     at = np.flatnonzero(which)
-    shown = [repr(view.features[i]) if view.features else str(i) for i in at[:most]]
-    more = f", … ({at.size} in all)" if at.size > most else ""
+    shown = [repr(view.features[i]) if view.features else str(i) for i in at[:5]]
+    more = f", … ({at.size} in all)" if at.size > 5 else ""
     return f"column{'s' * (at.size > 1)} {', '.join(shown)}{more}"
 
 
@@ -367,12 +343,16 @@ def principal_directions(
 ) -> tuple[Scaling, Array, Array, float]:
     """Return scaling, top right singular vectors and singular values of a view, and its energy.
 
-    One pass is made over the view. `weight` is that of a z-score, where the spread of features is
-    known better than from the rows.
+    `weight` is that of a z-score, where the spread is known better than from the rows.
     """
-    text = None
-    if kind in ("tfidf", "l2"):
-        text = Text(_idf(engine, view, seed) if kind == "tfidf" else None)
+    text = Text() if kind == "l2" else None
+    if kind == "tfidf":  # how rare each word is, from a sample of rows
+        drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
+        rows_with = engine.reduce(
+            lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),
+            engine.select(view.rows, drawn),
+        )
+        text = Text(idf(drawn.size, rows_with))
     standardise = kind if kind in ("zscore", "center") else None
     look = partial(survey, engine, scale=standardise, text=text, weight=weight)
     if view.shape[1] <= min(WIDEST_GRAM, view.shape[0]):
@@ -380,19 +360,15 @@ def principal_directions(
         assert products.gram is not None
         values, directions = top_eigenvectors(products.gram, most)
         tell_faint(view, products)
-        energy = products.energy
-    else:
-        wide = _of_wide(engine, view, most, seed, partial(look, full=False))
-        scaling, values, directions, energy = wide
-    return scaling, directions, np.sqrt(values), energy
+        return scaling, directions, np.sqrt(values), products.energy
+    return _of_wide(engine, view, most, seed, partial(look, full=False))
 
 
 def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
     """Return how to scale a view, from some rows.
 
-    Sparse whole numbers are word counts, other sparse non-negative numbers are weights. Columns
-    that are uncorrelated and of falling variance are principal-component scores, which a z-score
-    would give the same weight as the noise behind them. Everything else is a table of measurements.
+    Sparse whole numbers are word counts, other sparse non-negative numbers are weights. To scores
+    on principal components, a z-score would give the same weight as to the noise behind them.
     """
     values = sample.data if is_sparse(sample) else sample[sample != 0]
     missing = np.isnan(values)
@@ -429,17 +405,17 @@ def _of_wide(
     seed: tuple[int, ...],
     look: Callable[..., tuple[Scaling, Products]],
 ) -> tuple[Scaling, Array, Array, float]:
-    """Return scaling, top eigenvalues and eigenvectors of XᵀX for a wide X, and its energy.
+    """Return scaling, top right singular vectors and values of a wide view, and its energy.
 
-    First the eigenvectors of a sample, ten rows for each of them, from the products of its rows. If
-    there are many more rows, one product of XᵀX with these improves them (Nyström's method).
+    They come from products of rows; of many rows, from some, improved by a product with all
+    (Nyström's method).
     """
     rows, (n, d) = view.rows, view.shape
     if n <= 10 * most or d <= WIDEST_GRAM:
         scaling, products = look(rows)
         tell_faint(view, products)
-        found = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
-        return scaling, *found, products.energy
+        values, V = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        return scaling, V, np.sqrt(values), products.energy
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
     some = engine.collect(engine.select(rows, drawn))
     scaling, _ = look(Rows(some))
@@ -453,7 +429,7 @@ def _of_wide(
     inner, V = top_eigenvectors(basis.T @ products.cross, basis.shape[1])
     half = products.cross @ (V / np.sqrt(inner))  # XᵀX is about half · halfᵀ
     values, V = top_eigenvectors(half.T @ half, most)
-    return scaling, values, half @ (V / np.sqrt(values)), products.energy
+    return scaling, half @ (V / np.sqrt(values)), np.sqrt(values), products.energy
 
 
 def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
@@ -466,13 +442,3 @@ def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
     values, vectors = top_eigenvectors(products, most)
     vectors = vectors / np.sqrt(values)
     return values, dense(weighted.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
-
-
-def _idf(engine: Engine, view: View, seed: tuple[int, ...]) -> Array:
-    """Return the inverse document frequency of each word, from a sample of rows."""
-    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
-    rows_with = engine.reduce(
-        lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),
-        engine.select(view.rows, drawn),
-    )
-    return idf(drawn.size, rows_with)

@@ -27,17 +27,22 @@ def admit(
     *,
     only_new: bool = False,
 ) -> View:
-    """Check the ids of a view before it is folded or its samples are added.
+    """Check the ids of a view; those that are matched get the spelling that is known.
 
-    Ids that are matched get the spelling that is known. With `only_new`, the view is about to be
-    added to the samples of another one, so that its rows need not be theirs.
+    With `only_new`, its samples are about to be added to others: rows need not be theirs.
     """
     check_rule(similar_ids)
     view = placed(engine, view)
-    kind = _kind_of_known(engine, state) if state.views else None
+    kind: IdKind | None = None
+    if state.views:
+        kinds = engine.reduce(
+            lambda block: {kind_of(block)} if len(block) else set(),
+            state.ids,
+            combine=lambda a, b: a | b,
+        )
+        kind = kinds.pop() if len(kinds) == 1 else "both"
     if view.length is None and state.length is None:
-        ids = _matched_ids(engine, state, view, similar_ids, kind)
-        view = view if ids is view.ids else replace(view, ids=ids)
+        view = replace(view, ids=_matched_ids(engine, state, view, similar_ids, kind))
     if kind is not None and not only_new:
         _check_rows(engine, state, view)
     if kind is not None and (view.length is None or not only_new):
@@ -72,16 +77,6 @@ def _matched_ids(
     return engine.match(matched, view.ids, state.ids)
 
 
-def _kind_of_known(engine: Engine, state: State) -> IdKind:
-    kinds = engine.reduce(
-        lambda block: {kind_of(block)} if len(block) else set(),
-        state.ids,
-        combine=lambda a, b: a | b,
-    )
-    kind: IdKind = kinds.pop() if len(kinds) == 1 else "both"
-    return kind
-
-
 def check_shared(view: View, n_shared: int, least: float | None) -> None:
     """Refuse a view of which too few samples are known: a number (int), or a share (float)."""
     if least is None:
@@ -113,9 +108,8 @@ def _check_rows(engine: Engine, state: State, view: View) -> None:
     if state.length is not None and view.length not in (None, state.length):
         raise ValueError(
             f"View {view.name!r} has {view.length} rows and no ids, but earlier views had "
-            f"{state.length} rows. Which rows belong together is not known: give ids "
-            f"(ids=…), or mark samples that a view lacks with rows "
-            "without any value."
+            f"{state.length} rows. Which rows belong together is not known: give ids (ids=…), or "
+            "mark samples that a view lacks with rows without any value."
         )
 
 

@@ -90,13 +90,11 @@ def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: 
 
 
 def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return squared distances of rows to the centres of their group, and which group that is.
-
-    A row per centre: the minimum over few long rows is quick, over many short ones not.
-    """
+    """Return squared distances of rows to the centres of their group, and which group that is."""
     n_groups, n_clusters, _ = clusters.centers.shape
     centers = np.concatenate(clusters.centers)
     rows = unit_rows(block) @ clusters.projection
+    # A row per centre: the minimum over few long rows is quick, over many short ones not.
     squares = (centers**2).sum(axis=1)[:, None] - 2 * centers @ rows.T + (rows**2).sum(axis=1)
     if n_groups == 1:
         return squares, np.zeros(len(block), np.intp)
@@ -108,18 +106,14 @@ def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[
 def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
 
-    Squared distances d² to the centres are taken in the directions in which these differ. If they
-    have the mean s² and ν = 2 s⁴ / Var(d²) degrees of freedom within clusters, a share R of the
-    samples is found again in half of the rows, and a sample is in v views, its confidence is the
-    largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal clusters would have ν d² / (2 s²); real ones
-    have long tails. More views make more certain, but they share their errors.
+    If squared distances d² to the centres have the mean s² and ν = 2 s⁴ / Var(d²) degrees of
+    freedom within clusters, a share R of the samples is found again in half of the rows, and a
+    sample is in v views, its confidence is the largest of softmax(−v^¼ R² ν d² / (5.5 s²)). Normal
+    clusters would have ν d² / (2 s²); real ones have long tails. Views share their errors.
 
-    Only views can tell clusters apart, and a row looks certain also where those of the sample
-    cannot. If it is known how far clusters are apart in each view (`Clusters.apart`), let d² be the
-    squared distance of two clusters in the views of the sample, and D² in all. The logarithm of
-    how much more likely the nearer one is has the mean d² / 2 then, and at most
-    (d² / 2) (D² + 4) / (D² − d²) is believed. That is no limit if the sample has all that tells the
-    two apart, or if means do not (D² is small).
+    A row looks certain also where the views of the sample cannot tell clusters apart. If two are
+    d² apart in these and D² in all (`Clusters.apart`), (d² / 2) (D² + 4) / (D² − d²) is believed
+    at most: no limit if the sample has all that tells them apart, or if means do not.
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -184,11 +178,7 @@ def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArra
 
 
 def _between(clusters: Clusters) -> Clusters:
-    """Return clusters in the directions in which their centres differ.
-
-    What rows are in others says nothing about their cluster. Discriminants, the directions of
-    groups among them, are such directions already.
-    """
+    """Return clusters in the directions in which their centres differ; discriminants are such."""
     n_groups, n_clusters, n_directions = clusters.centers.shape
     if n_groups > 1 or n_directions < n_clusters:
         return clusters

@@ -9,7 +9,6 @@ drawn depends on their ids and the seed, never on the order of rows.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from numbers import Integral
 from zlib import crc32
@@ -24,19 +23,11 @@ from viewfold.rows.linalg import is_sparse
 from viewfold.rows.normal import mixed
 
 CACHED = 2**14  # So many cells at once: what is made of them should fit a cache
-
 UNKNOWN = 0  # The fingerprint of a row that is not known, or not there
 
 
-def new_key() -> int:
-    return secrets.randbits(63)
-
-
 def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
-    """Return the fingerprint of each row of a view; two that differ have the same once in 65,535.
-
-    Rows have to come with their missing cells: what stands for these depends on other rows.
-    """
+    """Return the fingerprint of each row, with missing cells as NaN: others depend on more rows."""
     hashed = hasher(rows.shape[1], key)
     return engine.map(lambda block: shortened(hashed(block)), rows)
 
@@ -53,8 +44,7 @@ def shortened(hashes: Array) -> Array:
 def hasher(d: int, key: int) -> Callable[[Matrix], Array]:
     """Return what gives rows of d cells hashes of 32 bits, none of which is `UNKNOWN`.
 
-    The sum over cells of the products of both halves of their bits, each with a random number added
-    (the universal hash NH of UMAC). A cell of zero adds nothing, so that sparse rows are quick.
+    The universal hash NH of UMAC, shifted so that cells of zero add nothing: for sparse rows.
     """
     words = np.random.default_rng(key).integers(2**32, size=(2, d), dtype=np.uint32)
     nothing = np.multiply(words[0], words[1], dtype=np.uint64)

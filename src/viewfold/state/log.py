@@ -22,27 +22,21 @@ class Event:
     version: str | None  # the viewfold that did it; None if not known
     view: str | None = None  # the view that was folded, updated or extended
     n_samples: int = 0  # samples in the state afterwards
-    # n_new, n_shared, n_moved, n_forgotten: samples that came, that were known before, that changed
-    # their cluster, that were forgotten. Of an update, those that were known before have the view
-    # since then
-    n_new: int | None = None
-    n_shared: int | None = None
-    n_moved: int | None = None
+    n_new: int | None = None  # samples that came
+    n_shared: int | None = None  # that were known before; of an update: that have the view since
+    n_moved: int | None = None  # that changed their cluster
     n_forgotten: int | None = None
-    # of an update: samples that had the view already, and have another row of it now
-    n_corrected: int | None = None
-    # of an undo or a restore: the entry that it took back, with those after it
-    undoes: int | None = None
+    n_corrected: int | None = None  # of an update: that had the view, and have another row now
+    undoes: int | None = None  # of an undo or a restore: the first entry that it took back
     n_clusters: int | None = None  # of a recluster: how many clusters there are since
     note: str | None = None  # what happened to names of clusters
 
     @property
     def said(self) -> str:
         """What was done, in a few words."""
-        counts = {"extend": self.n_new, "forget": self.n_forgotten}
         of = self.view if self.what in ("fold", "update", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
-        count = counts.get(self.what)
+        count = {"extend": self.n_new, "forget": self.n_forgotten}.get(self.what)
         if self.n_clusters is not None:
             said += f" to {self.n_clusters}"
         if self.what == "restore" and self.undoes is not None:
@@ -67,10 +61,7 @@ def noted(log: Log, what: str, n_samples: int, **facts: str | int | None) -> Log
 
 
 def standing(log: Log) -> Log:
-    """Return the entries whose changes are in force: those that were not taken back.
-
-    An undo is no change of its own. A restore is, and can be taken back; forgets always are.
-    """
+    """Return the changes that are in force: restores among them, undos not, forgets always."""
     found: list[Event] = []
     left = len(log)
     while left > 0:

@@ -48,11 +48,9 @@ class Moments:
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
 
-    # (n_features,): count, total, squares: cells that are there, their sum, and that of their
-    # squares
-    count: Array
-    total: Array
-    squares: Array
+    count: Array  # (n_features,): cells that are there
+    total: Array  # (n_features,): their sum
+    squares: Array  # (n_features,): that of their squares
     cross: Array  # (n_columns, n_features): cross, there: PᵀX, and Pᵀ(cells that are there)
     there: Array
     PP: Array  # PP, total_P: PᵀP, and the sum of the rows of P
@@ -71,11 +69,16 @@ class Sums:
         gaps: bool,
         mean: Array | None,
     ) -> Sums:
-        """Sum over the rows of a view, with embedding and labels beside them, in one pass.
-
-        Missing cells are NaN, if there are `gaps`; `mean` is what is known of that of features.
-        """
-        shift, p = _near_mean(engine, rows, mean), beside[0].shape[1] + k
+        """Sum over the rows of a view, with embedding and labels beside them, in one pass."""
+        # Squares of a year or a time stamp lose its change: something near the mean is subtracted.
+        shift, p = np.zeros(rows.shape[1]), beside[0].shape[1] + k
+        full = not getattr(rows, "is_sparse", False)
+        if full and mean is not None:
+            shift = mean
+        elif full and not is_sparse(head := engine.head(rows, 4096)):
+            head = head.astype(np.float64)
+            many = np.maximum((~np.isnan(head)).sum(axis=0), 1)
+            shift = np.asarray(np.where(np.isnan(head), 0, head).sum(axis=0) / many)
 
         def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
             few = max(1, ROOM // p)
@@ -109,20 +112,6 @@ def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
     """Return rows of P: the consensus, and 1 for the cluster that each sample is in."""
     of_cluster = membership(cluster.astype(np.intp), n_clusters).toarray().T
     return np.hstack([embedded.astype(np.float64), of_cluster])
-
-
-def _near_mean(engine: Engine, rows: RowSet, known: Array | None) -> Array:
-    """Return what to subtract from features: squares of a year or a time stamp lose its change."""
-    if getattr(rows, "is_sparse", False):
-        return np.zeros(rows.shape[1])
-    if known is not None:
-        return known
-    head = engine.head(rows, 4096)
-    if is_sparse(head):
-        return np.zeros(head.shape[1])
-    head = head.astype(np.float64)
-    there = ~np.isnan(head)
-    return np.asarray(np.where(there, head, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1))
 
 
 def measured(sums: Sums, r: int) -> Moments:
@@ -226,10 +215,9 @@ def carry_moments(
 def learn_moments(
     engine: Engine, state: State, view: View, rows: RowSet, labels: RowSet, alignment: Alignment
 ) -> State:
-    """Return a state whose moments of a view know (more) rows of it.
+    """Return a state whose moments of a view know (more) rows of it, if they are ten at least.
 
-    `rows` are those of the view with missing cells as NaN, `labels` the clusters of all samples,
-    and `alignment` led to these. Of fewer than ten rows, nothing is learned.
+    Missing cells of `rows` are NaN; `labels` are those of all samples.
     """
     n, r = rows.shape[0], state.embedding.shape[1]
     if n < FEWEST:
@@ -242,7 +230,10 @@ def learn_moments(
         beside = alignment.view_rows(state.embedding), alignment.view_rows(labels)
         mean = None if old is None else old.mean
         sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
-        others = _others(engine, state, which, labels, sums) if record.n_samples > n else None
+        others = None
+        if record.n_samples > n:  # of the view's samples that were not delivered now
+            PP, total, count = products(engine, state, which, labels)
+            others = PP - sums.PP, total - sums.total_P, count - sums.n
     if others is None or others[2] < FEWEST:
         moments = measured(sums, r)
     elif old is None:
@@ -253,38 +244,35 @@ def learn_moments(
     return replace(state, views=views)
 
 
-def _others(
-    engine: Engine, state: State, which: int, labels: RowSet, sums: Sums
+def products(
+    engine: Engine, state: State, which: int, labels: RowSet
 ) -> tuple[Array, Array, float]:
-    """Return PᵀP, the sum of P and the number of a view's samples that were not delivered now."""
+    """Return PᵀP and the sum of P over the samples of a view, and how many they are."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
 
-    def products(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
+    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
         here = seen[:, which]
         P = described(B[here], cluster[here], k)
         return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
 
-    PP, total, n = engine.reduce(products, state.embedding, labels, state.seen)
-    return PP - sums.PP, total - sums.total_P, float(n) - sums.n
+    PP, total, n = engine.reduce(sums, state.embedding, labels, state.seen)
+    return PP, total, float(n)
 
 
 def _joined(
     old: Moments, new: Moments, others: tuple[Array, Array, float], sums: Sums, r: int
 ) -> Moments:
-    """Return moments of all rows of a view, from those of some and of the others, by their number.
-
-    Sums over the two parts add up, with what their means differ by (Chan, Golub and LeVeque).
-    """
+    """Return moments of all rows of a view, from two parts (Chan, Golub and LeVeque)."""
     PP, total, m = others
     n = sums.n
     share = m * n / (m + n)
     apart = total / m - sums.total_P / n
     G = PP - np.outer(total, total) / m
     # A feature that one part says nothing of is what the other says.
-    known, fresh = old.spread > 0, new.spread > 0
-    shift = np.where(known & fresh, old.mean - new.mean, 0)
-    both = known & fresh
+    known = old.spread > 0
+    both = known & (new.spread > 0)
+    shift = np.where(both, old.mean - new.mean, 0)
     spread, mean, before = new.spread, new.mean, old.spread
     pooled = np.sqrt((m * before**2 + n * spread**2 + share * shift**2) / (m + n))
     cross = (G @ old.coefficients) @ old.directions * before

@@ -51,7 +51,6 @@ class Transfers:
 
 
 LONGEST = 60  # Letters of a name at most: it has to fit next to an axis and into a table
-
 MOST = 500  # Clusters that can have a name: all names have to fit the table ``meta`` of a file
 
 
@@ -97,8 +96,7 @@ def following(
 ) -> dict[int, str]:
     """Return the names of clusters, given those before and the labels of samples before and now.
 
-    A name goes to the cluster that has most samples of the one that was called so, among those of
-    which it is more than half, new samples aside. If there is none, the name goes.
+    A name goes on in the cluster with most samples of its own, if they are more than half of it.
     """
     if not names:
         return {}
@@ -115,10 +113,7 @@ def following(
 
 
 def with_names(engine: Engine, state: State, before: RowSet, now: RowSet) -> State:
-    """Return a state whose names follow their clusters from one column of the history to the next.
-
-    The last entry of the log, by which samples have other labels, tells which names are lost.
-    """
+    """Return a state whose names follow their clusters; its last entry tells which are lost."""
     if not state.cluster_names:
         return state
     after = replace(state, cluster_names=following(engine, state.cluster_names, before, now))

@@ -158,7 +158,11 @@ class StoredColumns:
         texts = _texts(self.lengths, self.letters)
         if len(texts) != n + self.widths.sum():
             raise UnreadableError("the columns of a view have not as many names as they should")
-        counts = [0] * n + self._counts()
+        total = int(self.widths.sum())
+        if self.counts is not None and len(_numbers(self.counts, most=2**63 - 1)) != total:
+            raise UnreadableError("the levels of a view do not fit their counts")
+        # None is certain if that is unknown.
+        counts = [0] * n + ([0] * total if self.counts is None else self.counts.tolist())
         places = pairwise(accumulate(self.widths.tolist(), initial=n))
         made = []
         for i, (number, place, first) in enumerate(
@@ -168,15 +172,6 @@ class StoredColumns:
             having = tuple(counts[slice(*place)]) if kind == "category" else ()
             made.append(Column(texts[i], kind, levels, float(first), having))
         return tuple(made)
-
-    def _counts(self) -> list[int]:
-        """Return how many samples have each level at least: none is certain if that is unknown."""
-        total = int(self.widths.sum())
-        if self.counts is None:
-            return [0] * total
-        if len(_numbers(self.counts, most=2**63 - 1)) != total:
-            raise UnreadableError("the levels of a view do not fit their counts")
-        return list(self.counts.tolist())
 
 
 @part("source")

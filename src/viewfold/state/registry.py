@@ -53,9 +53,11 @@ class Registry(Generic[T]):
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that adds an entry, or renews it: a notebook's cell is run again."""
 
-        def add(thing: T) -> T:
-            known = self._known.get(name, thing)
-            if name in self.built_in or (known is not thing and _origin(known) != _origin(thing)):
+        def add(thing: Any) -> Any:
+            # Where they were written: the same for each run of one cell.
+            known: Any = self._known.get(name, thing)
+            origins = {(one.__module__, one.__qualname__) for one in (known, thing)}
+            if name in self.built_in or (known is not thing and len(origins) > 1):
                 raise ValueError(f"There is a {name!r} in {self.group} already.")
             self._known[name] = thing
             return thing
@@ -79,21 +81,13 @@ class Registry(Generic[T]):
             self._known[name] = self._load(name)
         return self._known[name]
 
-    def _load(self, name: str) -> T:
+    def _load(self, name: str) -> Any:
         if name in self.built_in:
             module, attribute = self.built_in[name].split(":")
-            found: Any = getattr(importlib.import_module(module), attribute)
-            thing: T = found
-            return thing
+            return getattr(importlib.import_module(module), attribute)
         for point in entry_points(group=self.group, name=name):
-            loaded: T = point.load()
-            return loaded
+            return point.load()
         raise KeyError(name)
-
-
-def _origin(thing: Any) -> tuple[Any, Any]:
-    """Return where a class or function was written: the same for each run of one cell."""
-    return thing.__module__, thing.__qualname__
 
 
 METHODS: Registry[type[FoldingEstimator]] = Registry(

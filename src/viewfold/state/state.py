@@ -242,20 +242,24 @@ class State:
         gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
         if not any(getattr(record, name) for record in self.views for name in gone):
             return self
-        views = tuple(replace(without_levels(record), **gone) for record in self.views)
+        views = list(self.views)
+        for i, record in enumerate(views):
+            if record.columns is not None:  # features are called after levels
+                each = [_renamed(one, "level", range(len(one.levels))) for one in record.columns]
+                record = _with_columns(record, tuple(each))
+            views[i] = replace(record, **gone)
         clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
         maps = (None,) * len(views)
-        return replace(self, views=views, maps=maps, clusters=clusters, fingerprints=blank)
+        return replace(self, views=tuple(views), maps=maps, clusters=clusters, fingerprints=blank)
 
 
 def unconnected_groups(
     engine: Engine, seen: RowSet, views: tuple[ViewRecord, ...]
 ) -> RowSet | None:
-    """Return the group of each sample, None if there is one group only.
+    """Return the group of each sample, that of its first view; None if there is one group only.
 
-    Views are connected if they share ten samples, or through others. A group holds the samples of
-    the views that are connected; a sample in several belongs to that of its first view.
+    Views are connected if they share ten samples, or through others.
     """
     if all(record.n_shared >= constants.FEWEST for record in views[1:]):
         return None
@@ -322,8 +326,7 @@ def count_levels(
 def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
     """Return a record without names of levels that no sample may have, now that some are gone.
 
-    The feature stays, as encoders have a place for it, but under a number; nothing is told about it
-    any more, and a cell of later rows never has it.
+    The feature stays under a number: encoders have a place for it. Later cells never have it.
     """
     if record.columns is None or not n_gone:
         return record
@@ -334,14 +337,14 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
         nobody = [j for j, n in enumerate(counts) if not n]
         columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
         gone += [cells[j] for j in nobody]
-    return _untold(_with_columns(record, tuple(columns)), gone)
-
-
-def without_levels(record: ViewRecord) -> ViewRecord:
-    if record.columns is None:
+    record = _with_columns(record, tuple(columns))
+    if record.moments is None or not gone:
         return record
-    columns = (_renamed(one, "level", range(len(one.levels))) for one in record.columns)
-    return _with_columns(record, tuple(columns))
+    known = record.moments  # they say nothing any more of these features
+    mean, spread, directions = (a.copy() for a in (known.mean, known.spread, known.directions))
+    mean[gone], spread[gone], directions[:, gone] = 0, 0, 0
+    moments = replace(known, mean=mean, spread=spread, directions=directions)
+    return replace(record, moments=moments)
 
 
 def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
@@ -361,28 +364,13 @@ def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:
 
 
 def _renamed(column: Column, word: str, which: Sequence[int]) -> Column:
-    """Return a column with numbers for names of some of its levels.
-
-    The space at the end keeps a cell that happens to read the same from being taken for it.
-    """
+    """Return a column with numbers for names of some of its levels."""
     if column.kind != "category":
         return column
+    # The space at the end keeps a cell that happens to read the same from being taken for it.
     levels = [f"({word} {j + 1}) " if j in which else name for j, name in enumerate(column.levels)]
     return replace(column, levels=tuple(levels))
 
 
 def _with_columns(record: ViewRecord, columns: tuple[Column, ...]) -> ViewRecord:
     return replace(record, columns=columns, features=features_of(columns))
-
-
-def _untold(record: ViewRecord, gone: list[int]) -> ViewRecord:
-    """Return a record whose moments say nothing of some features."""
-    if record.moments is None or not gone:
-        return record
-    mean, spread, directions = (
-        array.copy()
-        for array in (record.moments.mean, record.moments.spread, record.moments.directions)
-    )
-    mean[gone], spread[gone], directions[:, gone] = 0, 0, 0
-    moments = replace(record.moments, mean=mean, spread=spread, directions=directions)
-    return replace(record, moments=moments)

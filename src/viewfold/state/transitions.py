@@ -6,6 +6,7 @@ functions of a `Method`; where rows live is the engine's business.
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,11 +20,12 @@ from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
-from viewfold.state.hashes import UNKNOWN, fingerprints, new_key
+from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import FINAL, noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.names import following, lost, with_names
 from viewfold.state.state import (
+    ROWS,
     Encoder,
     State,
     ViewRecord,
@@ -111,9 +113,8 @@ def check_enough(view: View, alignment: Alignment, n_clusters: int) -> None:
     n = alignment.n_samples
     if n < n_clusters:
         raise ValueError(
-            f"View {view.name!r} has {n:,} samples together "
-            f"with those known before, fewer than n_clusters={n_clusters!r}. "
-            "Give it more of them, or ask for fewer clusters."
+            f"View {view.name!r} has {n:,} samples together with those known before, fewer than "
+            f"n_clusters={n_clusters!r}. Give it more of them, or ask for fewer clusters."
         )
 
 
@@ -129,8 +130,7 @@ def fold(
 ) -> State:
     """Fold a view that was admitted into the consensus, and find the clusters.
 
-    Only small matrices are remembered of the view; without `keep_encoders` not even what `predict`
-    needs, and the encoders of earlier views go, too.
+    Without `keep_encoders`, the encoders of earlier views go, too.
     """
     if view.name in state.names:
         raise ValueError(
@@ -145,7 +145,23 @@ def fold(
     previous = None if known_labels is None else alignment.carry(known_labels, -1)
     with engine.session():
         combined = method.combine(engine, state, view, alignment, seed)
-        record = _record(state, view, alignment, combined)
+        (n, d), enough = view.shape, view.shape[0] >= FEWEST
+        record = ViewRecord(
+            name=view.name or invented_name(state.names, len(state.views)),
+            n_samples=n,
+            n_features=d,
+            n_new=alignment.n_new,
+            n_shared=alignment.n_shared,
+            n_iter=combined.n_iter,
+            objective=combined.objective,
+            agreement=combined.agreement,
+            features=view.features,
+            n_empty=view.n_empty,
+            n_missing=view.n_missing,
+            columns=view.columns,
+            source=view.source if enough else None,
+            encoder=combined.encoder if enough else None,
+        )
         here = engine.map(lambda known: np.ones(len(known), bool), alignment.known)
         seen = _with_column(engine, state.seen, alignment, here, False)
         labels, clusters = method.cluster(
@@ -166,7 +182,7 @@ def fold(
         n_moved=0 if previous is None else count_moved(engine, previous, labels),
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
-    key, length = (state.key, state.length) if state.views else (new_key(), view.length)
+    key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
@@ -196,26 +212,6 @@ def fold(
     return learn_moments(engine, after, view, raw, labels, alignment)
 
 
-def _record(state: State, view: View, alignment: Alignment, combined: Combined) -> ViewRecord:
-    n, d = view.shape
-    return ViewRecord(
-        name=view.name or invented_name(state.names, len(state.views)),
-        n_samples=n,
-        n_features=d,
-        n_new=alignment.n_new,
-        n_shared=alignment.n_shared,
-        n_iter=combined.n_iter,
-        objective=combined.objective,
-        agreement=combined.agreement,
-        features=view.features,
-        n_empty=view.n_empty,
-        n_missing=view.n_missing,
-        columns=view.columns,
-        source=view.source if n >= FEWEST else None,
-        encoder=combined.encoder if n >= FEWEST else None,
-    )
-
-
 def _with_column(
     engine: Engine, rows: RowSet, alignment: Alignment, of_view: RowSet, fill: int
 ) -> RowSet:
@@ -239,10 +235,7 @@ def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
 
 
 def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
-    """Find clusters anew in the present embedding, with an entry in the log.
-
-    Clusters that go on have the numbers that they had.
-    """
+    """Find clusters anew in the present embedding, with an entry in the log."""
     with engine.session():
         previous = state.labels(engine)
         labels, clusters = method.cluster(
@@ -261,16 +254,13 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
 
 
 def add_step(engine: Engine, state: State, previous: RowSet, labels: RowSet) -> State:
-    """Return a state with labels as the last column of its history, by the last entry of its log.
-
-    If there are too many columns, that of the oldest step goes which is not the fold of a view.
-    """
+    """Return a state with one more column of its history, by the last entry of its log."""
     state = with_names(engine, state, previous, labels)
     history = append_column(engine, state.history, labels)
     steps = (*state.steps, state.log[-1].entry)
     folds = {record.entry for record in state.views}
     others = [i for i, entry in enumerate(steps) if entry not in folds]
-    if len(steps) > MOST_STEPS and others:
+    if len(steps) > MOST_STEPS and others:  # the oldest that is not the fold of a view goes
         kept = [i for i in range(len(steps)) if i != others[0]]
         history = engine.map(lambda block: block[:, kept], history)
         steps = tuple(steps[i] for i in kept)
@@ -298,23 +288,22 @@ def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
 
 
 def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
-    """Return a state of some samples only; of the others, nothing is left but in encoders.
-
-    Labels are as before.
-    """
+    """Return a state of some samples only; of the others, nothing is left but in encoders."""
     assert state.clusters is not None
     with engine.session():
         rows = _recentred(engine, engine.keep(state.embedding, kept), state.embedding)
         basis = method.basis(engine, rows)
+    views = with_current_encoders(state, basis)
+    if any(record.columns for record in views):
+        numbers = engine.reduce(
+            lambda seen, stays: np.count_nonzero(seen[~stays], axis=0), state.seen, kept
+        ).tolist()
+        views = tuple(map(without_forgotten, views, numbers))
     after = replace(
         state,
-        ids=engine.keep(state.ids, kept),
+        **{name: engine.keep(getattr(state, name), kept) for name in ROWS if name != "embedding"},
         embedding=engine.map(lambda block: block @ basis.astype(block.dtype), rows, reuse=True),
-        seen=engine.keep(state.seen, kept),
-        history=engine.keep(state.history, kept),
-        added=engine.keep(state.added, kept),
-        fingerprints=engine.keep(state.fingerprints, kept),
-        views=_without_forgotten(engine, with_current_encoders(state, basis), state, kept),
+        views=views,
         maps=(None,) * len(state.views),
     )
     labels, clusters = after.labels(engine), state.clusters
@@ -334,20 +323,6 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
     return carry_moments(engine, state, after, before, (after.embedding, labels))
 
 
-def _without_forgotten(
-    engine: Engine, views: tuple[ViewRecord, ...], state: State, kept: RowSet
-) -> tuple[ViewRecord, ...]:
-    """Return records that name no level which only samples that go may have."""
-    if not any(record.columns for record in views):
-        return views
-    numbers = engine.reduce(
-        lambda seen, stays: np.count_nonzero(seen[~stays], axis=0), state.seen, kept
-    ).tolist()
-    return tuple(
-        without_forgotten(record, int(n)) for record, n in zip(views, numbers, strict=True)
-    )
-
-
 def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
     """Return the records with encoders into the present consensus, followed by `basis`."""
     records, total = [], basis
@@ -360,9 +335,8 @@ def with_current_encoders(state: State, basis: Array) -> tuple[ViewRecord, ...]:
 def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
     """Return rows with mean zero, if the mean of all rows (`before`) was nearly zero; else as is.
 
-    If the sum of all rows is zero, the sum of the removed ones is minus that of the others: one row
-    could be computed. So each row is multiplied with a factor near 1, and the mean is zero again.
-    Clusters depend on directions, not on lengths.
+    Else the sum of the removed rows would be minus that of the others. Rows get a factor near 1:
+    clusters depend on directions, not on lengths.
     """
     total, squares = engine.reduce(
         lambda block: (block.sum(axis=0, dtype=np.float64), np.vdot(block, block)), before

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -35,9 +34,7 @@ from viewfold.state.transitions import (
     with_current_encoders,
 )
 
-MOST_ENCODERS = (
-    8  # So many encoders of a view are kept; of more, the one learned from the fewest rows goes
-)
+MOST_ENCODERS = 8  # of a view are kept; of more, the one learned from the fewest rows goes
 
 
 @part("committee")
@@ -60,15 +57,11 @@ class Committee:
         return replace(self, encoder=self.encoder.then(linear_map), others=others)
 
     def members(self) -> list[Committee]:
-        """Return the encoders, each as a committee of its own or with others behind it."""
         return [self, *([] if self.others is None else self.others.members())]
 
 
 def takes_gaps(encoder: Encoder | None) -> bool:
-    """Tell whether rows with missing cells can be embedded.
-
-    Encoders of older files, and of other packages, may not know what stands for a missing cell.
-    """
+    """Tell whether rows with missing cells can be embedded: not by encoders of older files."""
     if isinstance(encoder, Committee):
         return all(takes_gaps(one.encoder) for one in encoder.members())
     return encoder is None or hasattr(encoder, "fill")
@@ -80,10 +73,10 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     members = [Committee(another, float(n_more), None), *before.members()]
     while len(members) > MOST_ENCODERS:
         del members[int(np.argmin([one.n_rows for one in members]))]
-    made: Committee | None = None
+    made = replace(members.pop(), others=None)
     for one in reversed(members):
         made = replace(one, others=made)
-    return cast(Committee, made)
+    return made
 
 
 MANY = 0.1  # More is learned from a delivery with so many rows for each that the view had
@@ -147,8 +140,7 @@ class _Rows:
 def _unknown_rows(engine: Engine, state: State, view: View, alignment: Alignment) -> _Rows:
     """Tell the rows of a delivery apart, and leave those out that are known.
 
-    A view without an encoder learns from all rows of a delivery: those that are known connect the
-    others with what they were placed by before.
+    A view without an encoder learns from all: known rows connect the others with those before.
     """
     name = view.name or ""
     which = state.names.index(name)
@@ -191,10 +183,7 @@ def update(
     seed: int,
     min_shared: float | None = None,
 ) -> tuple[State, Delivery]:
-    """Take in more rows of a known view, and find the clusters if they are many.
-
-    The state stays as it is if all rows were known: a delivery can be repeated.
-    """
+    """Take in more rows of a known view; if all were known, the state stays as it is."""
     which = state.names.index(view.name or "")
     record = state.views[which]
     # Views that had too few samples have no encoder, but fingerprints; these go with encoders.
@@ -212,8 +201,16 @@ def update(
     anew = record.encoder is None or many
     known_labels = state.labels(engine)
     with engine.session():
-        if record.encoder is None:
-            after = _first_learned(engine, state, rows, which, method, seed)
+        if record.encoder is None:  # nothing could place the rows one by one
+            try:
+                after = _learned(engine, state, rows, alignment, which, method, seed)
+            except NothingVariesError:
+                raise NothingVariesError(
+                    f"View {record.name!r} has got fewer than ten samples at a time so far, so "
+                    "that nothing is kept by which these rows "
+                    f"(n_samples={rows.count.n_changed}), which are all alike, could be placed. "
+                    "Give them together with others."
+                ) from None
         else:
             after = _placed(engine, state, rows, which)
             if many and method.relearns:
@@ -221,7 +218,14 @@ def update(
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after = _learned(engine, after, rows, again, which, method, seed)
             elif many:
-                after = _in_form(engine, after, method)
+                basis = method.basis(engine, after.embedding)
+                rotate = lambda block: block @ basis.astype(block.dtype)  # noqa: E731
+                after = replace(
+                    after,
+                    embedding=engine.map(rotate, after.embedding),
+                    views=with_current_encoders(after, basis),
+                    maps=(None,) * len(after.views),
+                )
         previous = after.labels(engine)
         if anew:
             labels, clusters = method.cluster(
@@ -285,9 +289,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
 def no_encoder(name: str) -> ValueError:
     return ValueError(
-        f"View {name!r} was folded already, and its encoder is not kept "
-        f"(keep_encoders=False): more rows of it cannot be taken in. Fold them as a "
-        f"view of another name (view='NAME')."
+        f"View {name!r} was folded already, and its encoder is not kept (keep_encoders=False): "
+        "more rows of it cannot be taken in. Fold them as a view of another name (view='NAME')."
     )
 
 
@@ -352,20 +355,6 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     return replace(_known_since(engine, state, rows, which), embedding=placed)
 
 
-def _first_learned(
-    engine: Engine, state: State, rows: _Rows, which: int, method: Method, seed: int
-) -> State:
-    """Combine rows of a view that has no encoder yet, which could place them one by one."""
-    try:
-        return _learned(engine, state, rows, rows.alignment, which, method, seed)
-    except NothingVariesError:
-        raise NothingVariesError(
-            f"View {rows.count.view!r} has got fewer than ten samples at a time so far, so that "
-            f"nothing is kept by which these rows (n_samples={rows.count.n_changed}), which are "
-            "all alike, could be placed. Give them together with others."
-        ) from None
-
-
 def _learned(
     engine: Engine,
     state: State,
@@ -398,16 +387,6 @@ def _learned(
             views[which] = replace(record, encoder=encoder)
     return replace(
         state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
-    )
-
-
-def _in_form(engine: Engine, state: State, method: Method) -> State:
-    basis = method.basis(engine, state.embedding)
-    return replace(
-        state,
-        embedding=engine.map(lambda block: block @ basis.astype(block.dtype), state.embedding),
-        views=with_current_encoders(state, basis),
-        maps=(None,) * len(state.views),
     )
 
 
