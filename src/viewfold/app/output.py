@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from glob import glob
@@ -103,13 +103,6 @@ def replacing(
 
 
 # -- tables
-
-
-def from_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return rows as a table."""
-    from viewfold._util.table import Table
-
-    return Table.of_rows(rows)
 
 
 def from_frame(frame: pd.DataFrame) -> Table:
