@@ -115,11 +115,9 @@ class ReadOptions:
         if markers is not None:
             markers = [markers] if isinstance(markers, str) else markers
             given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
-        for name in ("columns", "drop", "categories"):
-            if name in given:
-                given[name] = _NORMAL[name](name, given[name])
-        if "strict" in given:
-            given["strict"] = bool(given["strict"])
+        for name in given.keys() & _NORMAL.keys():
+            given[name] = _NORMAL[name](name, given[name])
+        given["strict"] = bool(given.get("strict"))
         return cls(by_view=by_view, **given)
 
     def for_view(self, name: str, names: Sequence[str]) -> ReadOptions:
@@ -137,14 +135,12 @@ class ReadOptions:
                 continue
             by_view = isinstance(given, Mapping) and None not in given.values()
             if not by_view or not set(given) <= set(names):
-                if not several:
-                    raise ValueError(
-                        f"{key}=… is given for the views {format_names(given)}, but this one "
-                        f"is {name!r}."
-                    )
                 raise ValueError(
                     f"{key}=… is said of columns of one view, but there are several. "
                     f"Pass {{view: …}} with names out of {list(names)}, or one view at a time."
+                    if several
+                    else f"{key}=… is given for the views {format_names(given)}, but this one is "
+                    f"{name!r}."
                 )
             own[key] = given.get(name, own[key])
         own = {key: _NORMAL[key](key, given) for key, given in own.items()}
@@ -248,11 +244,7 @@ def _categories(name: str, given: Any) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
 
 
-_NORMAL: dict[str, Callable[[str, Any], Any]] = {
-    "columns": _names,
-    "drop": _names,
-    "categories": _categories,
-}
+_NORMAL = {"columns": _names, "drop": _names, "categories": _categories}
 
 
 def takes_reading(function: Function) -> Function:
@@ -263,18 +255,11 @@ def takes_reading(function: Function) -> Function:
     signature = inspect.signature(function)
     *own, _ = signature.parameters.values()
     defaults = ReadOptions()
-    options = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=() if name == "categories" else getattr(defaults, name),
-            annotation=annotation,
-        )
-        for name, annotation in ReadKeywords.__annotations__.items()
-    ]
-    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own, *options]
-    )
+    for name, annotation in ReadKeywords.__annotations__.items():
+        default = () if name == "categories" else getattr(defaults, name)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    function.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     return function
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.states import empty, is_there, new_model
+from viewfold.app.states import empty, is_there
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
+from viewfold.state.registry import METHODS
 
 if TYPE_CHECKING:
     from viewfold.data import View
@@ -72,9 +73,24 @@ class Added:
         """Return questions whether a delivery is the right one."""
         found = []
         for fold in self.folds:
-            found.append(_replaced(state, fold, self.model.n_samples_, self.dry_run))
-            found.append(_known_columns(state, fold, self.model))
-        return [note for note in found if note]
+            name, corrected = fold["view"], fold["corrected"]
+            had = self.model.n_samples_ - fold["unseen"] - fold["new"] - fold["shared"]
+            if 2 * corrected > had:
+                back = "" if self.dry_run else f" If that is wrong: viewfold undo {state}."
+                found.append(
+                    f"{corrected:,} of the {had:,} samples that were in {name} have another"
+                    f" row of it now: ids and rows may not belong together.{back}"
+                )
+            known = {record.name: set(record.features or ()) for record in self.model.views_}
+            before = list(known)[: list(known).index(name)]
+            same = [one for one in before if known[one] and known[one] == known[name]]
+            if same and not fold["update"]:
+                found.append(
+                    f"{name} has the columns of {same[0]}, and counts as another view. If it is"
+                    f" more rows or corrections of {same[0]}, add it with view={same[0]!r}, once"
+                    f" it is taken back (viewfold undo {state}) if it was folded."
+                )
+        return found
 
 
 def add(
@@ -154,22 +170,25 @@ def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
         raise ValueError(
             f"There is no {state} yet. To make it, say how many clusters: n_clusters=…."
         )
-    number = wanted.clusters or PROVISIONAL
-    return new_model(number, wanted.method, wanted.seed, wanted.private)
+    known, method = {name.lower(): name for name in METHODS.names()}, wanted.method.lower()
+    if method not in known:
+        raise ValueError(f"There is no method {wanted.method!r}. Known are: {', '.join(known)}.")
+    return METHODS[known[method]](
+        n_clusters=wanted.clusters or PROVISIONAL,
+        random_state=wanted.seed,
+        keep_encoders=not wanted.private,
+    )
 
 
 def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
     unconnected = wanted.unconnected
-    if unconnected is not None:
-        if "unconnected" not in model.get_params():
-            method = type(model).__name__
-            raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
-        model.set_params(unconnected=unconnected)
-    if wanted.clusters:
-        model.set_params(n_clusters=wanted.clusters)
-    if wanted.private:
-        model.set_params(keep_encoders=False)
+    if unconnected is not None and "unconnected" not in model.get_params():
+        method = type(model).__name__
+        raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
+    said = {"unconnected": unconnected, "n_clusters": wanted.clusters or None}
+    said["keep_encoders"] = False if wanted.private else None
+    model.set_params(**{name: value for name, value in said.items() if value is not None})
     views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
     return [record.name for record in views if record.encoder is not None]
 
@@ -237,32 +256,3 @@ def _missing_line(missing: dict[str, Any]) -> str:
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
-
-
-def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
-    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
-    had = n - fold["unseen"] - fold["new"] - fold["shared"]
-    if 2 * fold["corrected"] <= had:
-        return ""
-    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
-    return (
-        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
-        f" row of it now: ids and rows may not belong together.{back}"
-    )
-
-
-def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
-    """Ask whether a new view is more rows of a known one: its features have the same names."""
-    records = {record.name: record for record in model.views_}
-    features = records[fold["view"]].features
-    if fold["update"] or features is None:
-        return ""
-    before = list(records)[: list(records).index(fold["view"])]
-    same = [name for name in before if set(records[name].features or ()) == set(features)]
-    if not same:
-        return ""
-    return (
-        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
-        f" taken back (viewfold undo {state}) if it was folded."
-    )

@@ -20,7 +20,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from viewfold._util.messages import visible, visible_json, visible_lines
+from viewfold._util.messages import visible, visible_json
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 class Journal:
     """A log to which events are appended, each in one piece; nothing happens before `open`."""
+
+    path: Path | None
+    command: str | None
 
     def __init__(self) -> None:
         self.close()
@@ -44,8 +47,7 @@ class Journal:
 
     def close(self) -> None:
         """Forget the file; the clock starts again."""
-        self.path: Path | None = None
-        self.command: str | None = None
+        self.path = self.command = None
         self.started = perf_counter()
 
     def begin(self, command: str) -> None:
@@ -110,7 +112,7 @@ def say(line: str) -> None:
 def complain(line: str) -> None:
     """Print a line to standard error, also if the command is quiet."""
     with nullcontext() if voice.line is None else voice.line.external_write_mode(sys.stderr):
-        click.echo(visible_lines(line), err=True)
+        click.echo("\n".join(map(visible, line.split("\n"))), err=True)
 
 
 def note(line: str) -> None:

@@ -66,12 +66,13 @@ def export(
         target = _copy_target(state, file, output, key)
         table = folded_table(state, queries.embedded(state))
         table = without_doubtful(table, min_confidence)
+        clusters, confidence = table["cluster"], table["confidence"]
         names = {}
         if "name" in table.column_names:
-            pairs = zip(table["cluster"].tolist(), table["name"], strict=True)
+            pairs = zip(clusters.tolist(), table["name"], strict=True)
             names = {cluster: name for cluster, name in pairs if name is not None}
-        cells = (table[name] for name in ("cluster", "confidence", "embedding"))
-        known = Annotation(tables.ids_of(table), *cells, key, names)
+        ids, embedding = tables.ids_of(table), table["embedding"]
+        known = Annotation(ids, clusters, confidence, embedding, key, names)
         inputs, endings = [state, file], (file.suffix.lower(),)
         with (
             progress(f"copying {file}") as step,
@@ -189,7 +190,8 @@ def report(
         if metadata is not None:
             from viewfold.web.metadata import read_metadata
 
-            table = read_metadata(metadata, metadata_id, opt.split_names(metadata_columns))
+            columns = None if metadata_columns is None else opt.split_names(metadata_columns)
+            table = read_metadata(metadata, metadata_id, columns)
         step(f"drawing {output}")
         named = title or Path(state).stem
         private = state if ids else None

@@ -114,9 +114,8 @@ def learn_columns(
         more = f", … ({len(why)} in all)" if len(why) > 5 else ""
         told = f"{label}: columns that are no features: {shown}{more}. "
         first = next(iter(why))
-        ways = (
-            f"A category is named with categories={[first]!r}; dates are understood as 2024-12-31."
-        )
+        ways = f"A category is named with categories={[first]!r}; "
+        ways += "dates are understood as 2024-12-31."
         if options.strict:
             said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
             raise with_suggestion(ValueError(said), drop=list(why))
@@ -202,9 +201,8 @@ def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -
     if other:
         raise ValueError(
             f"{label} is a View, and what became of its {format_names(other, 5)} is not what "
-            "became of "
-            "that column when the view was folded (levels, or the day from which days are "
-            "counted). Pass the table itself: it is read as the first one was."
+            "became of that column when the view was folded (levels, or the day from which days "
+            "are counted). Pass the table itself: it is read as the first one was."
         )
 
 
