@@ -146,14 +146,6 @@ class ReadOptions:
         own = {key: _NORMAL[key](key, given) for key, given in own.items()}
         return replace(self, by_view={}, **own)
 
-    def for_known_view(
-        self, kinds: Mapping[str, Kind], remembered: ReadOptions | None
-    ) -> ReadOptions:
-        """Return how to read more rows of a view: as its first rows, whatever columns are named."""
-        said = {one: getattr(self, one) for one in (*FILE_OPTIONS, "empty_rows", "missing_cells")}
-        markers = None if remembered is None else remembered.empty_markers
-        return ReadOptions(**said, empty_markers=markers, kinds=kinds, remembered=remembered)
-
     def in_file(self, name: str) -> ReadOptions:
         """Return how to read one of the views of a file."""
         if name in self.views:
@@ -244,7 +236,11 @@ def _categories(name: str, given: Any) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
 
 
-_NORMAL = {"columns": _names, "drop": _names, "categories": _categories}
+_NORMAL: dict[str, Callable[..., Any]] = {
+    "columns": _names,
+    "drop": _names,
+    "categories": _categories,
+}
 
 
 def takes_reading(function: Function) -> Function:

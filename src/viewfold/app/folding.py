@@ -110,8 +110,7 @@ def add(
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
     loaded = None if new is not None else read_loaded(state)
     known = None if loaded is None else loaded.state
-    name = _known_view(state, file, wanted.view, known) if wanted.only_new else wanted.view
-    views = _read_views(state, file, wanted, name, known)
+    views = _read_views(state, file, wanted, known)
     step(f"waiting for {state}")
     opened: AbstractContextManager[FoldingEstimator]
     if wanted.dry_run:  # nobody has to wait for it
@@ -132,10 +131,8 @@ def add(
     return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
 
 
-def _read_views(
-    state: Path, file: File, wanted: Wanted, name: str | None, known: State | None
-) -> list[View]:
-    """Return the views of a file; one of them, if a name is given.
+def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) -> list[View]:
+    """Return the views of a file; one of them, if it is named, or only rows of a known view count.
 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
@@ -143,26 +140,20 @@ def _read_views(
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
 
-    records = () if known is None else known.views
-    several = name is None and str(file).lower().endswith(SEVERAL)
-    if not several:
+    records, name = () if known is None else known.views, wanted.view
+    names = [record.name for record in records]
+    if wanted.only_new:  # as named, named like the file, or the only one
+        if not names:
+            raise empty(state)
+        name = name_of(file) if name is None and name_of(file) in names else name
+        name = names[which_view(names, name, f"{state} holds")]
+    if name is not None or not str(file).lower().endswith(SEVERAL):
         called = name or name_of(file)
-        if called not in [record.name for record in records]:
+        if called not in names:
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
     return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
-
-
-def _known_view(state: Path, file: File, view: str | None, known: State | None) -> str:
-    """Return the known view that rows belong to: as named, named like the file, or the only one."""
-    from viewfold.data.files import name_of
-
-    names = [record.name for record in known.views] if known is not None else []
-    if not names:
-        raise empty(state)
-    view = name_of(file) if view is None and name_of(file) in names else view
-    return names[which_view(names, view, f"{state} holds")]
 
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
@@ -237,19 +228,15 @@ def fold_line(fold: dict[str, Any]) -> str:
         unseen = _counted(fold["unseen"], "known sample is", "known samples are")
         counts += f"; {unseen} missing from this view"
     said = "{view}: {samples:,} samples × {features:,} features; " + counts
-    return f"{said}; {{moved:,}} changed cluster.".format(**fold) + _missing_line(fold["missing"])
-
-
-def _missing_line(missing: dict[str, Any]) -> str:
-    """Say how many cells were missing, and in which columns most of them."""
+    line, missing = f"{said}; {{moved:,}} changed cluster.".format(**fold), fold["missing"]
     if not missing["cells"]:
-        return ""
+        return line
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
     cells = _counted(missing["cells"], "cell is", "cells are")
     samples = _counted(missing["samples"], "sample", "samples")
     columns = _counted(missing["features"], "column", "columns")
     return (
-        f" {cells} missing ({100 * missing['share']:.3g} % of all features),"
+        f"{line} {cells} missing ({100 * missing['share']:.3g} % of all features),"
         f" in {samples} and {columns} (most: {worst})."
     )
 

@@ -26,7 +26,7 @@ from viewfold._util.file import (
     takes_reading,
 )
 from viewfold._util.messages import short_repr, suggestion_of, with_suggestion
-from viewfold._util.types import Array, Ids, IdsLike, Matrix, ViewsLike
+from viewfold._util.types import Array, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
 from viewfold.data.cells import SENTINELS
 from viewfold.data.features import check_no_text_ids, learn
@@ -577,7 +577,15 @@ def compare(state: State, view: View) -> SampleFacts | None:
     view = placed(engine, view)
     alignment = engine.join(state.ids, view.ids)
     new = engine.keep(view.ids, engine.map(np.logical_not, alignment.known))
-    pairs = _similar(state, engine.collect(new)) if alignment.n_new else []
+    pairs: list[tuple[Any, Any]] = []
+    found = engine.collect(new)
+    whole = found.dtype != object and state.ids.dtype != object
+    if alignment.n_new and not whole:  # whole numbers are the same or not
+        forms = normal_forms(found)
+        almost = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
+        partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
+        named = zip(found.tolist(), forms.tolist(), strict=True)
+        pairs = [(name, partner[form]) for name, form in named if form in partner]
     fits = [
         record.name
         for record in state.views
@@ -595,17 +603,3 @@ def compare(state: State, view: View) -> SampleFacts | None:
         n_in_view=n_in_view,
         fits=tuple(fits),
     )
-
-
-def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
-    """Return the new ids that are almost known, each with the known one."""
-    whole = new.dtype != object and state.ids.dtype != object
-    if not new.size or whole:  # whole numbers are the same or not
-        return []
-    forms = normal_forms(new)
-    almost = engine_of(state.ids).reduce(
-        lambda block: alike(block, forms), state.ids, combine=np.append
-    )
-    partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
-    found = zip(new.tolist(), forms.tolist(), strict=True)
-    return [(name, partner[form]) for name, form in found if form in partner]

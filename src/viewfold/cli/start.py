@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import Added, Wanted, fold_line
+from viewfold.app.folding import Wanted, fold_line
 from viewfold.app.folding import add as fold
 from viewfold.app.states import is_there, load_model
 from viewfold.app.telling import command, evidence, inspected
@@ -87,16 +87,11 @@ def add(
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     with progress(f"reading {file}") as step:
         added = fold(state, file, Wanted(**wanted), step, limit.begin)
-    _tell_added(as_json, state, added, limit.facts(added.model))
-    limit.end()
-
-
-def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any]) -> None:
     model, dry_run = added.model, added.dry_run
     if added.chosen is not None:
         say(evidence(added.chosen))
-    for one in added.folds:
-        say(fold_line(one))
+    for done in added.folds:
+        say(fold_line(done))
     for line in added.notes(state):
         note(line)
     if added.removed:
@@ -105,10 +100,11 @@ def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any])
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
-        {"file": str(state), **added.facts(), **facts},
+        {"file": str(state), **added.facts(), **limit.facts(model)},
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
+    limit.end()
 
 
 # -- inspect

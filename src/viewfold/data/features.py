@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold._util.arguments import warn_user
-from viewfold._util.file import ReadOptions
+from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
@@ -32,6 +32,7 @@ DAYS = "days"
 MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50  # a text column with more is free text, unless the user calls it a category
+KEPT = (*FILE_OPTIONS, "empty_rows", "missing_cells")  # what may be said of later rows
 LONG = f"texts of more than {LONGEST_LEVEL} characters"
 
 
@@ -144,9 +145,14 @@ def known_options(
     remembered: ReadOptions | None,
     options: ReadOptions | None = None,
 ) -> ReadOptions:
-    """Return how to read more rows of a known view."""
-    kinds = {column.name: column.kind for column in known or ()}
-    return (options or ReadOptions()).for_known_view(kinds, remembered)
+    """Return how to read more rows of a view: as its first rows, whatever columns are named."""
+    said = {one: getattr(options or ReadOptions(), one) for one in KEPT}
+    return ReadOptions(
+        **said,
+        empty_markers=None if remembered is None else remembered.empty_markers,
+        kinds={column.name: column.kind for column in known or ()},
+        remembered=remembered,
+    )
 
 
 def as_features(
