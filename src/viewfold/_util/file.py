@@ -147,7 +147,6 @@ class ReadOptions:
         return replace(self, by_view={}, **own)
 
     def in_file(self, name: str) -> ReadOptions:
-        """Return how to read one of the views of a file."""
         if name in self.views:
             return self.views[name].with_file(self)
         own = {key: _NORMAL[key](key, by[name]) for key, by in self.by_view.items() if name in by}
@@ -181,12 +180,10 @@ class ReadOptions:
 
     @property
     def markers(self) -> frozenset[str]:
-        """What stands for a missing cell in text."""
         return EMPTY_MARKERS if self.empty_markers is None else frozenset(self.empty_markers)
 
     @property
     def names_columns(self) -> bool:
-        """Whether there must be columns with names."""
         return self.columns is not None or bool(self.drop or self.categories)
 
     def wanted(
@@ -341,7 +338,6 @@ def path_and_options(X: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is one that fsspec opens."""
     return _ADDRESS.match(path) is not None
 
 

@@ -28,7 +28,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def format_names(names: Iterable[object], most: int = 8) -> str:
-    """Show the first few of many names."""
     names = list(names)
     shown = ", ".join(repr(str(name)) for name in names[:most])
     return shown + (f", … ({len(names)} in all)" if len(names) > most else "")

@@ -58,7 +58,6 @@ class Added:
     dry_run: bool
 
     def facts(self) -> dict[str, Any]:
-        """Return what a program is told."""
         return {
             "folds": self.folds,
             "clusters": self.model.n_clusters,
@@ -215,7 +214,6 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
 
 
 def fold_line(fold: dict[str, Any]) -> str:
-    """Say in a line what a fold did."""
     if fold["update"] and fold["same"] == fold["samples"]:
         same = "{view}: all {samples:,} samples are known as they are; nothing changed."
         return same.format(**fold)

@@ -184,7 +184,6 @@ def rows(table: Table) -> Iterator[tuple[Any, ...]]:
 
 
 def names(table: Table) -> list[str]:
-    """Return the names of the columns of `rows`."""
     return [name for name in table.column_names if name != "id_is_int"]
 
 

@@ -11,14 +11,12 @@ if TYPE_CHECKING:
 
 
 def is_there(state: Path) -> bool:
-    """Tell whether there is such a state."""
     from viewfold.store import store_of
 
     return store_of(state).exists()
 
 
 def load_model(state: Path) -> FoldingEstimator:
-    """Return the model in a state."""
     from viewfold.store import load
 
     return load(state)
@@ -44,7 +42,6 @@ def folded_table(state: Path, table: Table | None) -> Table:
 
 
 def empty(state: Path) -> ValueError:
-    """Return the error about a state without a view."""
     return ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
 
 

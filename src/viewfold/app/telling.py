@@ -177,7 +177,6 @@ def recluster(
 
 
 def evidence(found: Suggestion) -> str:
-    """Say how far a suggestion can be trusted."""
     others = {k: score for k, score in found.scores.items() if k != found.best}
     said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
     if others:
@@ -196,7 +195,6 @@ def scores(found: Suggestion) -> list[dict[str, Any]]:
 
 
 def suggested(model: FoldingEstimator, found: Suggestion) -> dict[str, Any]:
-    """Return what a program is told about the number of clusters."""
     return {
         "clusters": model.n_clusters,
         "suggested": found.best,

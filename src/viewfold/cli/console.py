@@ -51,7 +51,6 @@ class Journal:
         self.started = perf_counter()
 
     def begin(self, command: str) -> None:
-        """Note which command runs, once."""
         if self.command is None:
             self.command = command
             from viewfold._util.version import __version__
@@ -59,7 +58,6 @@ class Journal:
             self.note("start", version=__version__, process=os.getpid())
 
     def note(self, event: str, **facts: Any) -> None:
-        """Append an event."""
         if self.path is None:
             return
         when = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -139,12 +137,10 @@ def print_json(facts: Any) -> None:
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines for a person on standard output."""
     click.echo("\n".join(map(visible, lines)))
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table."""
     columns = [_column(name, [row[name] for row in rows]) for name in rows[0]]
     head, *lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     click.echo("\n".join([click.style(head, bold=True), *lines]))

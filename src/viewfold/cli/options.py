@@ -140,7 +140,6 @@ yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmatio
 
 
 def clusters(*, required: bool = False) -> Decorator:
-    """Return the option that says how many clusters there should be."""
     return click.option(
         "--clusters",
         "-k",
@@ -181,7 +180,6 @@ FILE_FLAGS = {
 
 
 def file_argument(says: str, *, several: bool = False) -> Decorator:
-    """Return the argument that names the file, or the files, to read."""
     says += " It may be - for standard input, or an address such as s3://… or https://…"
     if several:
         return argument("files", nargs=-1, required=True, metavar="FILE", type=FILE, help=says)
@@ -317,7 +315,6 @@ class Output:
     as_json: bool
 
     def deliver(self, table: Table) -> None:
-        """Write a table to the file, or print it as CSV or JSON."""
         if self.file is not None:
             state = self.inputs[0]
             tables.write_table(table, self.file, self.inputs, private=state, raw=self.raw)
@@ -457,7 +454,6 @@ class Limit:
         self.moved = self.known = 0
 
     def begin(self, model: FoldingEstimator) -> None:
-        """Remember where samples are before a change."""
         if self.most is not None and hasattr(model, "labels_"):
             self.before = dict(zip(model.ids_.tolist(), model.labels_.tolist(), strict=True))
 

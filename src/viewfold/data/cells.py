@@ -92,7 +92,6 @@ def _has_gaps(view: View) -> ValueError:
 
 
 def _names(view: View, at: Array) -> str:
-    """Name some features of a view."""
     names = [repr(view.features[j]) if view.features else str(j) for j in at[:5].tolist()]
     return ", ".join(names) + (f", … ({at.size} in all)" if at.size > 5 else "")
 

@@ -39,7 +39,6 @@ class _Room:
 
 
 def is_dask_or_spark(X: Any) -> bool:
-    """Whether these are rows that Dask or Spark has."""
     tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
     return (_is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
 
@@ -141,7 +140,6 @@ def _check_named(X: Any, ids: str, label: str) -> None:
 
 
 def _write(part: Any, ids: Any, path: str, index: bool) -> int:
-    """Write a partition of Dask; return how many rows it has."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -214,7 +212,6 @@ def _parquet_files(path: str) -> list[str]:
 
 
 def _check_rows(view: FileView, n: int, label: str, folder: str) -> None:
-    """Refuse files that hold fewer rows than were written."""
     from viewfold.data.columnar import n_rows
 
     found = sum(map(n_rows, view.files))

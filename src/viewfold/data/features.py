@@ -274,7 +274,6 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
 
 
 def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
-    """Say how many cells hold a level that is not known."""
     if unknown:
         shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
         warn_user(

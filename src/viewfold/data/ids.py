@@ -218,7 +218,6 @@ def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
 
 
 def _at(i: Any, ids: Ids, rows: Any) -> str:
-    """Say which id it is, and in which row it stands."""
     return f"{ids[i : i + 1].tolist()[0]!r}" + ("" if rows is None else f" in row {rows[i]}")
 
 

@@ -100,7 +100,6 @@ def as_view(
 
 
 def read_view(X: Any, ids: Any, name: str | None, options: ReadOptions) -> View:
-    """Do what `as_view` does, with its keywords as options."""
     view = open_view(X, ids=ids, name=name, options=options)
     if ids is None and not view.checked:
         check_no_id_column(view)
@@ -235,7 +234,6 @@ def as_views(
 
 
 def read_views(X: Any, ids: Any, options: ReadOptions) -> list[View]:
-    """Do what `as_views` does, with its keywords as options."""
     X, options = path_and_options(X, options)
     if is_path(X):
         X = open_path(X, ids, options)
@@ -285,7 +283,6 @@ def own_name(X: Any) -> str | None:
 
 
 def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
-    """Return what is said of the ids of each of several views."""
     if isinstance(ids, Mapping):
         given = {str(name): of_view for name, of_view in ids.items()}
         unknown = sorted(set(given) - set(names))

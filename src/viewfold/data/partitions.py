@@ -164,7 +164,6 @@ def _read_codes(
 
 
 def _add_codes(found: dict[str, Codes], more: dict[str, Codes]) -> None:
-    """Add what columns hold in rows that follow."""
     for name, codes in more.items():
         found[name] = found[name].joined(codes) if name in found else codes
 

@@ -200,7 +200,6 @@ def _coded(
     options: ReadOptions,
     later: bool,
 ) -> Array:
-    """Return numbers for all cells of a table."""
     new = [column for column in coded if column not in codes]
     if later and new:
         raise ValueError(
@@ -275,7 +274,6 @@ def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
 
 
 def _names(columns: Any) -> tuple[str, ...] | None:
-    """Column names, if all of them are strings."""
     names = list(columns)
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
 
