@@ -115,11 +115,9 @@ class ReadOptions:
         if markers is not None:
             markers = [markers] if isinstance(markers, str) else markers
             given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
-        for name in ("columns", "drop", "categories"):
-            if name in given:
-                given[name] = _NORMAL[name](name, given[name])
-        if "strict" in given:
-            given["strict"] = bool(given["strict"])
+        for name in given.keys() & _NORMAL.keys():
+            given[name] = _NORMAL[name](name, given[name])
+        given["strict"] = bool(given.get("strict"))
         return cls(by_view=by_view, **given)
 
     def for_view(self, name: str, names: Sequence[str]) -> ReadOptions:
@@ -137,29 +135,18 @@ class ReadOptions:
                 continue
             by_view = isinstance(given, Mapping) and None not in given.values()
             if not by_view or not set(given) <= set(names):
-                if not several:
-                    raise ValueError(
-                        f"{key}=… is given for the views {format_names(given)}, but this one "
-                        f"is {name!r}."
-                    )
                 raise ValueError(
                     f"{key}=… is said of columns of one view, but there are several. "
                     f"Pass {{view: …}} with names out of {list(names)}, or one view at a time."
+                    if several
+                    else f"{key}=… is given for the views {format_names(given)}, but this one is "
+                    f"{name!r}."
                 )
             own[key] = given.get(name, own[key])
         own = {key: _NORMAL[key](key, given) for key, given in own.items()}
         return replace(self, by_view={}, **own)
 
-    def for_known_view(
-        self, kinds: Mapping[str, Kind], remembered: ReadOptions | None
-    ) -> ReadOptions:
-        """Return how to read more rows of a view: as its first rows, whatever columns are named."""
-        said = {one: getattr(self, one) for one in (*FILE_OPTIONS, "empty_rows", "missing_cells")}
-        markers = None if remembered is None else remembered.empty_markers
-        return ReadOptions(**said, empty_markers=markers, kinds=kinds, remembered=remembered)
-
     def in_file(self, name: str) -> ReadOptions:
-        """Return how to read one of the views of a file."""
         if name in self.views:
             return self.views[name].with_file(self)
         own = {key: _NORMAL[key](key, by[name]) for key, by in self.by_view.items() if name in by}
@@ -193,12 +180,10 @@ class ReadOptions:
 
     @property
     def markers(self) -> frozenset[str]:
-        """What stands for a missing cell in text."""
         return EMPTY_MARKERS if self.empty_markers is None else frozenset(self.empty_markers)
 
     @property
     def names_columns(self) -> bool:
-        """Whether there must be columns with names."""
         return self.columns is not None or bool(self.drop or self.categories)
 
     def wanted(
@@ -248,7 +233,7 @@ def _categories(name: str, given: Any) -> dict[str, Any]:
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
 
 
-_NORMAL: dict[str, Callable[[str, Any], Any]] = {
+_NORMAL: dict[str, Callable[..., Any]] = {
     "columns": _names,
     "drop": _names,
     "categories": _categories,
@@ -263,18 +248,11 @@ def takes_reading(function: Function) -> Function:
     signature = inspect.signature(function)
     *own, _ = signature.parameters.values()
     defaults = ReadOptions()
-    options = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=() if name == "categories" else getattr(defaults, name),
-            annotation=annotation,
-        )
-        for name, annotation in ReadKeywords.__annotations__.items()
-    ]
-    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*own, *options]
-    )
+    for name, annotation in ReadKeywords.__annotations__.items():
+        default = () if name == "categories" else getattr(defaults, name)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    function.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
     return function
 
 
@@ -360,7 +338,6 @@ def path_and_options(X: Any, options: ReadOptions) -> tuple[Any, ReadOptions]:
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is one that fsspec opens."""
     return _ADDRESS.match(path) is not None
 
 

@@ -28,7 +28,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def format_names(names: Iterable[object], most: int = 8) -> str:
-    """Show the first few of many names."""
     names = list(names)
     shown = ", ".join(repr(str(name)) for name in names[:most])
     return shown + (f", … ({len(names)} in all)" if len(names) > most else "")
@@ -41,16 +40,12 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode() for c in text)
-
-
-def _is_shown(c: str) -> bool:
-    return c.isprintable() or c in JOINERS or category(c) == "Zs"
-
-
-def visible_lines(text: str) -> str:
-    """Return text of several lines for a terminal."""
-    return "\n".join(map(visible, text.split("\n")))
+    return "".join(
+        c
+        if c.isprintable() or c in JOINERS or category(c) == "Zs"
+        else c.encode("unicode_escape").decode()
+        for c in text
+    )
 
 
 def visible_json(text: str) -> str:

@@ -51,7 +51,6 @@ class Table:
         return list(self.columns)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all rows, as Python has them."""
         cells = [as_list(column) for column in self.columns.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*cells, strict=True)]
 

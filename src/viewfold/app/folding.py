@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.states import empty, is_there, new_model
+from viewfold.app.states import empty, is_there
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
+from viewfold.state.registry import METHODS
 
 if TYPE_CHECKING:
     from viewfold.data import View
@@ -57,7 +58,6 @@ class Added:
     dry_run: bool
 
     def facts(self) -> dict[str, Any]:
-        """Return what a program is told."""
         return {
             "folds": self.folds,
             "clusters": self.model.n_clusters,
@@ -72,9 +72,24 @@ class Added:
         """Return questions whether a delivery is the right one."""
         found = []
         for fold in self.folds:
-            found.append(_replaced(state, fold, self.model.n_samples_, self.dry_run))
-            found.append(_known_columns(state, fold, self.model))
-        return [note for note in found if note]
+            name, corrected = fold["view"], fold["corrected"]
+            had = self.model.n_samples_ - fold["unseen"] - fold["new"] - fold["shared"]
+            if 2 * corrected > had:
+                back = "" if self.dry_run else f" If that is wrong: viewfold undo {state}."
+                found.append(
+                    f"{corrected:,} of the {had:,} samples that were in {name} have another"
+                    f" row of it now: ids and rows may not belong together.{back}"
+                )
+            known = {record.name: set(record.features or ()) for record in self.model.views_}
+            before = list(known)[: list(known).index(name)]
+            same = [one for one in before if known[one] and known[one] == known[name]]
+            if same and not fold["update"]:
+                found.append(
+                    f"{name} has the columns of {same[0]}, and counts as another view. If it is"
+                    f" more rows or corrections of {same[0]}, add it with view={same[0]!r}, once"
+                    f" it is taken back (viewfold undo {state}) if it was folded."
+                )
+        return found
 
 
 def add(
@@ -94,8 +109,7 @@ def add(
     new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
     loaded = None if new is not None else read_loaded(state)
     known = None if loaded is None else loaded.state
-    name = _known_view(state, file, wanted.view, known) if wanted.only_new else wanted.view
-    views = _read_views(state, file, wanted, name, known)
+    views = _read_views(state, file, wanted, known)
     step(f"waiting for {state}")
     opened: AbstractContextManager[FoldingEstimator]
     if wanted.dry_run:  # nobody has to wait for it
@@ -116,10 +130,8 @@ def add(
     return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
 
 
-def _read_views(
-    state: Path, file: File, wanted: Wanted, name: str | None, known: State | None
-) -> list[View]:
-    """Return the views of a file; one of them, if a name is given.
+def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) -> list[View]:
+    """Return the views of a file; one of them, if it is named, or only rows of a known view count.
 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
@@ -127,26 +139,20 @@ def _read_views(
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
 
-    records = () if known is None else known.views
-    several = name is None and str(file).lower().endswith(SEVERAL)
-    if not several:
+    records, name = () if known is None else known.views, wanted.view
+    names = [record.name for record in records]
+    if wanted.only_new:  # as named, named like the file, or the only one
+        if not names:
+            raise empty(state)
+        name = name_of(file) if name is None and name_of(file) in names else name
+        name = names[which_view(names, name, f"{state} holds")]
+    if name is not None or not str(file).lower().endswith(SEVERAL):
         called = name or name_of(file)
-        if called not in [record.name for record in records]:
+        if called not in names:
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
     return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
-
-
-def _known_view(state: Path, file: File, view: str | None, known: State | None) -> str:
-    """Return the known view that rows belong to: as named, named like the file, or the only one."""
-    from viewfold.data.files import name_of
-
-    names = [record.name for record in known.views] if known is not None else []
-    if not names:
-        raise empty(state)
-    view = name_of(file) if view is None and name_of(file) in names else view
-    return names[which_view(names, view, f"{state} holds")]
 
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
@@ -154,22 +160,25 @@ def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
         raise ValueError(
             f"There is no {state} yet. To make it, say how many clusters: n_clusters=…."
         )
-    number = wanted.clusters or PROVISIONAL
-    return new_model(number, wanted.method, wanted.seed, wanted.private)
+    known, method = {name.lower(): name for name in METHODS.names()}, wanted.method.lower()
+    if method not in known:
+        raise ValueError(f"There is no method {wanted.method!r}. Known are: {', '.join(known)}.")
+    return METHODS[known[method]](
+        n_clusters=wanted.clusters or PROVISIONAL,
+        random_state=wanted.seed,
+        keep_encoders=not wanted.private,
+    )
 
 
 def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
     unconnected = wanted.unconnected
-    if unconnected is not None:
-        if "unconnected" not in model.get_params():
-            method = type(model).__name__
-            raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
-        model.set_params(unconnected=unconnected)
-    if wanted.clusters:
-        model.set_params(n_clusters=wanted.clusters)
-    if wanted.private:
-        model.set_params(keep_encoders=False)
+    if unconnected is not None and "unconnected" not in model.get_params():
+        method = type(model).__name__
+        raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
+    said = {"unconnected": unconnected, "n_clusters": wanted.clusters or None}
+    said["keep_encoders"] = False if wanted.private else None
+    model.set_params(**{name: value for name, value in said.items() if value is not None})
     views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
     return [record.name for record in views if record.encoder is not None]
 
@@ -205,7 +214,6 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
 
 
 def fold_line(fold: dict[str, Any]) -> str:
-    """Say in a line what a fold did."""
     if fold["update"] and fold["same"] == fold["samples"]:
         same = "{view}: all {samples:,} samples are known as they are; nothing changed."
         return same.format(**fold)
@@ -218,51 +226,18 @@ def fold_line(fold: dict[str, Any]) -> str:
         unseen = _counted(fold["unseen"], "known sample is", "known samples are")
         counts += f"; {unseen} missing from this view"
     said = "{view}: {samples:,} samples × {features:,} features; " + counts
-    return f"{said}; {{moved:,}} changed cluster.".format(**fold) + _missing_line(fold["missing"])
-
-
-def _missing_line(missing: dict[str, Any]) -> str:
-    """Say how many cells were missing, and in which columns most of them."""
+    line, missing = f"{said}; {{moved:,}} changed cluster.".format(**fold), fold["missing"]
     if not missing["cells"]:
-        return ""
+        return line
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
     cells = _counted(missing["cells"], "cell is", "cells are")
     samples = _counted(missing["samples"], "sample", "samples")
     columns = _counted(missing["features"], "column", "columns")
     return (
-        f" {cells} missing ({100 * missing['share']:.3g} % of all features),"
+        f"{line} {cells} missing ({100 * missing['share']:.3g} % of all features),"
         f" in {samples} and {columns} (most: {worst})."
     )
 
 
 def _counted(n: int, one: str, many: str) -> str:
     return f"{n:,} {one if n == 1 else many}"
-
-
-def _replaced(state: Path, fold: dict[str, Any], n: int, dry_run: bool) -> str:
-    """Ask whether a delivery is the right one, if it replaces more than half of its view."""
-    had = n - fold["unseen"] - fold["new"] - fold["shared"]
-    if 2 * fold["corrected"] <= had:
-        return ""
-    back = "" if dry_run else f" If that is wrong: viewfold undo {state}."
-    return (
-        f"{fold['corrected']:,} of the {had:,} samples that were in {fold['view']} have another"
-        f" row of it now: ids and rows may not belong together.{back}"
-    )
-
-
-def _known_columns(state: Path, fold: dict[str, Any], model: FoldingEstimator) -> str:
-    """Ask whether a new view is more rows of a known one: its features have the same names."""
-    records = {record.name: record for record in model.views_}
-    features = records[fold["view"]].features
-    if fold["update"] or features is None:
-        return ""
-    before = list(records)[: list(records).index(fold["view"])]
-    same = [name for name in before if set(records[name].features or ()) == set(features)]
-    if not same:
-        return ""
-    return (
-        f"{fold['view']} has the columns of {same[0]}, and counts as another view. If it is more"
-        f" rows or corrections of {same[0]}, add it with view={same[0]!r}, once it is"
-        f" taken back (viewfold undo {state}) if it was folded."
-    )

@@ -25,8 +25,8 @@ from viewfold._util.file import (
     path_and_options,
     takes_reading,
 )
-from viewfold._util.messages import short_repr, suggestion_of
-from viewfold._util.types import Array, Ids, IdsLike, Matrix, ViewsLike
+from viewfold._util.messages import short_repr, suggestion_of, with_suggestion
+from viewfold._util.types import Array, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
 from viewfold.data.cells import SENTINELS
 from viewfold.data.features import check_no_text_ids, learn
@@ -288,25 +288,18 @@ def _looks_at_file(
     if view is not None or not isinstance(held, dict):
         look.held, look.notes = held, notes
         return [look]
-    if is_book:
-        looks = [_Look(file_with(X, sheet=name), None, given, model) for name in held]
-    else:
-        looks = [_Look(X, name, given, model) for name in held]
-    for look, name in zip(looks, held, strict=True):
-        look.held, look.notes = {name: held[name]}, notes
+    looks = []
+    for name in held:
+        part, of_file = (file_with(X, sheet=name), None) if is_book else (X, name)
+        looks.append(_Look(part, of_file, given, model))
+        looks[-1].held, looks[-1].notes = {name: held[name]}, notes
     return looks
 
 
 class _Look:
     """A look at one view: options are added until it would be folded, or nothing helps."""
 
-    def __init__(
-        self,
-        X: Any,
-        view: str | None,
-        given: Mapping[str, Any],
-        model: FoldingEstimator | None,
-    ) -> None:
+    def __init__(self, X: Any, view: str | None, given: Mapping[str, Any], model: Any) -> None:
         self.X, self.view, self.model = X, view, model
         self.given, self.options = given, dict(given)
         self.held: Any = None  # the opened file, for the first attempt
@@ -384,15 +377,23 @@ class _Look:
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)
         label = view_label(name, file)
-        self._note(parts, name, ids, learn_of(parts, options, label), written)
+        self._note(parts, name, ids, options, label)
+        self.facts["written"] = dict(written)
         if ids is None and parts.ids is None:
-            for column in repeated_ids(parts):
-                warnings.warn(
-                    f"{label}: column {column!r} is called like ids, but some of its texts "
-                    "stand in several rows. Keep one row per sample if they are ids.",
-                    stacklevel=1,
-                )
-            self._propose_ids(parts, label)
+            for j, column in enumerate(parts.names or ()):
+                codes = parts.codes.get(column)
+                if codes is not None and codes.repeats and is_called_id(column, first=j == 0):
+                    warnings.warn(
+                        f"{label}: column {column!r} is called like ids, but some of its texts "
+                        "stand in several rows. Keep one row per sample if they are ids.",
+                        stacklevel=1,
+                    )
+            try:
+                check_no_text_ids(parts.codes, label)
+            except ValueError as error:  # the likeliest column is proposed
+                if self.facts["id_candidates"]:
+                    with_suggestion(error, ids=self.facts["id_candidates"][0])
+                raise
         given = None if ids is False else parts.ids
         view = make_view(parts, given, name, file, options)
         state = self._state
@@ -411,16 +412,6 @@ class _Look:
             X, ids = make_view(parts, given, name, file, options, record.columns), none
         checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
         admit(engine, state, checked, rule)
-
-    def _propose_ids(self, parts: Parts, label: str) -> None:
-        """Take the likeliest column for the ids, if a fold would ask for them."""
-        try:
-            check_no_text_ids(parts.codes, label)
-        except ValueError as error:
-            best = next(iter(self.facts["id_candidates"]), None)
-            if best is not None:
-                error.options = {"ids": best}  # type: ignore[attr-defined]
-            raise
 
     def _take_apart(
         self, X: Any, ids: Any, options: ReadOptions
@@ -441,16 +432,14 @@ class _Look:
             return split_file(held, named, label, options), name, held.file, held.written
         return split_object(held, named, view_label(name), options), name, None, {}
 
-    def _note(
-        self,
-        parts: Parts,
-        name: str,
-        ids: Any,
-        columns: tuple[list[str], dict[str, ColumnFacts]],
-        written: Mapping[str, str],
-    ) -> None:
-        names, by_name = columns
+    def _note(self, parts: Parts, name: str, ids: Any, options: ReadOptions, label: str) -> None:
         n, d = parts.rows.shape
+        names, by_name = list(map(str, range(d))), dict[str, ColumnFacts]()
+        if parts.names is not None:
+            names = list(parts.names)
+            learned, why = learn(names, parts.codes, options, parts.dropped, label)
+            by_name = {c.name: ColumnFacts(c.name, c.kind, c.levels) for c in learned}
+            by_name |= {name: replace(by_name[name], why=reason) for name, reason in why.items()}
         counts = count_cells(parts.rows)
         candidates = id_candidates(parts) or self.facts.get("id_candidates", [])
         flags = (counts.others == 0) & (counts.missing < n)
@@ -477,7 +466,6 @@ class _Look:
             "n_absent": int(counts.n_absent),
             "n_zero": int(counts.n_zero),
             "suspects": counts.suspects(names),
-            "written": dict(written),
         }
 
     @property
@@ -493,20 +481,6 @@ class _Look:
         drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
         some = engine.collect(engine.select(view.rows, drawn))
         return str(scale_of(some))
-
-
-def learn_of(
-    parts: Parts, options: ReadOptions, label: str
-) -> tuple[list[str], dict[str, ColumnFacts]]:
-    """Return the names of the columns that were read, and what would become of some."""
-    if parts.names is None:
-        return [str(j) for j in range(parts.rows.shape[1])], {}
-    known, why = learn(parts.names, parts.codes, options, parts.dropped, label)
-    facts = {
-        column.name: ColumnFacts(column.name, column.kind, column.levels, why.get(column.name, ""))
-        for column in known
-    }
-    return list(parts.names), facts
 
 
 def was_read_alike(parts: Parts, options: ReadOptions, record: ViewRecord) -> bool:
@@ -553,15 +527,10 @@ def count_cells(X: Matrix) -> Counts:
     d = X.shape[1]
     gaps = np.isnan(X.data) if X.data.dtype.kind == "f" else np.zeros(X.data.size, bool)
     other = (X.data != 0) & (X.data != 1) & ~gaps
+    n_gaps, n_other = (np.bincount(X.indices[which], minlength=d) for which in (gaps, other))
     nothing = np.zeros((len(SENTINELS), d), np.intp)
-    return Counts(
-        np.bincount(X.indices[gaps], minlength=d),
-        np.bincount(X.indices[other], minlength=d),
-        nothing,
-        nothing,
-        0,
-        np.count_nonzero(X.count_nonzero(axis=1) == 0),
-    )
+    n_zero = np.count_nonzero(X.count_nonzero(axis=1) == 0)
+    return Counts(n_gaps, n_other, nothing, nothing, 0, n_zero)
 
 
 def _count_in_block(block: Array) -> tuple[Array, ...]:
@@ -578,17 +547,6 @@ def _count_in_block(block: Array) -> tuple[Array, ...]:
     others = np.count_nonzero((block != 0) & (block != 1) & ~gaps, axis=0)
     n_absent, n_zero = gaps.all(axis=1).sum(), (~block.any(axis=1)).sum()
     return gaps.sum(axis=0), others, marks, near, n_absent, n_zero
-
-
-def repeated_ids(parts: Parts) -> list[str]:
-    """Return the text columns that are called like ids, but hold some texts more than once."""
-    if parts.ids is not None or parts.names is None:
-        return []
-    return [
-        name
-        for j, name in enumerate(parts.names)
-        if name in parts.codes and parts.codes[name].repeats and is_called_id(name, first=j == 0)
-    ]
 
 
 def id_candidates(parts: Parts) -> list[str]:
@@ -619,7 +577,15 @@ def compare(state: State, view: View) -> SampleFacts | None:
     view = placed(engine, view)
     alignment = engine.join(state.ids, view.ids)
     new = engine.keep(view.ids, engine.map(np.logical_not, alignment.known))
-    pairs = _similar(state, engine.collect(new)) if alignment.n_new else []
+    pairs: list[tuple[Any, Any]] = []
+    found = engine.collect(new)
+    whole = found.dtype != object and state.ids.dtype != object
+    if alignment.n_new and not whole:  # whole numbers are the same or not
+        forms = normal_forms(found)
+        almost = engine.reduce(lambda block: alike(block, forms), state.ids, combine=np.append)
+        partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
+        named = zip(found.tolist(), forms.tolist(), strict=True)
+        pairs = [(name, partner[form]) for name, form in named if form in partner]
     fits = [
         record.name
         for record in state.views
@@ -637,17 +603,3 @@ def compare(state: State, view: View) -> SampleFacts | None:
         n_in_view=n_in_view,
         fits=tuple(fits),
     )
-
-
-def _similar(state: State, new: Ids) -> list[tuple[Any, Any]]:
-    """Return the new ids that are almost known, each with the known one."""
-    whole = new.dtype != object and state.ids.dtype != object
-    if not new.size or whole:  # whole numbers are the same or not
-        return []
-    forms = normal_forms(new)
-    almost = engine_of(state.ids).reduce(
-        lambda block: alike(block, forms), state.ids, combine=np.append
-    )
-    partner = dict(zip(normal_forms(almost).tolist(), almost.tolist(), strict=True))
-    found = zip(new.tolist(), forms.tolist(), strict=True)
-    return [(name, partner[form]) for name, form in found if form in partner]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import csv
 import json
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from glob import glob
@@ -105,13 +104,6 @@ def replacing(
 # -- tables
 
 
-def from_rows(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return rows as a table."""
-    from viewfold._util.table import Table
-
-    return Table.of_rows(rows)
-
-
 def from_frame(frame: pd.DataFrame) -> Table:
     """Return clusters by id as a table; ids are numbers, texts or both, as in other tables."""
     from viewfold._util.table import Table
@@ -154,16 +146,27 @@ def write_table(
     """
     ending = Path(path).suffix.lower()
     with replacing(path, TABLES, inputs, private) as draft:
-        if ending in _DELIMITERS:
+        if ending in (".csv", ".tsv"):
             with draft.open("w", encoding="utf-8", newline="") as file:
-                _delimited(table, file, _DELIMITERS[ending], raw=raw)
+                print_table(table, file, "," if ending == ".csv" else "\t", raw=raw)
+        elif ending == ".jsonl":
+            columns = names(table)
+            with draft.open("w", encoding="utf-8") as file:
+                for row in rows(table):
+                    facts = dict(zip(columns, row, strict=True))
+                    file.write(json.dumps(facts, default=str, ensure_ascii=False) + "\n")
+        elif ending == ".xlsx":
+            _write_excel(table, draft)
         else:
-            _writers[ending](table, draft)
+            made = table.select(names(table)).to_arrow()
+            import pyarrow as pa
+            from pyarrow import parquet
 
-
-def print_table(table: Table, *, raw: bool = False) -> None:
-    """Write a table to standard output as CSV; see `write_table`. Terminals get visible text."""
-    _delimited(table, sys.stdout, ",", raw=raw)
+            if ending == ".parquet":
+                parquet.write_table(made, draft)
+                return
+            with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
+                writer.write_table(made)
 
 
 def rows(table: Table) -> Iterator[tuple[Any, ...]]:
@@ -181,11 +184,11 @@ def rows(table: Table) -> Iterator[tuple[Any, ...]]:
 
 
 def names(table: Table) -> list[str]:
-    """Return the names of the columns of `rows`."""
     return [name for name in table.column_names if name != "id_is_int"]
 
 
-def _delimited(table: Table, file: TextIO, delimiter: str, *, raw: bool) -> None:
+def print_table(table: Table, file: TextIO, delimiter: str = ",", *, raw: bool) -> None:
+    """Write a table as CSV; see `write_table`. Terminals get visible text."""
     shown, n_formulas = file.isatty(), 0
 
     def cell(value: Any) -> Any:
@@ -207,30 +210,7 @@ def _delimited(table: Table, file: TextIO, delimiter: str, *, raw: bool) -> None
         )
 
 
-def _lines(table: Table, path: Path) -> None:
-    columns = names(table)
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows(table):
-            facts = dict(zip(columns, row, strict=True))
-            file.write(json.dumps(facts, default=str, ensure_ascii=False) + "\n")
-
-
-def _parquet(table: Table, path: Path) -> None:
-    made = table.select(names(table)).to_arrow()
-    from pyarrow import parquet
-
-    parquet.write_table(made, path)
-
-
-def _arrow(table: Table, path: Path) -> None:
-    made = table.select(names(table)).to_arrow()
-    import pyarrow as pa
-
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
-        writer.write_table(made)
-
-
-def _excel(table: Table, path: Path) -> None:
+def _write_excel(table: Table, path: Path) -> None:
     most_rows, most_columns = 1_048_575, 16_384  # below the names
     if len(table) > most_rows or len(names(table)) > most_columns:
         raise ValueError(
@@ -267,16 +247,6 @@ def _excel_cell(sheet: Any, value: Any) -> Any:
     cell = WriteOnlyCell(sheet, text)
     cell.data_type = "s"
     return cell
-
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-
-_writers: dict[str, Callable[[Table, Path], None]] = {
-    ".parquet": _parquet,
-    ".jsonl": _lines,
-    ".arrow": _arrow,
-    ".xlsx": _excel,
-}
 
 
 def as_json(facts: Any) -> str:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from viewfold.state.registry import METHODS
-
 if TYPE_CHECKING:
     from viewfold._util.table import Table
     from viewfold.estimators import FoldingEstimator
 
 
 def is_there(state: Path) -> bool:
-    """Tell whether there is such a state."""
     from viewfold.store import store_of
 
     return store_of(state).exists()
 
 
 def load_model(state: Path) -> FoldingEstimator:
-    """Return the model in a state."""
     from viewfold.store import load
 
     return load(state)
@@ -46,17 +42,7 @@ def folded_table(state: Path, table: Table | None) -> Table:
 
 
 def empty(state: Path) -> ValueError:
-    """Return the error about a state without a view."""
     return ValueError(f"{state} is empty: no view was folded yet. Add one with viewfold add.")
-
-
-def new_model(clusters: int, method: str, seed: int, private: bool) -> FoldingEstimator:
-    """Return a model that has folded nothing, of a method that is named in any letters."""
-    known = {name.lower(): name for name in METHODS.names()}
-    if method.lower() not in known:
-        raise ValueError(f"There is no method {method!r}. Known are: {', '.join(known)}.")
-    kind = METHODS[known[method.lower()]]
-    return kind(n_clusters=clusters, random_state=seed, keep_encoders=not private)
 
 
 def returned(model: FoldingEstimator) -> dict[str, Any]:

@@ -95,18 +95,15 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
 # -- clusters and samples
 
 
-def known_id(model: FoldingEstimator, sample: str) -> int | str:
-    """Return an id as the model knows it: a text is a number where samples have numbers."""
-    ids = set(model.ids_.tolist())
-    number = sample.removeprefix("-").isdecimal() and int(sample)
-    return int(sample) if sample not in ids and number is not False and number in ids else sample
-
-
 def explained(
     model: FoldingEstimator, sample: str, view: str | None, top: int
 ) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]], str]:
     """Return why a sample is in its cluster: facts, rows of tables, and a text that says it."""
-    why = model.explain(known_id(model, sample), view=view, top=top)
+    name: int | str = sample
+    ids = set(model.ids_.tolist())
+    if sample not in ids and sample.removeprefix("-").isdecimal() and int(sample) in ids:
+        name = int(sample)  # samples have numbers
+    why = model.explain(name, view=view, top=top)
     facts: dict[str, Any] = {"id": why.id, "cluster": why.cluster}
     facts |= {"next_cluster": why.next_cluster, "confidence": round(why.confidence, DIGITS)}
     lists = {"views": rows_of(why.views.reset_index()), "features": rows_of(why.features)}
@@ -180,7 +177,6 @@ def recluster(
 
 
 def evidence(found: Suggestion) -> str:
-    """Say how far a suggestion can be trusted."""
     others = {k: score for k, score in found.scores.items() if k != found.best}
     said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
     if others:
@@ -199,7 +195,6 @@ def scores(found: Suggestion) -> list[dict[str, Any]]:
 
 
 def suggested(model: FoldingEstimator, found: Suggestion) -> dict[str, Any]:
-    """Return what a program is told about the number of clusters."""
     return {
         "clusters": model.n_clusters,
         "suggested": found.best,

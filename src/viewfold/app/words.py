@@ -72,8 +72,10 @@ def for_cli(message: str) -> str:
     """Return a message of the library as the command line says it."""
     for python, typed in SENTENCES.items():
         message = python.sub(typed, message)
-    message = _UNDO.sub(_typed_undo, message)
-    return _SAID.sub(lambda said: said[0] if said["name"] is None else _typed(said), message)
+    for path, entry in _UNDO.findall(message):
+        typed = f"viewfold undo {_quoted(ast.literal_eval(path))} --entry {entry}"
+        message = message.replace(f"viewfold.undo({path}, entry={entry})", typed)
+    return _SAID.sub(_typed, message)
 
 
 def option(name: str, value: object = ...) -> str:
@@ -88,11 +90,9 @@ def option(name: str, value: object = ...) -> str:
 
 def _typed(said: re.Match[str]) -> str:
     name, value = said["name"], said["value"]
+    if name is None:
+        return said[0]
     return option(name, ... if value == "…" else ast.literal_eval(value))
-
-
-def _typed_undo(said: re.Match[str]) -> str:
-    return f"viewfold undo {_quoted(ast.literal_eval(said[1]))} --entry {said[2]}"
 
 
 def _quoted(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from viewfold.app.states import check_folded, returned
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument
 from viewfold.cli.console import progress, say, tell
-
-if TYPE_CHECKING:
-    from viewfold.estimators import FoldingEstimator
 
 
 @opt.state
@@ -81,7 +78,18 @@ def forget(
     """Remove samples for good, also from the history and from all earlier states."""
     from viewfold.store import forget as remove
 
-    gone = [*ids, *(_ids_in(listed) if listed is not None else ())]
+    gone = [*ids]
+    if listed is not None:
+        from viewfold.data import FileError
+        from viewfold.data.text import encoding_of
+
+        try:
+            lines = listed.read_text(encoding_of(str(listed))).split("\n")
+        except (FileError, UnicodeError) as error:  # a view has --encoding, ids have not
+            raise ValueError(
+                f"{listed} is not text that can be read. Save it as UTF-8, one id per line."
+            ) from error
+        gone += filter(None, map(str.strip, lines))
     if not gone:
         raise ValueError("No ids given. Give ids, or a file of ids with --from.")
     model = remove(state, gone, wait=wait)
@@ -91,20 +99,6 @@ def forget(
         {"file": str(state), "forgotten": n, "samples": model.n_samples_},
         f"{n:,} sample{' is' if n == 1 else 's are'} forgotten; {model.n_samples_:,} are left.",
     )
-
-
-def _ids_in(listed: Path) -> list[str]:
-    """Return the ids in a text file, one per line, in whatever encoding views may have."""
-    from viewfold.data import FileError
-    from viewfold.data.text import encoding_of
-
-    try:
-        lines = listed.read_text(encoding_of(str(listed))).split("\n")
-    except (FileError, UnicodeError) as error:  # a view has --encoding, ids have not
-        raise ValueError(
-            f"{listed} is not text that can be read. Save it as UTF-8, one id per line."
-        ) from error
-    return [line.strip() for line in lines if line.strip()]
 
 
 @opt.state
@@ -135,36 +129,29 @@ def undo(
     """
     if to is not None and entry is not None:
         raise ValueError("--to names the state to return to, --entry a change. Choose one.")
+    from viewfold.store import store_of
+    from viewfold.store.models import plan_restore, plan_undo, return_to, take_back
+
+    if not yes:
+        with store_of(state).reading() as contents:
+            _, taken = plan_undo(contents, entry) if to is None else plan_restore(contents, to)
+        said = " and ".join(map(str, taken))
+        if to is not None:
+            _confirm(f"return to the state after entry {to}, which takes back {said or 'nothing'}")
+        else:
+            _confirm(f"take back {said or 'the last change'}")
+            # What was named is what is taken back, whatever another writer did in the meantime.
+            entry = taken[0].entry if taken else None
     if to is not None:
-        _return_to(state, to, yes, wait, as_json)
-        return
-    from viewfold.store import store_of
-    from viewfold.store.models import plan_undo, take_back
-
-    if not yes:
-        with store_of(state).reading() as contents:
-            _, taken = plan_undo(contents, entry)
-        _confirm(f"take back {' and '.join(map(str, taken)) or 'the last change'}")
-        # What was named is what is taken back, whatever another writer did in the meantime.
-        entry = taken[0].entry if taken else None
-    model, taken = take_back(state, entry, wait)
-    said = " and ".join(map(str, taken)) or "the last change"
-    undone = [event.entry for event in taken]
-    _tell_returned(as_json, state, model, {"undone": undone}, f"Took back {said}.")
-
-
-def _return_to(state: Path, entry: int, yes: bool, wait: float, as_json: bool) -> None:
-    from viewfold.store import store_of
-    from viewfold.store.models import plan_restore, return_to
-
-    if not yes:
-        with store_of(state).reading() as contents:
-            _, taken = plan_restore(contents, entry)
-        said = " and ".join(map(str, taken)) or "nothing"
-        _confirm(f"return to the state after entry {entry}, which takes back {said}")
-    model, taken = return_to(state, entry, wait)
-    facts = {"undone": [event.entry for event in taken], "entry": entry}
-    _tell_returned(as_json, state, model, facts, f"Returned to entry {entry}.")
+        model, taken = return_to(state, to, wait)
+        line = f"Returned to entry {to}."
+    else:
+        model, taken = take_back(state, entry, wait)
+        line = f"Took back {' and '.join(map(str, taken)) or 'the last change'}."
+    facts: dict[str, Any] = {"file": str(state), "undone": [event.entry for event in taken]}
+    facts |= ({} if to is None else {"entry": to}) | (now := returned(model))
+    views = ", ".join(now["views"]) or "(none)"
+    tell(as_json, facts, f"{line} {state} is at {now['samples']:,} samples and the views {views}.")
 
 
 def _confirm(what: str) -> None:
@@ -178,18 +165,6 @@ def _confirm(what: str) -> None:
     if not agreed:
         say("Nothing was changed.")
         raise click.exceptions.Exit(1)
-
-
-def _tell_returned(
-    as_json: bool, state: Path, model: FoldingEstimator, facts: dict[str, Any], line: str
-) -> None:
-    now = returned(model)
-    names, samples = now["views"], now["samples"]
-    tell(
-        as_json,
-        {"file": str(state), **facts, **now},
-        f"{line} {state} is at {samples:,} samples and the views {', '.join(names) or '(none)'}.",
-    )
 
 
 @opt.state

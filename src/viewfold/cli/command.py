@@ -80,7 +80,6 @@ class Argument(click.Argument):
 
 
 def argument(name: str, *, help: str, **more: Any) -> Decorator:
-    """Return a decorator that adds an argument."""
     return click.argument(name, cls=Argument, help=help, **more)
 
 
@@ -137,7 +136,6 @@ class Group(click.Group):
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, each group under its heading."""
         groups: dict[str, list[str]] = {}
         for name in self.list_commands(ctx):
             groups.setdefault(self.group_of(name), []).append(name)
@@ -149,11 +147,9 @@ class Group(click.Group):
                 )
 
     def group_of(self, name: str) -> str:
-        """Return the heading under which a command is listed."""
         return getattr(self.commands[name], "group", "Commands")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands, in the order in which they were added."""
         return list(self.commands)
 
     def _short_help(self, ctx: click.Context, name: str) -> str:

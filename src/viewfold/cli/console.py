@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -21,15 +20,13 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from viewfold._util.messages import visible, visible_json, visible_lines
+from viewfold._util.messages import visible, visible_json
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli
 
 if TYPE_CHECKING:
     from viewfold.cli.progress import Line
-
-_OPEN_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 
 
 class Journal:
@@ -45,8 +42,8 @@ class Journal:
         """Append to a file from now on, unless it holds something else than a log."""
         if path.exists() and not _is_log(path):
             raise ValueError(f"{path} is there, and is no log of viewfold. Choose another name.")
+        _append(path, b"")
         self.path = path
-        os.close(os.open(path, _OPEN_FLAGS, 0o600))
 
     def close(self) -> None:
         """Forget the file; the clock starts again."""
@@ -54,7 +51,6 @@ class Journal:
         self.started = perf_counter()
 
     def begin(self, command: str) -> None:
-        """Note which command runs, once."""
         if self.command is None:
             self.command = command
             from viewfold._util.version import __version__
@@ -62,23 +58,22 @@ class Journal:
             self.note("start", version=__version__, process=os.getpid())
 
     def note(self, event: str, **facts: Any) -> None:
-        """Append an event."""
         if self.path is None:
             return
         when = datetime.now(UTC).isoformat(timespec="milliseconds")
         seconds = round(perf_counter() - self.started, 3)
         line = {"time": when, "event": event, "command": self.command, **facts}
         text = json.dumps({**line, "seconds": seconds}, ensure_ascii=False, default=str)
-        text = visible_json(text)  # logs are read in terminals
         try:
-            handle = os.open(self.path, _OPEN_FLAGS, 0o600)
-            try:
-                os.write(handle, f"{text}\n".encode())
-            finally:
-                os.close(handle)
+            _append(self.path, f"{visible_json(text)}\n".encode())  # logs are read in terminals
         except OSError as error:  # the work goes on without it
             path, self.path = self.path, None
             warnings.warn(f"Nothing more is logged to {path}: {error.strerror}.", stacklevel=2)
+
+
+def _append(path: Path, line: bytes) -> None:
+    with open(path, "ab", 0, opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(line)
 
 
 def _is_log(path: Path) -> bool:
@@ -93,11 +88,10 @@ def _is_log(path: Path) -> bool:
         return False
 
 
-@dataclass
 class Voice:
     """Whether only errors go to standard error, and the line of progress that is shown there."""
 
-    quiet: bool = False
+    quiet = False
     line: Line | None = None
 
 
@@ -116,7 +110,7 @@ def say(line: str) -> None:
 def complain(line: str) -> None:
     """Print a line to standard error, also if the command is quiet."""
     with nullcontext() if voice.line is None else voice.line.external_write_mode(sys.stderr):
-        click.echo(visible_lines(line), err=True)
+        click.echo("\n".join(map(visible, line.split("\n"))), err=True)
 
 
 def note(line: str) -> None:
@@ -139,17 +133,14 @@ def with_notes(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def print_json(facts: Any) -> None:
-    """Print facts as JSON."""
     click.echo(as_json(facts))
 
 
 def print_lines(*lines: str) -> None:
-    """Print lines for a person on standard output."""
     click.echo("\n".join(map(visible, lines)))
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table."""
     columns = [_column(name, [row[name] for row in rows]) for name in rows[0]]
     head, *lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     click.echo("\n".join([click.style(head, bold=True), *lines]))
@@ -157,14 +148,12 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
 
 def _column(name: str, values: list[Any]) -> list[str]:
     """Return a column of a table as texts of one width, its name first; numbers to the right."""
-    texts = [name, *("–" if value is None else _cell(value) for value in values)]
-    texts = [visible(" ".join(text.splitlines())) for text in texts]
+    texts = [visible(" ".join(text.splitlines())) for text in (name, *map(_cell, values))]
     held = [value for value in values if value is not None]
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in held)
     widest = max(map(_width, texts))
     spaces = [" " * (widest - _width(text)) for text in texts]
-    pairs = zip(texts, spaces, strict=True)
-    return [space + text if numeric else text + space for text, space in pairs]
+    return [s + t if numeric else t + s for t, s in zip(texts, spaces, strict=True)]
 
 
 def _width(text: str) -> int:
@@ -173,6 +162,8 @@ def _width(text: str) -> int:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -27,11 +27,8 @@ from viewfold.cli.console import (
     with_notes,
 )
 
-if TYPE_CHECKING:
-    from viewfold.explain.events import Difference
-    from viewfold.state.log import Event
-
 Row = dict[str, Any]
+ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")  # of the log
 
 
 # -- samples
@@ -126,11 +123,12 @@ def explain(
         return
     for i, rows in enumerate(rows for rows in lists.values() if rows):
         click.echo("\n" * (i > 0), nl=False)
-        print_rows([{name: _shorten(value) for name, value in row.items()} for row in rows])
-
-
-def _shorten(value: Any) -> Any:
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+        print_rows(
+            [
+                {n: float(f"{v:.{DIGITS}g}") if isinstance(v, float) else v for n, v in row.items()}
+                for row in rows
+            ]
+        )
 
 
 # -- states
@@ -167,7 +165,9 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         sizes, names = enumerate(facts["cluster_sizes"]), facts["cluster_names"]
         said = (f"{i} ({names[i]}): {n:,}" if i in names else f"{i}: {n:,}" for i, n in sizes)
         print_lines(f"cluster sizes: {', '.join(said)}")
-        print_rows(_without_zeros(facts["views"], "empty", "missing"))
+        # Without counts that are zero throughout, to fit a line.
+        gone = [n for n in ("empty", "missing") if not any(row[n] for row in facts["views"])]
+        print_rows([{n: row[n] for n in row if n not in gone} for row in facts["views"]])
     else:
         print_lines("no view yet")
     for one in facts["states"]:
@@ -175,23 +175,13 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         print_lines(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
-        say(_trust(facts["untrusted"]))
-
-
-def _without_zeros(rows: list[Row], *rare: str) -> list[Row]:
-    """Return rows without columns of counts that are zero throughout, to fit a line."""
-    gone = {name for name in rare if not any(row[name] for row in rows)}
-    return [{name: row[name] for name in row if name not in gone} for row in rows]
-
-
-def _trust(untrusted: list[int]) -> str:
-    if not untrusted:
-        return "All clusters are found again in resampled rows."
-    named = ", ".join(map(str, untrusted))
-    return (
-        f"Not to be trusted, as they are not found again in resampled rows: clusters {named}. "
-        "Ask viewfold suggest for another number of clusters."
-    )
+        named = ", ".join(map(str, facts["untrusted"]))
+        say(
+            f"Not to be trusted, as they are not found again in resampled rows: clusters {named}. "
+            "Ask viewfold suggest for another number of clusters."
+            if named
+            else "All clusters are found again in resampled rows."
+        )
 
 
 @opt.state
@@ -200,13 +190,15 @@ def _trust(untrusted: list[int]) -> str:
 @opt.works
 def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     """Suggest a number of clusters, and show how much each number stands out."""
+    from viewfold._util.table import Table
+
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = folded_model(state)
         found = telling.suggestion(model, wanted)
     facts = telling.suggested(model, found)
     if output.file is not None:
-        output.deliver(tables.from_rows(facts["scores"]))
+        output.deliver(Table.of_rows(facts["scores"]))
     elif output.as_json:
         print_json({"file": str(state), **facts})
     else:
@@ -266,6 +258,7 @@ def history(
     With --id, the clusters of one sample over time; with --moved, who moved when a view came; with
     --events, what happened to the clusters from step to step (see docs/commands.md).
     """
+    from viewfold._util.table import Table
     from viewfold.store import queries
 
     said = {"--id": sample is not None, "--moved": moved is not None, "--events": events}
@@ -276,7 +269,7 @@ def history(
         which_view(queries.names(state), moved, f"{state} holds")
         output.deliver(queries.movers(state, moved))
         return
-    shown: list[Row] | None = None
+    shown: list[Row] = []
     if events:
         rows = [vars(event) for event in queries.events(state)]
     elif sample is not None:
@@ -285,9 +278,12 @@ def history(
             raise ValueError(f"Unknown samples: [{sample!r}].")
     else:
         log = queries.log(state)
-        rows, shown = [_entry(event) for event in log], [_entry_line(event) for event in log]
+        # The command line has names of its own for counts; what was done needs fewer columns.
+        rows = [{n.removeprefix("n_"): v for n, v in vars(event).items()} for event in log]
+        said_by = [row | {"what": event.said} for row, event in zip(rows, log, strict=True)]
+        shown = [{name: row[name] for name in ENTRY} for row in said_by]
     if output.file is not None:
-        output.deliver(tables.from_rows(rows))
+        output.deliver(Table.of_rows(rows))
     elif output.as_json:
         print_json(rows)
     elif rows:
@@ -305,18 +301,6 @@ def _fit_line(rows: list[Row]) -> list[Row]:
         {name: f"{row[name]:%Y-%m-%d %H:%M}" if name == "time" else row[name] for name in kept}
         for row in rows
     ]
-
-
-def _entry(event: Event) -> Row:
-    """Return an entry of the log, with the names that the command line has for counts."""
-    return {name.removeprefix("n_"): value for name, value in vars(event).items()}
-
-
-def _entry_line(event: Event) -> Row:
-    """Return an entry of the log with what was done in words, which needs fewer columns."""
-    facts = _entry(event) | {"what": event.said}
-    shown = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")
-    return {name: facts[name] for name in shown}
 
 
 @argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
@@ -338,17 +322,10 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
     before, after = ((tables.ids_of(table), table["cluster"]) for table in both)
     found = difference(before, after, same_numbers=one_story(log, later))
     limit.moved, limit.known = found.n_moved, found.n_both
-    facts: Row = {"old": str(old), "new": str(new), **_difference_facts(found)}
-    facts["views_added"] = [name for name in more if name not in views]
-    facts["views_gone"] = [name for name in views if name not in more]
-    facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
-    print_json(with_notes(facts)) if as_json else _say_difference(facts)
-    limit.end()
-
-
-def _difference_facts(found: Difference) -> Row:
     rand = found.adjusted_rand
-    return {
+    facts: Row = {
+        "old": str(old),
+        "new": str(new),
         "samples": {"both": found.n_both, "only_old": found.n_gone, "only_new": found.n_new},
         "same_numbers": found.numbers is None,
         "numbers": found.numbers,
@@ -359,7 +336,12 @@ def _difference_facts(found: Difference) -> Row:
             {name: value for name, value in vars(one).items() if name not in ("entry", "step")}
             for one in found.events
         ],
+        "views_added": [name for name in more if name not in views],
+        "views_gone": [name for name in views if name not in more],
     }
+    facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
+    print_json(with_notes(facts)) if as_json else _say_difference(facts)
+    limit.end()
 
 
 def _say_difference(facts: Row) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +22,6 @@ from viewfold.cli.command import PATH, Decorator, argument, section
 from viewfold.cli.console import note, print_json, tell
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from viewfold._util.table import Table
     from viewfold.estimators import FoldingEstimator
 
@@ -55,9 +54,9 @@ def number_of_clusters(text: str) -> int:
     return int(number)
 
 
-def split_names(text: str | None) -> list[str] | None:
+def split_names(text: str) -> list[str]:
     """Return the names that an option lists: comma-separated, quoted where they hold a comma."""
-    return None if text is None else next(csv.reader([text], skipinitialspace=True), [])
+    return next(csv.reader([text], skipinitialspace=True), [])
 
 
 state = argument(
@@ -141,7 +140,6 @@ yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmatio
 
 
 def clusters(*, required: bool = False) -> Decorator:
-    """Return the option that says how many clusters there should be."""
     return click.option(
         "--clusters",
         "-k",
@@ -182,7 +180,6 @@ FILE_FLAGS = {
 
 
 def file_argument(says: str, *, several: bool = False) -> Decorator:
-    """Return the argument that names the file, or the files, to read."""
     says += " It may be - for standard input, or an address such as s3://… or https://…"
     if several:
         return argument("files", nargs=-1, required=True, metavar="FILE", type=FILE, help=says)
@@ -269,9 +266,9 @@ def rows_and_columns(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**given: Any) -> None:
         said = {name: given.pop(name) for name in ROWS_AND_COLUMNS}
-        for name in ("columns", "drop", "categories", "empty_markers"):
-            said[name] = split_names(said[name])
-        said |= {name: said[name] or () for name in ("drop", "categories")}
+        listed = ("columns", "drop", "categories", "empty_markers")
+        given_ones = {name: value for name, value in said.items() if value is not None}
+        said = {n: split_names(v) if n in listed else v for n, v in given_ones.items()}
         command(reading=said, **given)
 
     return section(READING, *ROWS_AND_COLUMNS.values())(run)
@@ -318,7 +315,6 @@ class Output:
     as_json: bool
 
     def deliver(self, table: Table) -> None:
-        """Write a table to the file, or print it as CSV or JSON."""
         if self.file is not None:
             state = self.inputs[0]
             tables.write_table(table, self.file, self.inputs, private=state, raw=self.raw)
@@ -328,7 +324,7 @@ class Output:
             names = tables.names(table)
             print_json([dict(zip(names, row, strict=True)) for row in tables.rows(table)])
         else:
-            tables.print_table(table, raw=self.raw)
+            tables.print_table(table, sys.stdout, raw=self.raw)
 
 
 def delivers(command: Callable[..., None]) -> Callable[..., None]:
@@ -401,8 +397,10 @@ def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[No
         yield
         return
     from viewfold.rows import open_engine, using
+    from viewfold.store.folder import Folder, latest_manifest
 
-    known = _buckets(state)
+    manifest = latest_manifest(Folder.at(state))
+    known = None if manifest is None else manifest.states[0].n_buckets
     if known is not None and said["buckets"] not in (None, known):
         raise ValueError(
             f"{state} has {known} buckets. To have {said['buckets']}, write it anew: viewfold "
@@ -418,14 +416,6 @@ def _working(state: Path, file: str | None, said: dict[str, Any]) -> Iterator[No
     )
     with opened as engine, using(engine):
         yield
-
-
-def _buckets(state: Path) -> int | None:
-    """Return how many buckets a folder has, None if there is none yet."""
-    from viewfold.store.folder import Folder, latest_manifest
-
-    found = latest_manifest(Folder.at(state))
-    return None if found is None else found.states[0].n_buckets
 
 
 def _bytes(file: str | None) -> int | None:
@@ -460,21 +450,20 @@ class Limit:
     def __init__(self, said: str | None) -> None:
         self.said = said
         self.most = None if said is None else share(said, "--max-moved")
-        self.before: pd.Series | None = None
+        self.before: dict[Any, int] = {}
         self.moved = self.known = 0
 
     def begin(self, model: FoldingEstimator) -> None:
-        """Remember where samples are before a change."""
         if self.most is not None and hasattr(model, "labels_"):
-            self.before = self._clusters(model)
+            self.before = dict(zip(model.ids_.tolist(), model.labels_.tolist(), strict=True))
 
     def facts(self, model: FoldingEstimator) -> dict[str, Any]:
         """Return how many are in another cluster after it, if there is a limit."""
         if self.most is None:
             return {}
-        if self.before is not None:
-            now = self._clusters(model).reindex(self.before.index)
-            self.moved, self.known = int((now != self.before).sum()), len(self.before)
+        now = zip(model.ids_.tolist(), model.labels_.tolist(), strict=True)
+        self.moved = sum(self.before.get(name, cluster) != cluster for name, cluster in now)
+        self.known = len(self.before)
         return {"moved": self.moved, "known_before": self.known, "too_many_moved": self.exceeded}
 
     @property
@@ -491,9 +480,3 @@ class Limit:
                 f"--max-moved {self.said}."
             )
             raise click.exceptions.Exit(errors.MOVED[1])
-
-    @staticmethod
-    def _clusters(model: FoldingEstimator) -> pd.Series:
-        import pandas as pd
-
-        return pd.Series(model.labels_, pd.Index(model.ids_))

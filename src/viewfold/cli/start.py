@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import Added, Wanted, fold_line
+from viewfold.app.folding import Wanted, fold_line
 from viewfold.app.folding import add as fold
 from viewfold.app.states import is_there, load_model
 from viewfold.app.telling import command, evidence, inspected
@@ -22,9 +22,12 @@ from viewfold.cli.command import PATH, argument, section
 from viewfold.cli.console import note, print_json, print_lines, print_rows, progress, say, tell
 
 if TYPE_CHECKING:
-    from viewfold.app.inspection import ColumnFacts, Inspection, SampleFacts
+    from viewfold.app.inspection import Inspection, SampleFacts
 
 # -- add
+
+# Options about clusters or known samples, which --only-new leaves as they are.
+FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
 
 
 @opt.state
@@ -73,33 +76,22 @@ def add(
     TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
     a file holds several views, add folds all of them.
     """
-    if wanted["only_new"]:
-        _check_only_new()
+    given = click.get_current_context().get_parameter_source
+    for one in FOR_ALL if wanted["only_new"] else ():
+        if given(one) is click.core.ParameterSource.COMMANDLINE:
+            flag = f"--{one.replace('_', '-')}"
+            raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
     limit = opt.Limit(max_moved)
     wanted["options"] = ReadOptions.of(**reading)
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     with progress(f"reading {file}") as step:
         added = fold(state, file, Wanted(**wanted), step, limit.begin)
-    _tell_added(as_json, state, added, limit.facts(added.model))
-    limit.end()
-
-
-def _check_only_new() -> None:
-    """Refuse options about clusters or known samples, which --only-new leaves as they are."""
-    context = click.get_current_context()
-    for one in ("clusters", "private", "min_shared", "unconnected", "method", "seed"):
-        if context.get_parameter_source(one) is click.core.ParameterSource.COMMANDLINE:
-            flag = f"--{one.replace('_', '-')}"
-            raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
-
-
-def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any]) -> None:
     model, dry_run = added.model, added.dry_run
     if added.chosen is not None:
         say(evidence(added.chosen))
-    for one in added.folds:
-        say(fold_line(one))
+    for done in added.folds:
+        say(fold_line(done))
     for line in added.notes(state):
         note(line)
     if added.removed:
@@ -108,10 +100,11 @@ def _tell_added(as_json: bool, state: Path, added: Added, facts: dict[str, Any])
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
-        {"file": str(state), **added.facts(), **facts},
+        {"file": str(state), **added.facts(), **limit.facts(model)},
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
+    limit.end()
 
 
 # -- inspect
@@ -180,7 +173,9 @@ def _describe(found: Inspection, line: str | None, file: str) -> list[str]:
         f"{one.name} ({one.why or 'as asked'})" for one in found.of_kind("out")[:SHOWN]
     )
     rows["missing"] = _missing(found)
-    rows["zeros"] = _zeros(found)
+    if found.n_zero:
+        left_out = f"{found.n_empty:,} of them are taken for absent samples"
+        rows["zeros"] = f"{found.n_zero:,} rows of zeros, {left_out if found.n_empty else 'kept'}"
     rows["suspects"] = "; ".join(
         f"{value:g} in {_names(names, count=False)} may mark missing cells: "
         f"{option('empty_markers', [f'{value:g}', 'NA'])}"
@@ -217,21 +212,11 @@ def _names(names: Iterable[object], *, count: bool = True) -> str:
 def _missing(found: Inspection) -> str:
     if not found.n_missing:
         return "no cell"
-
-    def part(column: ColumnFacts) -> str:
-        return f"{column.name} {100 * column.n_missing / found.n_rows:.3g} %"
-
-    worst = ", ".join(map(part, found.worst()))
+    parts = ((one.name, 100 * one.n_missing / found.n_rows) for one in found.worst())
+    worst = ", ".join(f"{name} {part:.3g} %" for name, part in parts)
     absent = f"; {found.n_absent:,} rows hold nothing" if found.n_absent else ""
     share = 100 * found.n_missing / found.n_cells
     return f"{found.n_missing:,} cells, {share:.3g} % of those in the file ({worst}){absent}"
-
-
-def _zeros(found: Inspection) -> str:
-    if not found.n_zero:
-        return ""
-    done = f"{found.n_empty:,} of them are taken for absent samples" if found.n_empty else "kept"
-    return f"{found.n_zero:,} rows of zeros, {done}"
 
 
 def _samples(samples: SampleFacts | None) -> str:
@@ -256,12 +241,17 @@ def _samples(samples: SampleFacts | None) -> str:
 @opt.as_json
 def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
     """List public data sets and where to get them, or download one."""
-    from viewfold.datasets import listed
+    from viewfold import datasets as public
 
     if fetch is not None:
-        _fetch(fetch, folder, as_json)
+        with progress(f"fetching {fetch}"):
+            held = public.fetch(fetch, data_home=folder)
+        views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
+        shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
+        facts = {"name": fetch, "file": held.filename, "views": views}
+        tell(as_json, facts, f"{held.filename} has {fetch}: {shapes}.")
         return
-    rows = listed()
+    rows = public.listed()
     if as_json:
         print_json(rows)
         return
@@ -269,20 +259,6 @@ def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
     print_rows([{name: row[name] for name in sizes} for row in rows])
     for row in rows:
         print_lines("", f"{row['name']}: {row['address']}", f"  {row['note']}")
-
-
-def _fetch(name: str, folder: Path | None, as_json: bool) -> None:
-    from viewfold.datasets import fetch
-
-    with progress(f"fetching {name}"):
-        held = fetch(name, data_home=folder)
-    views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
-    shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
-    tell(
-        as_json,
-        {"name": name, "file": held.filename, "views": views},
-        f"{held.filename} has {name}: {shapes}.",
-    )
 
 
 BEGINNING = """\
@@ -304,12 +280,10 @@ other columns. `viewfold inspect first.csv` says what would be understood of it.
 @opt.as_json
 def demo(folder: Path, as_json: bool) -> None:
     """Try viewfold on six views of handwritten digits; write labels and a report."""
-    if not as_json:
-        _run_demo(folder)
-        return
-    with redirect_stdout(sys.stderr):
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
         accuracy = _run_demo(folder)
-    print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
+    if as_json:
+        print_json({"folder": str(folder), "accuracy": round(accuracy, 4)})
 
 
 def _run_demo(folder: Path) -> float:

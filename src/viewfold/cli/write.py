@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +15,6 @@ from viewfold.app.telling import without_doubtful
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument
 from viewfold.cli.console import complain, progress, say, tell
-
-if TYPE_CHECKING:
-    from viewfold.state.log import Log
 
 KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless another one is given
 
@@ -65,9 +61,18 @@ def export(
     from viewfold.store import queries
 
     if file is not None:
+        from viewfold.data.hdf5 import Annotation
+
         target = _copy_target(state, file, output, key)
         table = folded_table(state, queries.embedded(state))
-        known = _annotation(without_doubtful(table, min_confidence), key)
+        table = without_doubtful(table, min_confidence)
+        clusters, confidence = table["cluster"], table["confidence"]
+        names = {}
+        if "name" in table.column_names:
+            pairs = zip(clusters.tolist(), table["name"], strict=True)
+            names = {cluster: name for cluster, name in pairs if name is not None}
+        ids, embedding = tables.ids_of(table), table["embedding"]
+        known = Annotation(ids, clusters, confidence, embedding, key, names)
         inputs, endings = [state, file], (file.suffix.lower(),)
         with (
             progress(f"copying {file}") as step,
@@ -127,18 +132,6 @@ def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path
     return target
 
 
-def _annotation(table: Any, key: str) -> Any:
-    from viewfold.data.hdf5 import Annotation
-
-    ids = tables.ids_of(table)
-    embedding, clusters, confidence = (table[n] for n in ("embedding", "cluster", "confidence"))
-    names = {}
-    if "name" in table.column_names:
-        pairs = zip(clusters.tolist(), table["name"], strict=True)
-        names = {cluster: name for cluster, name in pairs if name is not None}
-    return Annotation(ids, clusters, confidence, embedding, key, names)
-
-
 @opt.state
 @click.option("-o", "--output", type=PATH, default="report.html", help="Page to write.")
 @click.option("--title", help="Title of the page.")
@@ -186,16 +179,23 @@ def report(
 
     with progress(f"reading {state}") as step:
         model = folded_model(state)
-        entry = last_report(output, model) if since is None else _known(model._fitted.log, since)
+        entry = last_report(output, model) if since is None else since
+        entries = [event.entry for event in model._fitted.log]
+        if since is not None and since not in entries:
+            raise ValueError(
+                f"--since {since}: the log has the entries {entries[0]} to {entries[-1]}. "
+                "viewfold history lists them."
+            )
         table = None
         if metadata is not None:
             from viewfold.web.metadata import read_metadata
 
-            table = read_metadata(metadata, metadata_id, opt.split_names(metadata_columns))
+            columns = None if metadata_columns is None else opt.split_names(metadata_columns)
+            table = read_metadata(metadata, metadata_id, columns)
         step(f"drawing {output}")
-        named: dict[str, Any] = {"title": title or Path(state).stem, "ids": ids}
+        named = title or Path(state).stem
         private = state if ids else None
-        write(model, output, **named, metadata=table, since=entry, private=private)
+        write(model, output, title=named, ids=ids, metadata=table, since=entry, private=private)
     size = output.stat().st_size
     compared = "" if entry is None else f", compared with entry {entry}"
     tell(
@@ -203,16 +203,6 @@ def report(
         {"file": str(output), "bytes": size, "ids": ids, "since": entry},
         f"{output} is written ({size / 1e6:.1f} MB{compared}).",
     )
-
-
-def _known(log: Log, entry: int) -> int:
-    entries = [event.entry for event in log]
-    if entry not in entries:
-        raise ValueError(
-            f"--since {entry}: the log has the entries {entries[0]} to {entries[-1]}. "
-            "viewfold history lists them."
-        )
-    return entry
 
 
 @opt.state

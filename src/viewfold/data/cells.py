@@ -7,6 +7,7 @@ NaN are missing cells; inf and a number that is too large to be squared is an er
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -61,25 +62,18 @@ def without_absent(
     empty = found.empty if lacks else found.empty[:0]
     absent = np.append(found.absent, empty)
     rows = replace(view.rows, double=found.large)
-    if not absent.size:
-        return _with_gaps(replace(view, rows=rows, checked=True), found)
-    present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
-    if not present.size:
-        raise ValueError(
-            f"{view_label(view.name, view.file)} is empty: none of its rows holds a value"
-            f"{' other than zero' * bool(empty.size)}. Leave the view out."
-        )
-    rows = replace(rows, present=present)
-    view = replace(view, ids=view.ids[present], rows=rows, checked=True, n_empty=empty.size)
-    return _with_gaps(view, found)
-
-
-def _with_gaps(view: View, found: Found) -> View:
-    """Return a view whose missing cells, if there are any, are counted and read as means."""
-    if not found.gaps:
-        return view
-    gaps = Gaps.of(view.rows)
-    return replace(view, rows=replace(view.rows, fill=gaps), gaps=gaps)
+    if absent.size:
+        present = np.setdiff1d(np.arange(n), absent, assume_unique=True)
+        if not present.size:
+            raise ValueError(
+                f"{view_label(view.name, view.file)} is empty: none of its rows holds a value"
+                f"{' other than zero' * bool(empty.size)}. Leave the view out."
+            )
+        rows = replace(rows, present=present)
+        view = replace(view, ids=view.ids[present], n_empty=empty.size)
+    gaps = Gaps.of(rows) if found.gaps else None
+    rows = rows if gaps is None else replace(rows, fill=gaps)
+    return replace(view, rows=rows, checked=True, gaps=gaps)
 
 
 def _has_gaps(view: View) -> ValueError:
@@ -97,16 +91,19 @@ def _has_gaps(view: View) -> ValueError:
     raise AssertionError("there is none")
 
 
+def _names(view: View, at: Array) -> str:
+    names = [repr(view.features[j]) if view.features else str(j) for j in at[:5].tolist()]
+    return ", ".join(names) + (f", … ({at.size} in all)" if at.size > 5 else "")
+
+
 def tell_of_rare(view: View) -> View:
     """Say which features hardly anybody has, if there are any; return the view."""
     if view.gaps is not None and view.gaps.rare.any():
         at = np.flatnonzero(view.gaps.rare)
-        names = [repr(view.features[j]) if view.features else str(j) for j in at[:5]]
-        more = f", … ({at.size} in all)" if at.size > 5 else ""
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warn_user(
             f"{view_label(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
-            f"{', '.join(names)}{more}, which counts as constant. drop=… leaves it out.",
+            f"{_names(view, at)}, which counts as constant. drop=… leaves it out.",
         )
     return view
 
@@ -134,65 +131,47 @@ def check_no_id_column(view: View) -> None:
 
 
 def _suggest(view: View, found: Found) -> None:
-    """Say which numbers look as if they were something else."""
-    view = replace(view, rows=replace(view.rows, fill=None))
-    _suggest_markers(view, found)
-    _suggest_dates(view, found)
-
-
-def _suggest_markers(view: View, found: Found) -> None:
-    """Say which features have an extreme value that programs write for a missing one."""
-    for extremes in (found.low, found.high):
-        if extremes is None:
-            continue
-        suspects = np.flatnonzero(np.isin(extremes, SENTINELS))
-        if suspects.size:
-            suspects = suspects[_are_alone(view, suspects, extremes[suspects])]
-        for value in np.unique(extremes[suspects]).tolist():
-            of = suspects[extremes[suspects] == value].tolist()
-            names = [view.features[j] if view.features else j for j in of[:5]]
-            more = f", … ({len(of)} in all)" if len(of) > 5 else ""
-            warn_user(
-                f"{view_label(view.name, view.file)}: {value:g} stands in several cells, far from "
-                f"all other values of {', '.join(map(repr, names))}{more}. Does it mark missing "
-                f"cells? Then name it with the others: empty_markers={[f'{value:g}', '…']}"
-                ", or leave these cells empty.",
-            )
-
-
-def _are_alone(view: View, features: Array, values: Array) -> Array:
-    """Tell for which features several cells have the extreme value, and no other is near it."""
-
-    def look(block: Matrix) -> tuple[Array, Array]:
-        cells = block[:, features]
-        same = cells == values
-        near = (cells * np.sign(values) > np.abs(values) / 2) & ~same
-        return same.sum(axis=0), near.sum(axis=0)
-
-    same, near = engine_of(view.rows).reduce(look, view.rows)
-    return np.asarray((same >= 3) & (near == 0))
-
-
-def _suggest_dates(view: View, found: Found) -> None:
-    """Say which features look like dates that are written as whole numbers (20241231)."""
+    """Say which features look as if they marked missing cells, or were dates such as 20241231."""
     low, high = found.low, found.high
     if low is None or high is None:
         return
+    rows, label = replace(view.rows, fill=None), view_label(view.name, view.file)
+    for extremes in (low, high):
+        suspects = np.flatnonzero(np.isin(extremes, SENTINELS))
+        if suspects.size:
+            look = partial(_count_near, features=suspects, values=extremes[suspects])
+            same, near = engine_of(rows).reduce(look, rows)
+            suspects = suspects[(same >= 3) & (near == 0)]
+        for value in np.unique(extremes[suspects]).tolist():
+            warn_user(
+                f"{label}: {value:g} stands in several cells, far from all other values of "
+                f"{_names(view, suspects[extremes[suspects] == value])}. Does it mark missing "
+                f"cells? Then name it with the others: empty_markers={[f'{value:g}', '…']}"
+                ", or leave these cells empty.",
+            )
     suspects = np.flatnonzero((low < high) & _are_dates(low) & _are_dates(high))
     if suspects.size:
-
-        def count(block: Matrix) -> Array:
-            cells = block[:, suspects]
-            return np.asarray((~(_are_dates(cells) | np.isnan(cells))).sum(axis=0))
-
-        suspects = suspects[engine_of(view.rows).reduce(count, view.rows) == 0]
+        others = engine_of(rows).reduce(partial(_count_no_dates, features=suspects), rows)
+        suspects = suspects[others == 0]
     if suspects.size:
-        names = [view.features[j] if view.features else j for j in suspects[:5].tolist()]
         warn_user(
-            f"{view_label(view.name, view.file)}: {', '.join(map(repr, names))} "
-            f"hold{'s' * (suspects.size == 1)} numbers such as {high[suspects[0]]:.0f}, and "
-            "nothing that could not be a date. If these are dates, write them as 2024-12-31.",
+            f"{label}: {_names(view, suspects)} hold{'s' * (suspects.size == 1)} numbers such as "
+            f"{high[suspects[0]]:.0f}, and nothing that could not be a date. If these are dates, "
+            "write them as 2024-12-31.",
         )
+
+
+def _count_near(block: Matrix, features: Array, values: Array) -> tuple[Array, Array]:
+    """Count for features the cells that have an extreme value, and others that are near it."""
+    cells = block[:, features]
+    same = cells == values
+    near = (cells * np.sign(values) > np.abs(values) / 2) & ~same
+    return same.sum(axis=0), near.sum(axis=0)
+
+
+def _count_no_dates(block: Matrix, features: Array) -> Array:
+    cells = block[:, features]
+    return np.asarray((~(_are_dates(cells) | np.isnan(cells))).sum(axis=0))
 
 
 def _are_dates(values: Array) -> Array:

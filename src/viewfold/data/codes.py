@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from math import isinf
 from typing import Any
 
@@ -31,8 +31,7 @@ _NUMBER = re.compile(
     r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.ASCII | re.IGNORECASE
 )
 _TIME = re.compile(  # as ISO 8601 has it
-    r"(\d{4})-(\d\d)-(\d\d)"
-    r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
+    r"\d{4}-\d\d-\d\d(?:[ T]\d\d(?::\d\d(?::\d\d(?:\.\d{1,6})?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?",
     re.ASCII,
 )
 _DAY = 86_400_000_000  # microseconds
@@ -59,7 +58,6 @@ class Cells:
 
     @classmethod
     def of_dates(cls, dates: Iterable[date | None]) -> Cells:
-        """Return Python's dates and times."""
         return cls.of_moments([np.nan if day is None else _microseconds(day) for day in dates])
 
     @classmethod
@@ -198,28 +196,16 @@ def _numbers(texts: list[str]) -> list[float] | None:
 def _times(texts: list[str]) -> list[float] | None:
     """Return texts as times, if all are written as ISO 8601 has it, with a zone or without."""
     found = [one for one in map(_TIME.fullmatch, texts) if one is not None]
-    if len(found) < len(texts) or len({one[8] is None for one in found}) > 1:
+    if len(found) < len(texts) or len({one[1] is None for one in found}) > 1:
         return None
     try:
-        return list(map(_moment, found))
+        return [_microseconds(datetime.fromisoformat(one[0])) for one in found]
     except ValueError:  # no month has so many days
         return None
-
-
-def _moment(found: re.Match[str]) -> float:
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    part = int((found[7] or "0").ljust(6, "0"))
-    moment = _microseconds(datetime(year, month, day, hour, minute, second, part))
-    if found[8] in (None, "Z"):
-        return moment
-    sign, digits = found[8][0], found[8][1:].replace(":", "").ljust(4, "0")
-    away = 60_000_000 * (60 * int(digits[:2]) + int(digits[2:]))
-    return moment - away if sign == "+" else moment + away
 
 
 def _microseconds(day: date) -> float:
     if not isinstance(day, datetime):
         day = datetime(day.year, day.month, day.day)
-    if day.tzinfo is not None:
-        day = day.astimezone(UTC).replace(tzinfo=None)
-    return float((day - _1970) // timedelta(microseconds=1))
+    away = day.utcoffset() or timedelta()
+    return float((day.replace(tzinfo=None) - _1970 - away) // timedelta(microseconds=1))

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from dataclasses import replace
+from glob import escape, glob
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,6 @@ class _Room:
 
 
 def is_dask_or_spark(X: Any) -> bool:
-    """Whether these are rows that Dask or Spark has."""
     tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
     return (_is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
 
@@ -102,7 +102,8 @@ def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any)
             for part, of_part, file in zip(parts, own_ids, files, strict=True)
         )
     )
-    gone = [file for file in files if not _exists(file)]
+    there = _parquet_files(folder.name)
+    gone = [file for file in files if os.path.basename(file) not in there]
     if gone:
         raise _not_shared(label, f"{gone[0]}", folder.name)
     view = read_parts(files, ID if has_id_column else column, options, folder)
@@ -139,7 +140,6 @@ def _check_named(X: Any, ids: str, label: str) -> None:
 
 
 def _write(part: Any, ids: Any, path: str, index: bool) -> int:
-    """Write a partition of Dask; return how many rows it has."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -190,35 +190,28 @@ def _write_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any
     address = path if is_remote(path) else f"file://{os.path.abspath(path)}"
     seen = X.observe(counted, sql.functions.count(sql.functions.lit(1)).alias("n"))
     seen.write.parquet(address)
-    files = sorted(_parquet_files(path), key=natural)
-    if not files:
-        raise _not_shared(label, "a partition", folder.name)
     named = []
-    for file in files:
-        number = re.match(r"part-(\d+)", os.path.basename(file))
-        named.append(Named(file, f"partition {int(number[1]) if number else 0}"))
+    for file in sorted(_parquet_files(path), key=natural):
+        number = re.match(r"part-(\d+)", file)
+        named.append(Named(f"{path}/{file}", f"partition {int(number[1]) if number else 0}"))
+    if not named:
+        raise _not_shared(label, "a partition", folder.name)
     view = read_parts(named, ids, options, folder)
     _check_rows(view, int(counted.get["n"]), label, folder.name)
     return view
 
 
 def _parquet_files(path: str) -> list[str]:
-    if not is_remote(path):
-        names = os.listdir(path) if os.path.isdir(path) else []
-        return [os.path.join(path, name) for name in names if name.endswith(".parquet")]
-    fs, inside = filesystem(path)
-    return [fs.unstrip_protocol(one) for one in fs.glob(f"{inside}/*.parquet")]
-
-
-def _exists(file: str) -> bool:
-    if not is_remote(file):
-        return os.path.exists(file)
-    fs, inside = filesystem(str(file))
-    return bool(fs.exists(inside))
+    """Return the names of the files in a folder."""
+    if is_remote(path):
+        fs, inside = filesystem(path)
+        found = fs.glob(f"{inside}/*.parquet")
+    else:
+        found = glob(f"{escape(path)}/*.parquet")
+    return list(map(os.path.basename, found))
 
 
 def _check_rows(view: FileView, n: int, label: str, folder: str) -> None:
-    """Refuse files that hold fewer rows than were written."""
     from viewfold.data.columnar import n_rows
 
     found = sum(map(n_rows, view.files))

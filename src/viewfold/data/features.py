@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from viewfold._util.arguments import warn_user
-from viewfold._util.file import ReadOptions
+from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
@@ -32,6 +32,7 @@ DAYS = "days"
 MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50  # a text column with more is free text, unless the user calls it a category
+KEPT = (*FILE_OPTIONS, "empty_rows", "missing_cells")  # what may be said of later rows
 LONG = f"texts of more than {LONGEST_LEVEL} characters"
 
 
@@ -114,9 +115,8 @@ def learn_columns(
         more = f", … ({len(why)} in all)" if len(why) > 5 else ""
         told = f"{label}: columns that are no features: {shown}{more}. "
         first = next(iter(why))
-        ways = (
-            f"A category is named with categories={[first]!r}; dates are understood as 2024-12-31."
-        )
+        ways = f"A category is named with categories={[first]!r}; "
+        ways += "dates are understood as 2024-12-31."
         if options.strict:
             said = f"{told}Leave them out with drop={list(why)!r}. {ways}"
             raise with_suggestion(ValueError(said), drop=list(why))
@@ -145,9 +145,14 @@ def known_options(
     remembered: ReadOptions | None,
     options: ReadOptions | None = None,
 ) -> ReadOptions:
-    """Return how to read more rows of a known view."""
-    kinds = {column.name: column.kind for column in known or ()}
-    return (options or ReadOptions()).for_known_view(kinds, remembered)
+    """Return how to read more rows of a view: as its first rows, whatever columns are named."""
+    said = {one: getattr(options or ReadOptions(), one) for one in KEPT}
+    return ReadOptions(
+        **said,
+        empty_markers=None if remembered is None else remembered.empty_markers,
+        kinds={column.name: column.kind for column in known or ()},
+        remembered=remembered,
+    )
 
 
 def as_features(
@@ -202,9 +207,8 @@ def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -
     if other:
         raise ValueError(
             f"{label} is a View, and what became of its {format_names(other, 5)} is not what "
-            "became of "
-            "that column when the view was folded (levels, or the day from which days are "
-            "counted). Pass the table itself: it is read as the first one was."
+            "became of that column when the view was folded (levels, or the day from which days "
+            "are counted). Pass the table itself: it is read as the first one was."
         )
 
 
@@ -270,7 +274,6 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
 
 
 def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
-    """Say how many cells hold a level that is not known."""
     if unknown:
         shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
         warn_user(

@@ -45,7 +45,11 @@ def as_ids(ids: Any, n: int, label: str) -> Ids:
     """Return one int or str per row, all different; errors begin with the label."""
     if not (isinstance(ids, np.ndarray | pd.Index) and ids.dtype.kind in "iu"):
         held = ids.to_list() if hasattr(ids, "to_list") else ids
-        ids = [_python_id(value) for value in held]  # a list keeps 1 apart from "1"
+        # A list keeps 1 apart from "1"; a text or whole number of NumPy becomes one of Python.
+        ids = [
+            v.item() if isinstance(v, np.str_ | np.integer) and v.dtype.kind != "m" else v
+            for v in held
+        ]
     index = pd.Index(ids, tupleize_cols=False)
     if len(index) != n:
         raise ValueError(
@@ -87,12 +91,6 @@ def tell_of_totals(ids: Ids, label: str) -> None:
         warn_user(
             f"{label}: the last row is called {last!r}. If it is none of the samples, remove it.",
         )
-
-
-def _python_id(value: Any) -> Any:
-    """Return a text or whole number of NumPy as one of Python; anything else as it is."""
-    ours = isinstance(value, np.str_ | np.integer) and not isinstance(value, np.timedelta64)
-    return value.item() if ours else value
 
 
 def _check_each(index: pd.Index, label: str) -> None:
@@ -155,12 +153,19 @@ def match_similar(
         raise _almost(ids, new, similar, kind, again, place, label, rows)
     if doubles.size:
         raise _same(new[[place[doubles[0]] - similar.size, doubles[0]]], ids, label, rows)
-    _check_single(first[: similar.size], place[again], ids[new[again]], similar, label)
+    known_first = first[: similar.size]
+    several = known_first[pd.Series(known_first).duplicated()]
+    unclear = again[np.isin(place[again], several)]
+    if unclear.size:  # nobody can choose between two known ids that are almost the same
+        a, b = similar[np.flatnonzero(known_first == place[unclear[0]])[:2]].tolist()
+        raise ValueError(
+            f"{label}: {ids[new].tolist()[unclear[0]]!r} may be {a!r} or {b!r}, which are both "
+            "known. Write it as one of them."
+        )
     out = ids.astype(object)
     out[new[again]] = similar[place[again]]
-    out[np.setdiff1d(new, new[again])] = [
-        _of_kind(kind, name) for name in np.delete(ids[new], again).tolist()
-    ]
+    for i in np.setdiff1d(new, new[again]).tolist():
+        out[i] = _of_kind(kind, out[i])
     twice = np.flatnonzero(pd.Index(out).duplicated(keep=False))
     if twice.size:
         raise _same(np.flatnonzero(out == out[twice[0]]), ids, label, rows)
@@ -184,18 +189,6 @@ def _of_kind(kind: str, name: Any) -> Any:
         return str(name)
     found = re.fullmatch(NUMBER, name.strip()) if isinstance(name, str) else None
     return int(found[1] + found[2]) if found and kind == "whole numbers" else name
-
-
-def _check_single(first: Any, place: Any, ids: Ids, known: Ids, label: str) -> None:
-    """Refuse to choose between two known ids that are almost the same."""
-    several = np.unique(first[pd.Series(first).duplicated()])
-    unclear = np.flatnonzero(np.isin(place, several))
-    if unclear.size:
-        a, b = known[np.flatnonzero(first == place[unclear[0]])[:2]].tolist()
-        raise ValueError(
-            f"{label}: {ids.tolist()[unclear[0]]!r} may be {a!r} or {b!r}, which are both known. "
-            "Write it as one of them."
-        )
 
 
 def _almost(
@@ -225,7 +218,6 @@ def _same(which: Any, ids: Ids, label: str, rows: Any) -> ValueError:
 
 
 def _at(i: Any, ids: Ids, rows: Any) -> str:
-    """Say which id it is, and in which row it stands."""
     return f"{ids[i : i + 1].tolist()[0]!r}" + ("" if rows is None else f" in row {rows[i]}")
 
 
@@ -245,10 +237,8 @@ def check_kind(ours: IdKind, example: Any, ids: Ids, label: str) -> None:
 
 def is_called_id(name: str, first: bool) -> bool:
     """Whether a column is called as ids are; some names tell so in the first column only."""
-    name = name.strip()
-    if _ID_NAMES.fullmatch(name) or _CAMEL.fullmatch(name):
-        return True
-    return first and _WHO_ALONE.fullmatch(name) is not None
+    kinds = (_ID_NAMES, _CAMEL, _WHO_ALONE) if first else (_ID_NAMES, _CAMEL)
+    return any(kind.fullmatch(name.strip()) for kind in kinds)
 
 
 def like_ids(name: str, label: str) -> ValueError:

@@ -13,12 +13,7 @@ from scipy import sparse
 from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.data.cells import (
-    check_no_id_column,
-    tell_of_empty,
-    tell_of_rare,
-    without_absent,
-)
+from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.data.dask_spark import ID, is_dask_or_spark, plain_ids, write_to_files
 from viewfold.data.features import as_features, check_no_text_ids, check_same
 from viewfold.data.files import FileView, name_of, read_file, read_parts
@@ -105,7 +100,6 @@ def as_view(
 
 
 def read_view(X: Any, ids: Any, name: str | None, options: ReadOptions) -> View:
-    """Do what `as_view` does, with its keywords as options."""
     view = open_view(X, ids=ids, name=name, options=options)
     if ids is None and not view.checked:
         check_no_id_column(view)
@@ -132,14 +126,13 @@ def open_view(
     X, options = path_and_options(X, options)
     check_part(X, options)
     if isinstance(X, View):
+        label = view_label(name or X.name)
         if ids is not None and ids is not False:
-            raise ValueError(f"{view_label(name or X.name)} is a View and has its ids already.")
+            raise ValueError(f"{label} is a View and has its ids already.")
         if options.names_columns:
-            raise ValueError(
-                f"{view_label(name or X.name)} is a View: its columns are chosen already."
-            )
+            raise ValueError(f"{label} is a View: its columns are chosen already.")
         if known is not None and X.columns is not None:
-            check_same(known, X.columns, view_label(name or X.name))
+            check_same(known, X.columns, label)
         return replace(X, name=name, invented=False) if name else X
     if is_path(X):
         path, X = os.fspath(X), open_path(X, ids, options)
@@ -155,7 +148,12 @@ def open_view(
     ids = None if baked and ids is not False else plain_ids(ids)
     engine = current_engine()
     if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
-        return open_partitions(X, ids, name, options, known, engine)
+        try:
+            return open_partitions(X, ids, name, options, known, engine)
+        except BaseException:
+            if X.owner is not None:
+                X.owner.cleanup()
+            raise
     file = X.file or None if isinstance(X, FileView) else None
     label = view_label(name, file)
     take_apart = split_file if isinstance(X, FileView) else split_object
@@ -236,7 +234,6 @@ def as_views(
 
 
 def read_views(X: Any, ids: Any, options: ReadOptions) -> list[View]:
-    """Do what `as_views` does, with its keywords as options."""
     X, options = path_and_options(X, options)
     if is_path(X):
         X = open_path(X, ids, options)
@@ -286,7 +283,6 @@ def own_name(X: Any) -> str | None:
 
 
 def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
-    """Return what is said of the ids of each of several views."""
     if isinstance(ids, Mapping):
         given = {str(name): of_view for name, of_view in ids.items()}
         unknown = sorted(set(given) - set(names))
@@ -304,16 +300,14 @@ def ids_of_each(ids: Any, names: list[str]) -> list[Any]:
 
 def named_views(X: Any) -> dict[str, Any] | None:
     """Return the views of a dict or a MuData by name, None for one view."""
-    if hasattr(X, "mod") and isinstance(X.mod, Mapping):  # MuData
-        X = X.mod
-    if isinstance(X, Mapping) and not sparse.issparse(X):  # a dok_array is a Mapping
-        views = {str(name): view for name, view in X.items()}
-        if len(views) < len(X):
-            names = [str(name) for name in X]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"Two views are named {twice!r}. Give each a name of its own.")
-        return views
-    return None
+    X = getattr(X, "mod", X)  # of a MuData
+    if not isinstance(X, Mapping) or sparse.issparse(X):  # a dok_array is a Mapping
+        return None
+    names = list(map(str, X))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Two views are named {twice!r}. Give each a name of its own.")
+    return dict(zip(names, X.values(), strict=True))
 
 
 def listed_views(X: Any) -> list[Any] | None:
@@ -335,14 +329,12 @@ def _is_one_view(X: Any) -> bool:
 
 def is_view_like(X: Any) -> bool:
     """Whether this could be meant as a view, or as several, rather than as a target."""
-    if isinstance(X, Mapping) or (hasattr(X, "mod") and isinstance(X.mod, Mapping)):
+    if isinstance(getattr(X, "mod", X), Mapping):
         return True
     if isinstance(X, list | tuple):
-        return (
-            bool(X)
-            and not isinstance(X[0], str)
-            and (_is_one_view(X[0]) or isinstance(X[0], list | tuple | np.ndarray))
-        )
+        first = X[0] if X else ""
+        is_row = isinstance(first, list | tuple | np.ndarray)
+        return not isinstance(first, str) and (is_row or _is_one_view(first))
     if isinstance(X, np.ndarray):
         return X.ndim > 2 or (X.ndim == 2 and X.shape[1] > 1)
     return sparse.issparse(X) or _is_one_view(X)

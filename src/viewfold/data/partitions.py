@@ -7,6 +7,7 @@ that stand in two partitions) follows from the summaries of the workers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -80,22 +81,6 @@ def open_partitions(
 
     Columns that are not numbers are read here, once more, to find their kinds and levels.
     """
-    try:
-        return _open(X, ids, name, options, known, engine)
-    except BaseException:
-        if X.owner is not None:
-            X.owner.cleanup()
-        raise
-
-
-def _open(
-    X: FileView,
-    ids: Any,
-    name: str | None,
-    options: ReadOptions,
-    known: tuple[Column, ...] | None,
-    engine: BucketEngine,
-) -> View:
     label, remembered = view_label(name, X.file or None), options.to_remember()
     facts, first = _survey(engine, X, options)
     starts, names = np.append(0, np.cumsum([one.n_rows for one in facts])), first.features or ()
@@ -179,7 +164,6 @@ def _read_codes(
 
 
 def _add_codes(found: dict[str, Codes], more: dict[str, Codes]) -> None:
-    """Add what columns hold in rows that follow."""
     for name, codes in more.items():
         found[name] = found[name].joined(codes) if name in found else codes
 
@@ -200,18 +184,17 @@ class PartitionSummary:
 
     def __add__(self, other: PartitionSummary) -> PartitionSummary:
         both = [found for found in (self.found, other.found) if found is not None]
-        names = dict.fromkeys([*self.unknown, *other.unknown])
+        unknown = Counter(self.unknown)
+        unknown.update(other.unknown)
+        one, two = self.alike, other.alike
         return PartitionSummary(
             self.files + other.files,
             reduce(add, both) if both else None,
             self.n_absent + other.n_absent,
             self.n_empty + other.n_empty,
             other.absent if self.absent is None else self.absent,
-            {name: self.unknown.get(name, 0) + other.unknown.get(name, 0) for name in names},
-            {
-                j: self.alike.get(j, True) and other.alike.get(j, True)
-                for j in self.alike | other.alike
-            },
+            unknown,
+            {j: one.get(j, True) and two.get(j, True) for j in one | two},
             self.last if other.last is None else other.last,
         )
 
@@ -317,29 +300,10 @@ def read_partitions(
     takes all rows of zeros that are not kept for absent samples. The cells of the view that is
     returned are checked; rows are not listed in what was found.
     """
-    rows: LazyRows = view.rows
-    assert rows.engine is not None
-    path, owner = rows.engine.room()
-    try:
-        return _read(view, rows.engine, path, owner, keep_empty, refuse, known)
-    except BaseException:  # an error keeps its frames, and whatever they hold
-        remove(path)
-        raise
-    finally:
-        if rows.owner is not None:
-            rows.owner.cleanup()
-
-
-def _read(
-    view: View,
-    engine: BucketEngine,
-    path: str,
-    owner: Any,
-    keep_empty: bool,
-    refuse: bool,
-    known: bool,
-) -> tuple[View, Found]:
-    lazy, label = view.rows, view_label(view.name, view.file)
+    lazy: LazyRows = view.rows
+    engine, label = lazy.engine, view_label(view.name, view.file)
+    assert engine is not None
+    path, owner = engine.room()
     sent = replace(lazy, engine=None, runs=[], ids=None, owner=None)
     bare = replace(view, rows=None)
     task = BucketWriter(path, engine.n_buckets, sent, bare, keep_empty, refuse, known)
@@ -347,27 +311,34 @@ def _read(
     for i, runs in enumerate(lazy.runs):
         span = slice(runs[0].start, runs[-1].start + runs[-1].n)
         items.append((i, runs, None if lazy.ids is None else lazy.ids[span]))
-    summary = reduce(add, engine.each(task, items))
-    for j, like in summary.alike.items():
-        if like and view.features is not None:
-            raise like_ids(view.features[j], label)
-    if not summary.files:
-        zero = " other than zero" * bool(summary.n_empty)
-        raise ValueError(
-            f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
-        )
-    tell_unknown(summary.unknown, label)
-    ids, rows, numbers = combine_partitions(summary.files, engine, owner=owner)
-    gone = summary.n_absent + summary.n_empty * known
-    assert rows.n == lazy.shape[0] - gone, "rows were lost"
-    where = Partitions(lazy.partitions, lazy.starts, numbers, summary.absent)
-    if lazy.ids is None and not lazy.numbered:
-        check = partial(_check_unique, label=label, where=replace(where, numbers=None))
-        parts = zip(ids.parts, numbers.parts, strict=True)
-        engine.each(check, [(own, at) for own, at in parts if own.n])
-        if lazy.known is None or view.source is None:
-            tell_of_totals(np.array(["", summary.last], object), label)
-    return _without_absent(view, ids, rows, where, summary, known)
+    try:
+        summary = reduce(add, engine.each(task, items))
+        for j, like in summary.alike.items():
+            if like and view.features is not None:
+                raise like_ids(view.features[j], label)
+        if not summary.files:
+            zero = " other than zero" * bool(summary.n_empty)
+            raise ValueError(
+                f"{label} is empty: none of its rows holds a value{zero}. Leave the view out."
+            )
+        tell_unknown(summary.unknown, label)
+        ids, rows, numbers = combine_partitions(summary.files, engine, owner=owner)
+        gone = summary.n_absent + summary.n_empty * known
+        assert rows.n == lazy.shape[0] - gone, "rows were lost"
+        where = Partitions(lazy.partitions, lazy.starts, numbers, summary.absent)
+        if lazy.ids is None and not lazy.numbered:
+            check = partial(_check_unique, label=label, where=replace(where, numbers=None))
+            parts = zip(ids.parts, numbers.parts, strict=True)
+            engine.each(check, [(own, at) for own, at in parts if own.n])
+            if lazy.known is None or view.source is None:
+                tell_of_totals(np.array(["", summary.last], object), label)
+        return _without_absent(view, ids, rows, where, summary, known)
+    except BaseException:  # an error keeps its frames, and whatever they hold
+        remove(path)
+        raise
+    finally:
+        if lazy.owner is not None:
+            lazy.owner.cleanup()
 
 
 def _check_unique(item: tuple[Any, Any], label: str, where: Partitions) -> int:

@@ -43,7 +43,14 @@ def split_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
         rows, names = _part_of_anndata(X, *options.part)
         matrix = as_matrix(in_blocks(rows, label), label)
         return Parts(X.obs_names if ids is None else ids, matrix, _names(names))
-    X = _lazy_parts(X)
+    if is_lazy(X):  # a polars LazyFrame gives batches of rows, or all if this polars has none
+        in_batches = hasattr(X, "collect_batches")
+        X = (
+            X.collect_batches(maintain_order=True, engine="streaming")
+            if in_batches
+            else X.collect()
+        )
+        X = iter(X) if in_batches else X
     if isinstance(X, Iterator):
         column = ids if isinstance(ids, str) else None
         codes: dict[str, Codes] = {}
@@ -75,17 +82,15 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
     """Return X, the layer or the entry of obsm, and names of its columns."""
     if layer is None and use_rep is None:
         return X.X, X.var_names
-    parts, what, name = X.layers, "layer", layer
-    if layer is None:
-        parts, what, name = X.obsm, "representation", use_rep
+    from viewfold.data.hdf5 import representation
+
+    parts, what = (X.obsm, "representation") if layer is None else (X.layers, "layer")
+    name = use_rep if layer is None else layer
     if name not in parts:
         there = format_names(parts) if len(parts) else "none"
         raise ValueError(f"The AnnData has no {what} {name!r}. It has {there}.")
-    if layer is not None:
-        return parts[name], X.var_names
-    from viewfold.data.hdf5 import representation
-
-    return representation(parts[name], str(name))
+    found = parts[name]
+    return representation(found, str(name)) if layer is None else (found, X.var_names)
 
 
 def split_file(source: FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
@@ -127,7 +132,7 @@ def split_table(
         if isinstance(ids, str):
             raise ValueError(
                 f"ids={ids!r} names a column, but there is none: {label} is not a table. "
-                + "Pass one id per row instead."
+                "Pass one id per row instead."
             )
         return Parts(ids, as_matrix(X, label), None)
     frame, named = _frame(X, label)
@@ -195,7 +200,6 @@ def _coded(
     options: ReadOptions,
     later: bool,
 ) -> Array:
-    """Return numbers for all cells of a table."""
     new = [column for column in coded if column not in codes]
     if later and new:
         raise ValueError(
@@ -225,9 +229,6 @@ def _coded(
     return out
 
 
-_PLAIN = (str, bool, int, float, np.bool_, np.number, np.str_)
-
-
 def _cells(column: nw.Series[Any], kind: str | None) -> Cells | None:
     """Return the cells of a column, given what it is known to be; None if they cannot be coded."""
     from viewfold.data.codes import Cells
@@ -241,26 +242,23 @@ def _cells(column: nw.Series[Any], kind: str | None) -> Cells | None:
         return Cells.of(column.to_list())
     if not declared and column.dtype not in (nw.Object, nw.Unknown):
         return None
-    values = [None if _is_missing(value) else value for value in column.to_list()]
+    nothing = (pd.NA, pd.NaT, np.nan)
+    values = [None if any(v is no for no in nothing) else v for v in column.to_list()]
     held = [value for value in values if value is not None]
     if dates and all(isinstance(value, date) for value in held):
         return Cells.of_dates(values)
     # What is mixed is texts, but what is a list or the like throughout is nothing of this kind.
-    if not any(isinstance(value, (*_PLAIN, date)) for value in held):
+    plain = str | int | float | date | np.bool_ | np.number
+    if not any(isinstance(value, plain) for value in held):
         return None
     return Cells.of(values, declared=declared)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value is pd.NA or value is pd.NaT or value is np.nan
 
 
 def _check_no_columns_named(label: str, options: ReadOptions) -> None:
     if options.names_columns:
         raise ValueError(
-            f"{label} is not a table: it has no columns that columns=…, "
-            f"drop=… or categories=… could name. "
-            + "Pass a DataFrame, or choose the columns yourself."
+            f"{label} is not a table: it has no columns that columns=…, drop=… or categories=… "
+            "could name. Pass a DataFrame, or choose the columns yourself."
         )
 
 
@@ -276,7 +274,6 @@ def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
 
 
 def _names(columns: Any) -> tuple[str, ...] | None:
-    """Column names, if all of them are strings."""
     names = list(columns)
     return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
 
@@ -298,15 +295,6 @@ def are_paths(X: Any) -> bool:
 def is_anndata(X: Any) -> bool:
     """Whether this has rows with names and columns with names, as an AnnData has."""
     return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))
-
-
-def _lazy_parts(X: Any) -> Any:
-    """Return what a polars LazyFrame gives: batches of rows, or all if this polars has none."""
-    if not is_lazy(X):
-        return X
-    if hasattr(X, "collect_batches"):
-        return iter(X.collect_batches(maintain_order=True, engine="streaming"))
-    return X.collect()
 
 
 def is_lazy(X: Any) -> bool:

@@ -97,19 +97,6 @@ class Gaps:
     def of_columns(self, order: Array) -> Gaps:
         return replace(self, count=self.count[order], mean=self.mean[order], rare=self.rare[order])
 
-    @property
-    def n_cells(self) -> int:
-        return int(self.count.sum())
-
-    def worst(self, features: tuple[str, ...] | None, most: int = 3) -> dict[str, float]:
-        """Return the features that lack most cells, and the share of samples that lack each."""
-        at = np.argsort(-self.count, kind="stable")[:most].tolist()
-        return {
-            str(features[j] if features else j): round(int(self.count[j]) / self.n_samples, 4)
-            for j in at
-            if self.count[j]
-        }
-
 
 def missing_in(block: Matrix) -> Matrix:
     """Return which cells of a block are missing: a dense or sparse matrix of bool."""
@@ -207,7 +194,7 @@ class View:
     @property
     def n_missing(self) -> int:
         """How many cells are missing in rows that have others."""
-        return 0 if self.gaps is None else self.gaps.n_cells
+        return 0 if self.gaps is None else int(self.gaps.count.sum())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -218,12 +205,17 @@ class View:
     def missing(self) -> dict[str, Any]:
         """Tell how many cells are missing, their share, and which features lack most."""
         gaps, (n, d) = self.gaps, self.shape
+        if gaps is None:
+            return {"cells": 0, "share": 0.0, "samples": 0, "features": 0, "worst": {}}
+        at = np.argsort(-gaps.count, kind="stable")[: min(3, np.count_nonzero(gaps.count))]
+        parts = (gaps.count[at] / gaps.n_samples).tolist()
+        names = [str(self.features[j] if self.features else j) for j in at.tolist()]
         return {
             "cells": self.n_missing,
             "share": round(self.n_missing / (n * d), 4),
-            "samples": 0 if gaps is None else gaps.n_rows,
-            "features": 0 if gaps is None else int((gaps.count > 0).sum()),
-            "worst": {} if gaps is None else gaps.worst(self.features),
+            "samples": gaps.n_rows,
+            "features": np.count_nonzero(gaps.count),
+            "worst": {name: round(part, 4) for name, part in zip(names, parts, strict=True)},
         }
 
     def __repr__(self) -> str:
