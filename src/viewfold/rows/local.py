@@ -661,11 +661,8 @@ def added(a: Any, b: Any) -> Any:
 def _add_up(parts: Iterator[Any]) -> Any:
     """Return the sum of arrays, or of tuples of them, in double precision."""
     first = next(parts)
-    several = isinstance(first, tuple)
-    total = []
-    for part in first if several else (first,):
-        total.append(np.array(part, dtype=np.float64))
-    for parts_of_block in parts:
-        for sum_, part in zip(total, parts_of_block if several else (parts_of_block,), strict=True):
-            sum_ += part
-    return tuple(total) if several else total[0]
+    if isinstance(first, tuple):
+        total: Any = tuple(np.array(part, dtype=np.float64) for part in first)
+    else:
+        total = np.array(first, dtype=np.float64)
+    return fold_left(added, parts, total)
