@@ -169,7 +169,7 @@ class Points:
         coloured: tuple[list[ColourColumn], list[str]] = [], []
         if metadata is not None and names is not None:
             coloured = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
-        parts = (one[order] for one in (numbers, whole, cluster, sure, coverage))
+        parts = numbers[order], whole[order], cluster[order], sure[order], coverage[order]
         return cls(*parts, names, *coloured)
 
     def at(self, numbers: NDArray[np.intp]) -> list[int | None]:

@@ -176,8 +176,8 @@ def _column(
             return empty
         days = np.where(gone, np.nan, when.astype(np.float64))
         low, high = np.clip([when[~gone].min(), when[~gone].max()], *YEARS)
-        ends = {"name": name, "kind": "date", "low": str(low), "high": str(high)}
-        return ends, _scaled(days, float(low.astype(int)), float(high.astype(int)))
+        days_facts = {"name": name, "kind": "date", "low": str(low), "high": str(high)}
+        return days_facts, _scaled(days, float(low.astype(int)), float(high.astype(int)))
     numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
     if pd.api.types.is_complex_dtype(kind):
         return f"Column {name!r} of the metadata has complex numbers, and is left out."
