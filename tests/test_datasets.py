@@ -16,7 +16,6 @@ from scipy import sparse
 from viewfold import ViewFold
 from viewfold.datasets import (
     _uci,
-    catalogue,
     fetch_uci_digits,
     load,
     load_digits_views,
@@ -133,28 +132,6 @@ def test_views_that_do_not_fit_the_classes_are_an_error(tmp_path: Path) -> None:
 def test_a_file_without_classes_has_no_target(tmp_path: Path) -> None:
     np.savez(tmp_path / "set.npz", view_0=np.eye(4), view_1=np.ones((4, 2)))
     assert load(tmp_path / "set.npz").target is None
-
-
-# ---- the catalogue ------------------------------------------------------------------------------
-
-
-def test_the_catalogue_agrees_with_itself() -> None:
-    for entry in catalogue():
-        if entry.features is not None:
-            assert len(entry.features) == entry.views
-        if entry.order is not None:
-            assert sorted(entry.order) == list(range(entry.views))
-
-
-@pytest.mark.parametrize("name", ["uci-digit", "proteinFold", "Wiki"])
-def test_the_catalogue_describes_the_files(name: str) -> None:
-    path = next((p for p in SHARED.glob("data/*.npz") if p.stem.lower() == name.lower()), None)
-    if path is None:
-        pytest.skip("the shared data sets are not here")
-    entry = next(entry for entry in catalogue() if entry.name == name)
-    data = load(path)
-    assert tuple(X.shape[1] for X in data.views.values()) == entry.features
-    assert (data.target.size, data.target.max() + 1) == (entry.samples, entry.classes)
 
 
 # ---- the numerals of OpenML ---------------------------------------------------------------------

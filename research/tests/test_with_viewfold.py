@@ -12,13 +12,15 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from conftest import SHARED
 
 import fold
 import viewfold
 from viewfold.cli import app
-from viewfold.datasets import catalogue
+from viewfold.datasets import load
 from viewfold.metrics import accuracy
 from viewfold_research.bench import cli, methods, published
+from viewfold_research.catalogue import catalogue
 
 HERE = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -76,6 +78,25 @@ def test_the_catalogue_has_the_sizes_that_the_paper_prints() -> None:
         assert (entry.samples, entry.views, entry.classes) == tuple(
             row[["samples", "views", "clusters"]]
         )
+
+
+def test_the_catalogue_agrees_with_itself() -> None:
+    for entry in catalogue():
+        if entry.features is not None:
+            assert len(entry.features) == entry.views
+        if entry.order is not None:
+            assert sorted(entry.order) == list(range(entry.views))
+
+
+@pytest.mark.parametrize("name", ["uci-digit", "proteinFold", "Wiki"])
+def test_the_catalogue_describes_the_files(name: str) -> None:
+    path = next((p for p in SHARED.glob("data/*.npz") if p.stem.lower() == name.lower()), None)
+    if path is None:
+        pytest.skip("the shared data sets are not here")
+    entry = next(entry for entry in catalogue() if entry.name == name)
+    data = load(path)
+    assert tuple(X.shape[1] for X in data.views.values()) == entry.features
+    assert (data.target.size, data.target.max() + 1) == (entry.samples, entry.classes)
 
 
 def test_an_estimator_of_another_package_takes_part(

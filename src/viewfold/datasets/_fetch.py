@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import tempfile
-import urllib.error
 import urllib.request
 from os import PathLike
 from pathlib import Path
@@ -89,11 +88,21 @@ def fetch(
     """
     if name not in SOURCES:
         raise ValueError(f"There is no set {name!r}. There are: {', '.join(SOURCES)}.")
-    source, home = SOURCES[name], data_folder(data_home)
+    source, mirror = SOURCES[name], mirror or os.environ.get(MIRROR)
+    base = os.environ.get("SCIKIT_LEARN_DATA", os.path.join("~", "scikit_learn_data"))
+    home = Path(data_home or os.environ.get(FOLDER) or f"{base}/viewfold").expanduser()
     for kind in ("npz", "mat"):
         if (path := home / f"{name}.{kind}").is_file():
             return _read_file(source, path, verify)
-    path = _make_file(source, home, mirror or os.environ.get(MIRROR), verify)
+    if mirror:
+        check_address(mirror)
+    home.mkdir(parents=True, exist_ok=True)
+    views, target, names = _get_files(source, home, mirror)
+    if verify:
+        _verify(source, views, target, f"{len(source.files)} files of {source.address}")
+    path = home / f"{name}.npz"
+    with replacing(path, mode=None) as draft:
+        _write(draft, dict(zip(source.views, views, strict=True)), target, names)
     return _read_file(source, path, verify)
 
 
@@ -113,15 +122,6 @@ def sources() -> list[Source]:
     return list(SOURCES.values())
 
 
-def data_folder(data_home: str | PathLike[str] | None = None) -> Path:
-    """Return the folder that `fetch` keeps sets in; it need not exist."""
-    given = data_home or os.environ.get(FOLDER)
-    if given:
-        return Path(given).expanduser()
-    base = os.environ.get("SCIKIT_LEARN_DATA", os.path.join("~", "scikit_learn_data"))
-    return Path(base).expanduser() / "viewfold"
-
-
 def digest(views: list[Any], target: NDArray[np.int64]) -> str:
     """Return the SHA-256 digest of what views and classes hold, whatever their types."""
     whole = hashlib.sha256()
@@ -138,20 +138,6 @@ def digest(views: list[Any], target: NDArray[np.int64]) -> str:
         whole.update(np.where(np.isnan(numbers), np.float32(np.nan), numbers + 0).tobytes())
     whole.update(np.asarray(target, "<i8").tobytes())
     return whole.hexdigest()
-
-
-def _make_file(source: Source, home: Path, mirror: str | None, verify: bool) -> Path:
-    """Make the file of a set, from those that are published."""
-    if mirror:
-        check_address(mirror)
-    home.mkdir(parents=True, exist_ok=True)
-    views, target, names = _get_files(source, home, mirror)
-    if verify:
-        _verify(source, views, target, f"{len(source.files)} files of {source.address}")
-    path = home / f"{source.name}.npz"
-    with replacing(path, mode=None) as draft:
-        _write(draft, dict(zip(source.views, views, strict=True)), target, names)
-    return path
 
 
 def _get_files(source: Source, home: Path, mirror: str | None) -> Parsed:
@@ -290,35 +276,29 @@ def check_address(address: str) -> None:
 
 
 def download(address: str, path: Path, most: int) -> None:
-    """Copy what is at an address to a file."""
+    """Copy what is at an address to a file; `most` are the bytes to expect."""
     check_address(address)
     opener = urllib.request.build_opener(_Redirects)
     request = urllib.request.Request(address, headers={"User-Agent": "viewfold"})
     try:
         with opener.open(request, timeout=_SECONDS) as answer, open(path, "wb") as file:
-            _copy(answer, file, address, most)
+            promised = answer.headers.get("Content-Length")
+            size = int(promised) if promised and promised.isdecimal() else None
+            if size is not None and size > most:
+                raise ValueError(
+                    f"{address} has {size:,} bytes, where {most:,} are the most to expect."
+                )
+            count, tally = 0, Tally(size)
+            while piece := answer.read(_PIECE):
+                count += len(piece)
+                if count > most:
+                    raise ValueError(f"{address} has more than the {most:,} bytes to expect.")
+                file.write(piece)
+                tally.reach(count)
+            if size is not None and count != size:
+                raise OSError(f"{address} broke off after {count:,} of {size:,} bytes")
     except http.client.HTTPException as error:
-        path.unlink(missing_ok=True)
         raise OSError(f"{address}: {type(error).__name__}") from error
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _copy(answer: Any, file: Any, address: str, most: int) -> None:
-    promised = answer.headers.get("Content-Length")
-    size = int(promised) if promised and promised.isdecimal() else None
-    if size is not None and size > most:
-        raise ValueError(f"{address} has {size:,} bytes, where {most:,} are the most to expect.")
-    count, tally = 0, Tally(size)
-    while piece := answer.read(_PIECE):
-        count += len(piece)
-        if count > most:
-            raise ValueError(f"{address} has more than the {most:,} bytes to expect.")
-        file.write(piece)
-        tally.reach(count)
-    if size is not None and count != size:
-        raise OSError(f"{address} broke off after {count:,} of {size:,} bytes")
 
 
 def load(path: str | PathLike[str]) -> Bunch:

@@ -234,53 +234,11 @@ def make_multiview(
     from sklearn.utils import Bunch
 
     kind: np.dtype[Any] = np.dtype(dtype)
-    spread = _check_noise(n_samples, n_features, n_clusters, noise, kind)
-    rng = np.random.default_rng(random_state)
-    target = rng.permutation(np.arange(n_samples) % n_clusters)
-    if missing:
-        gone = by_paper_rule(n_samples, len(n_features), missing, rng)
-    else:
-        gone = np.zeros((n_samples, len(n_features)), bool)
-    views = {
-        f"view{v}": _make_view(target, (n_clusters, d), spread[v], gone[:, v], kind, rng)
-        for v, d in enumerate(n_features)
-    }
-    return Bunch(views=views, target=target, missing=gone)
-
-
-def _make_view(
-    target: NDArray[np.int_],
-    shape: tuple[int, int],
-    noise: float,
-    gone: NDArray[np.bool_],
-    dtype: np.dtype[Any],
-    rng: np.random.Generator,
-) -> NDArray[np.floating]:
-    """Return samples around centres, an array of `shape`, and NaN for those that are gone."""
-    centers = rng.standard_normal(shape).astype(dtype)
-    X = np.empty((target.size, shape[1]), dtype)
-    for start in range(0, target.size, _ROWS):
-        block = X[start : start + _ROWS]
-        rng.standard_normal(block.shape, dtype, block)
-        block *= noise
-        block += centers[target[start : start + _ROWS]]
-    X[gone] = np.nan
-    return X
-
-
-def _check_noise(
-    n_samples: int,
-    n_features: Sequence[int],
-    n_clusters: int,
-    noise: float | Sequence[float],
-    dtype: np.dtype[Any],
-) -> list[float]:
-    """Refuse what views cannot be made of; return the noise of each view."""
     n_views = len(n_features)
     spread = [float(noise)] * n_views if isinstance(noise, int | float) else [*map(float, noise)]
     if len(spread) != n_views:
         raise ValueError(f"noise has {len(spread)} values, but n_features names {n_views} views.")
-    if not len(n_features) or min(n_features) < 1:
+    if not n_views or min(n_features) < 1:
         raise ValueError(
             f"n_features must name one view or more, each with a feature, got {[*n_features]}."
         )
@@ -290,6 +248,21 @@ def _check_noise(
         )
     if not (np.isfinite(spread).all() and min(spread) >= 0):
         raise ValueError(f"noise must be finite and not negative, got {spread}.")
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
-    return spread
+    if kind not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {kind}.")
+    rng = np.random.default_rng(random_state)
+    target = rng.permutation(np.arange(n_samples) % n_clusters)
+    gone = np.zeros((n_samples, n_views), bool)
+    if missing:
+        gone = by_paper_rule(n_samples, n_views, missing, rng)
+    views = {}
+    for v, d in enumerate(n_features):
+        centers = rng.standard_normal((n_clusters, d)).astype(kind)
+        views[f"view{v}"] = X = np.empty((n_samples, d), kind)
+        for start in range(0, n_samples, _ROWS):
+            block = X[start : start + _ROWS]
+            rng.standard_normal(block.shape, kind, block)
+            block *= spread[v]
+            block += centers[target[start : start + _ROWS]]
+        X[gone[:, v]] = np.nan
+    return Bunch(views=views, target=target, missing=gone)

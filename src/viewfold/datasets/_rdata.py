@@ -59,7 +59,10 @@ def read(path: str | Path, most: int) -> dict[str, RValue]:
             data = stream.read(most + 1)
         if len(data) > most:
             raise ValueError(f"it unpacks to more than {most:,} bytes")
-        return _Reader(data).saved()
+        found = _Reader(data).value(0)
+        if not isinstance(found, dict):
+            raise ValueError("it holds no named objects")
+        return found
     except (EOFError, OSError, lzma.LZMAError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(f"it cannot be read as a file of R ({error})") from error
 
@@ -75,12 +78,6 @@ class _Reader:
         self.take(7 + 12)
         if data[3:4] == b"3":
             self.take(self.number())  # the encoding of the session that wrote it
-
-    def saved(self) -> dict[str, RValue]:
-        pairs = self.value(0)
-        if not isinstance(pairs, dict):
-            raise ValueError("it holds no named objects")
-        return pairs
 
     def take(self, size: int) -> bytes:
         if not 0 <= size <= self.size - self.stream.tell():
@@ -102,7 +99,10 @@ class _Reader:
             self.known.append(str(self.value(depth + 1)))
             return self.known[-1]
         if kind == _REFERENCE:
-            return self.reference(flags >> 8 or self.number())
+            number = flags >> 8 or self.number()
+            if not 0 < number <= len(self.known):
+                raise ValueError("it refers to a name that it does not have")
+            return self.known[number - 1]
         if kind == _PAIRS:
             return self.pairs(flags, depth)
         if kind == _STRING:
@@ -114,11 +114,6 @@ class _Reader:
         if flags & 0x200:
             held.attributes = self.value(depth + 1) or {}
         return held
-
-    def reference(self, number: int) -> str:
-        if not 0 < number <= len(self.known):
-            raise ValueError("it refers to a name that it does not have")
-        return self.known[number - 1]
 
     def pairs(self, flags: int, depth: int) -> dict[str, RValue]:
         found: dict[str, RValue] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -134,38 +134,6 @@ def _cells(folder: Path) -> Parsed:
     return views, np.array([types.index(name) for name in found], np.int64), {"rna": genes()}
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """A data set of the paper.
-
-    Attributes
-    ----------
-    name : str
-        The paper's name for it.
-    samples, views, classes : int
-        Its size, by the paper's table.
-    features : tuple of int or None
-        Features of each view, in the order of the file that is commonly passed around; None if not
-        known.
-    order : tuple of int or None
-        In which order the paper's numbers need these views, as positions in ``features``; None if
-        not known.
-    address : str
-        Where a user gets it.
-    note : str
-        What else one has to know.
-    """
-
-    name: str
-    samples: int
-    views: int
-    classes: int
-    features: tuple[int, ...] | None
-    order: tuple[int, ...] | None
-    address: str
-    note: str = ""
-
-
 # What is known of the sets: sizes of the paper's are those of its own table; the order of views,
 # which decides the paper's numbers but is not in the paper, was found by trying.
 _KNOWN = json.loads(resources.files(__package__).joinpath("sets.json").read_text("utf-8"))
@@ -176,45 +144,16 @@ SOURCES = {
 }
 
 
-def _tuple(numbers: list[int] | None) -> tuple[int, ...] | None:
-    return None if numbers is None else tuple(numbers)
-
-
-_SETS = [
-    DataSet(**one | {"features": _tuple(one["features"]), "order": _tuple(one["order"])})
-    for one in _KNOWN["paper"]
-]
-
-
-def catalogue() -> list[DataSet]:
-    """List the data sets of the FCMVC-IV paper and what is known of each.
-
-    None of them comes with this package.
-
-    Returns
-    -------
-    list of DataSet
-        One record for each set, in the paper's order.
-
-    Examples
-    --------
-    >>> from viewfold.datasets import catalogue
-    >>> [(entry.name, entry.samples, entry.views) for entry in catalogue()][:3]
-    [('ORL', 400, 3), ('proteinFold', 694, 12), ('uci-digit', 2000, 3)]
-    >>> digits = catalogue()[2]
-    >>> [digits.features[i] for i in digits.order]  # as the paper must have folded them
-    [64, 76, 216]
-    """
-    return list(_SETS)
-
-
 def listed() -> list[dict[str, Any]]:
-    """List all public sets that are known, those of the paper first.
+    """List all public sets that are known, those of the FCMVC-IV paper first.
 
     Returns
     -------
     list of dict
-        What `DataSet` has, and ``fetch``: whether `fetch` downloads the set by that name.
+        ``name``; ``samples``, ``views``, ``classes``: its size; ``features`` of each view, in the
+        order of the file that is commonly passed around; ``order``, in which the paper's numbers
+        need these views; ``address``, where a user gets it; ``note``; and ``fetch``: whether
+        `fetch` downloads the set by that name. What is not known is None.
 
     Examples
     --------
@@ -222,7 +161,11 @@ def listed() -> list[dict[str, Any]]:
     >>> [row["name"] for row in listed() if row["fetch"]]
     ['tcga-breast', '3sources', 'mouse-cortex']
     """
-    paper = [{**asdict(entry), "fetch": False} for entry in _SETS]
+    lists = "features", "order"
+    paper = [
+        {**one, **{name: one[name] and tuple(one[name]) for name in lists}, "fetch": False}
+        for one in _KNOWN["paper"]
+    ]
     others = [
         {
             "name": source.name,

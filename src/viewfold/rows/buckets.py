@@ -7,6 +7,7 @@ What differs between a disk, Dask and Spark is `run`.
 
 from __future__ import annotations
 
+import operator
 import os
 import weakref
 from abc import ABC, abstractmethod
@@ -43,11 +44,12 @@ from viewfold.rows.local import (
     LocalAlignment,
     LocalEngine,
     Picked,
-    RowBlocks,
     Rows,
     RowSet,
     Work,
     added,
+    carried_rows,
+    lacking_rows,
 )
 
 Task = Callable[[Any], Any]
@@ -113,11 +115,21 @@ class BucketEngine(Engine, ABC):
         """
         if not items:
             return []
-        found: list[Any] = self._checked(partial(_in_list, task), items, _appended)
+        found: list[Any] = self._checked(lambda item: [task(item)], items, operator.add)
         return found
 
     def _checked(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
-        found = self.run(partial(_guarded, task), items, partial(_combined, combine))
+        def guarded(item: Any) -> Any:
+            try:
+                return task(item)
+            except (ValueError, TypeError, FileNotFoundError, PermissionError, ImportError) as why:
+                return Refused(why.with_traceback(None))
+
+        def combined(a: Any, b: Any) -> Any:
+            refused = a if isinstance(a, Refused) else b
+            return refused if isinstance(refused, Refused) else combine(a, b)
+
+        found = self.run(guarded, items, combined)
         if isinstance(found, Refused):
             raise found.error
         return found
@@ -169,8 +181,12 @@ class BucketEngine(Engine, ABC):
     def reduce(self, work: Work, *rows: RowSet, combine: Combine | None = None) -> Any:
         if not _any_in_buckets(rows):
             return super().reduce(work, *rows, combine=combine)
-        task = partial(_reduce, work, _openers(rows), combine)
-        return self._checked(task, self._items(rows), combine or added)
+        openers, items = _openers(rows), self._items(rows)
+
+        def task(item: Item) -> Any:
+            return _local.reduce(work, *_opened(openers, item[1]), combine=combine)
+
+        return self._checked(task, items, combine or added)
 
     def map(
         self,
@@ -183,7 +199,11 @@ class BucketEngine(Engine, ABC):
         if not _any_in_buckets(rows):
             return super().map(work, *rows, sums=sums, width=width, reuse=reuse)
         if reuse and len(rows) == 1 and not sums:  # no file is written: computed when it is read
-            make = partial(_mapped, work=work, opener=rows[0].opener, width=width)
+            opener = rows[0].opener
+
+            def make(held: Any) -> Any:
+                return _local.map(work, opener(held), width=width)
+
             parts = tuple(Made(make, (part,), part.n) for part in rows[0].parts)
             return replace(rows[0], parts=parts, cells=False)
         path, owner = self.room()
@@ -196,13 +216,16 @@ class BucketEngine(Engine, ABC):
     def match(self, work: Work, rows: RowSet, others: RowSet) -> RowSet:
         if not isinstance(rows, BucketRows):
             return super().match(work, rows, self.collect(others))
-        if not isinstance(others, BucketRows):
-            others = self._nothing(others)
+        others = others if isinstance(others, BucketRows) else self._nothing(others)
         path, owner = self.room()
-        items = [
-            (i, (rows.parts[i], others.parts[i])) for i in range(self.n_buckets) if rows.parts[i].n
-        ]
-        files, *_ = self._checked(partial(_match, path, work), items, _put_together)
+
+        def task(item: Item) -> Any:
+            number, parts = item
+            found = work(*(whole(part.open()) for part in parts))
+            return _written(path, number, found), None, False
+
+        items = self._items((rows, others))
+        files, *_ = self._checked(task, items, _put_together)
         (made,) = self._rows(files, [part.n for part in rows.parts], owner)
         return made
 
@@ -258,10 +281,13 @@ class BucketEngine(Engine, ABC):
     def keep(self, rows: RowSet, kept: RowSet) -> RowSet:
         if not isinstance(rows, BucketRows):
             return super().keep(rows, kept)
-        count = partial(_with_rows, _count_true, same)
-        many = self.each(count, [(i, (part,)) for i, part in enumerate(kept.parts)])
+
+        def pick(held: Any, mask: Any) -> Any:
+            return whole(held)[whole(mask)]
+
+        many = self.each(lambda part: int(np.count_nonzero(whole(part.open()))), kept.parts)
         parts = tuple(
-            Made(_kept_rows, (own, mask), n)
+            Made(pick, (own, mask), n)
             for own, mask, n in zip(rows.parts, kept.parts, many, strict=True)
         )
         share = sum(many) / max(rows.n, 1)
@@ -273,7 +299,10 @@ class BucketEngine(Engine, ABC):
     def leading(self, rows: RowSet, columns: int) -> RowSet:
         if not isinstance(rows, BucketRows):
             return super().leading(rows, columns)
-        first = partial(_first_columns, columns=columns)
+
+        def first(held: Any) -> Any:
+            return whole(held)[:, :columns]
+
         if rows.cells:
             return self.map(first, rows)
         parts = tuple(Made(first, (part,), part.n) for part in rows.parts)
@@ -378,7 +407,11 @@ class BucketAlignment:
         held = np.dtype(kind.pop()) if kind else self.view.held
         parts: tuple[Part, ...] = tuple(ids for ids, *_ in self.files)
         self.ids: RowSet = BucketRows(parts, held, (), self.engine, owner=self.owner)
-        parts = tuple(Made(_is_known, (of[3],), of[3].n) for of in self.files)
+
+        def known(partner: Array) -> Array:
+            return np.asarray(partner >= 0)
+
+        parts = tuple(Made(known, (of[3],), of[3].n) for of in self.files)
         self.known: RowSet = BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
         self.n_samples, self.n_before = sum(of[0].n for of in self.files), self.before.n
         self.n_shared = self.n_before - sum(of[4].n for of in self.files)
@@ -388,7 +421,7 @@ class BucketAlignment:
         return self._made(partial(_partners, fill=fill), 3, rows)
 
     def absent(self, rows: RowSet) -> BucketRows:
-        return self._made(_absent, 4, rows)
+        return self._made(lambda lacking, held: lacking_rows(whole(held), lacking), 4, rows)
 
     def view_rows(self, rows: RowSet) -> BucketRows:
         return self._made(partial(_partners, fill=0), 1, rows)
@@ -438,28 +471,6 @@ class Refused:
     error: Exception
 
 
-def _guarded(task: Task, item: Any) -> Any:
-    try:
-        return task(item)
-    except (ValueError, TypeError, FileNotFoundError, PermissionError, ImportError) as error:
-        return Refused(error.with_traceback(None))
-
-
-def _combined(combine: Combine, a: Any, b: Any) -> Any:
-    for one in (a, b):
-        if isinstance(one, Refused):
-            return one
-    return combine(a, b)
-
-
-def _in_list(task: Task, item: Any) -> list[Any]:
-    return [task(item)]
-
-
-def _appended(a: list[Any], b: list[Any]) -> list[Any]:
-    return a + b
-
-
 def _put_together(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     """Put together what tasks say about the files they wrote, and add their sums."""
     total = None if a[1] is None else added(a[1], b[1])
@@ -476,10 +487,6 @@ def _written(path: str, number: int, *blocks: Matrix) -> dict[int, Any]:
     return {number: (files, tuple(map(n_entries, blocks)))}
 
 
-def _reduce(work: Work, openers: list[Work], combine: Combine | None, item: Item) -> Any:
-    return _local.reduce(work, *_opened(openers, item[1]), combine=combine)
-
-
 def _map(
     path: str, work: Work, openers: list[Work], sums: bool, width: int | None, item: Item
 ) -> Any:
@@ -488,11 +495,6 @@ def _map(
     blocks, total = made if sums else (made, None)
     several = isinstance(blocks, tuple)
     return _written(path, number, *(blocks if several else (blocks,))), total, several
-
-
-def _match(path: str, work: Work, item: Item) -> Any:
-    number, parts = item
-    return _written(path, number, work(*(whole(part.open()) for part in parts))), None, False
 
 
 def _join(path: str, ordered: bool, item: Item) -> Any:
@@ -525,26 +527,6 @@ def _with_rows(work: Work, opener: Work, item: Item) -> Any:
     return work(opener(item[1][0].open()))
 
 
-def _count_true(mask: Any) -> int:
-    return int(np.count_nonzero(whole(mask)))
-
-
-def _mapped(rows: Any, work: Work, opener: Work, width: int | None) -> Any:
-    return _local.map(work, opener(rows), width=width)
-
-
-def _kept_rows(rows: Any, mask: Any) -> Any:
-    return whole(rows)[whole(mask)]
-
-
-def _first_columns(rows: Any, columns: int) -> Any:
-    return whole(rows)[:, :columns]
-
-
-def _is_known(partner: Array) -> Array:
-    return np.asarray(partner >= 0)
-
-
 def _partners(partner: Array, rows: Any, fill: float) -> Picked:
     held = whole(rows)
     if not held.shape[0]:  # nobody is known: there is no row to pick
@@ -552,15 +534,5 @@ def _partners(partner: Array, rows: Any, fill: float) -> Picked:
     return Picked(held, partner, fill)
 
 
-def _absent(lacking: Array, rows: Any) -> RowBlocks:
-    held = whole(rows)
-    if held.ndim == 2 and held.dtype.kind == "f":
-        return Rows(held, lacking)
-    return Picked(held, lacking)
-
-
 def _carried(previous: Array, rows: Any, fill: float, n: int) -> Array:
-    held = whole(rows)
-    out = np.full((n, *held.shape[1:]), fill, held.dtype)
-    out[previous] = held
-    return out
+    return carried_rows(whole(rows), previous, fill, n)

@@ -13,7 +13,6 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -142,17 +141,12 @@ def _end(path: str, lock: int) -> None:
 # results may overwrite its own.
 
 
-@dataclass(frozen=True)
-class Sent:
-    """A task and how its results are combined, as bytes or in a file."""
-
-    held: bytes | Stored
+Sent = bytes | Stored  # a task and how its results are combined, as bytes or in a file
 
 
 @lru_cache(maxsize=2)  # a worker makes them once for all of its buckets
 def _received(sent: Sent) -> tuple[Task, Combine]:
-    held = sent.held
-    task: tuple[Task, Combine] = pickle.loads(held if isinstance(held, bytes) else held.open())
+    task: tuple[Task, Combine] = pickle.loads(sent if isinstance(sent, bytes) else sent.open())
     return task
 
 
@@ -181,11 +175,11 @@ class SendingEngine(BucketEngine):
         self._dumps = dumps
 
     def run(self, task: Task, items: Sequence[Any], combine: Combine) -> Any:
-        data = self._dumps((task, combine))
-        sent, owner = Sent(data), None
+        data, owner = self._dumps((task, combine)), None
+        sent: Sent = data
         if len(data) > SMALL:  # not by the scheduler: what it scatters is lost with its workers
             path, owner = self.room()
-            sent = Sent(store(f"{path}/task", np.frombuffer(data, np.uint8)))
+            sent = store(f"{path}/task", np.frombuffer(data, np.uint8))
         # A scheduler needs milliseconds for a task: where buckets are many, it gets a few of them.
         step = min(GROUP, max(1, len(items) // (TURNS * max(1, self.n_workers))))
         parts = [self._dumps(items[i : i + step]) for i in range(0, len(items), step)]

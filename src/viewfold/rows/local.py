@@ -583,9 +583,7 @@ class LocalAlignment:
         return Picked(rows, self.partner, fill)
 
     def absent(self, rows: Array) -> RowBlocks:
-        if rows.ndim == 2 and rows.dtype.kind == "f":
-            return Rows(rows, self.lacking)
-        return Picked(rows, self.lacking)
+        return lacking_rows(rows, self.lacking)
 
     def view_rows(self, rows: Array) -> Picked:
         return Picked(rows, self.rows)
@@ -594,9 +592,7 @@ class LocalAlignment:
         return Picked(rows, self.previous)
 
     def carry(self, rows: Array, fill: float) -> Array:
-        out = np.full((self.n_samples, *rows.shape[1:]), fill, rows.dtype)
-        out[self.previous] = rows
-        return out
+        return carried_rows(rows, self.previous, fill, self.n_samples)
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> Array:
         result = _Result(self.n_samples)
@@ -611,6 +607,18 @@ class LocalAlignment:
             deque(self.engine._each_block(work, rows, None, keep), maxlen=0)
         merged: Array = result.rows()
         return merged
+
+
+def lacking_rows(rows: Array, lacking: NDArray[np.intp]) -> RowBlocks:
+    if rows.ndim == 2 and rows.dtype.kind == "f":
+        return Rows(rows, lacking)
+    return Picked(rows, lacking)
+
+
+def carried_rows(rows: Array, previous: NDArray[np.intp], fill: float, n: int) -> Array:
+    out = np.full((n, *rows.shape[1:]), fill, rows.dtype)
+    out[previous] = rows
+    return out
 
 
 @dataclass
@@ -653,11 +661,8 @@ def added(a: Any, b: Any) -> Any:
 def _add_up(parts: Iterator[Any]) -> Any:
     """Return the sum of arrays, or of tuples of them, in double precision."""
     first = next(parts)
-    several = isinstance(first, tuple)
-    total = []
-    for part in first if several else (first,):
-        total.append(np.array(part, dtype=np.float64))
-    for parts_of_block in parts:
-        for sum_, part in zip(total, parts_of_block if several else (parts_of_block,), strict=True):
-            sum_ += part
-    return tuple(total) if several else total[0]
+    if isinstance(first, tuple):
+        total: Any = tuple(np.array(part, dtype=np.float64) for part in first)
+    else:
+        total = np.array(first, dtype=np.float64)
+    return fold_left(added, parts, total)

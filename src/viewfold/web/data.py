@@ -224,14 +224,14 @@ class ModelFacts(ModelRows):
         ids = self.take(self.state.ids, numbers).tolist() if name_ids else [None] * numbers.size
         return [
             {
-                "point": points.at(int(number)),
+                "point": point,
                 "id": None if name is None else named(str(name)),
                 "cluster": int(own),
                 "next": int(second) if second >= 0 else None,
                 "confidence": rounded(float(certain)),
             }
-            for number, name, own, second, certain in zip(
-                numbers, ids, labels, other, sure, strict=True
+            for point, name, own, second, certain in zip(
+                points.at(numbers), ids, labels, other, sure, strict=True
             )
         ]
 
@@ -296,22 +296,22 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
 def _sentence(event: Mapping[str, Any]) -> str:
 
     def listed(clusters: tuple[int, ...]) -> str:
-        numbers = ", ".join(map(str, clusters[:-1]))
-        several = f"clusters {numbers} and {clusters[-1]}" if numbers else ""
-        return several or f"cluster {clusters[0]}"
+        words = [str(c) for c in clusters]
+        if len(words) < 2:
+            return f"cluster {''.join(words)}"
+        return f"clusters {', '.join(words[:-1])} and {words[-1]}"
 
-    kind, before, after = event["kind"], event["before"], event["after"]
+    before, after = listed(event["before"]), listed(event["after"])
     many, share = counted(int(event["samples"]), "sample"), f"{100 * event['share']:.0f} %"
-    sentences = {
-        "merged": lambda: f"{listed(before)} became {listed(after)} ({many})",
-        "split": lambda: f"{listed(before)} became {listed(after)} ({many})",
-        "born": lambda: f"{listed(after)} is new ({many}, {share} of them new)",
-        "vanished": lambda: f"{listed(before)} is no more ({many})",
-        "grew": lambda: f"{listed(after)} grew by {many} ({share})",
-        "shrank": lambda: f"{listed(after)} shrank by {many} ({share})",
-        "renumbered": lambda: f"{listed(before)} is called {listed(after)} now ({many})",
-    }
-    text: str = sentences[kind]()
+    text: str = {
+        "merged": f"{before} became {after} ({many})",
+        "split": f"{before} became {after} ({many})",
+        "born": f"{after} is new ({many}, {share} of them new)",
+        "vanished": f"{before} is no more ({many})",
+        "grew": f"{after} grew by {many} ({share})",
+        "shrank": f"{after} shrank by {many} ({share})",
+        "renumbered": f"{before} is called {after} now ({many})",
+    }[event["kind"]]
     return text[0].upper() + text[1:]
 
 

@@ -178,7 +178,9 @@ class Desk:
                 new, views = model is None, []
                 for one in found:
                     line = command(one, upload.file(), self.state, new=new)
-                    facts = {**inspected(one, line), "options": inputs.proposed_options(one.said())}
+                    options = inputs.pick(one.said(), inputs.VIEW)
+                    options.pop("view", None)
+                    facts = {**inspected(one, line), "options": options}
                     views.append(_replace_texts(facts, upload.rename_file))
                 return {"file": upload.name, "upload": upload.key, "views": views}
 
@@ -290,16 +292,13 @@ class Desk:
     # -- how it is done
 
     def _begin(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> Job:
-        job = Job(what, doing)
-        job.words = self.named
+        job = Job(what, doing, self.named)
         self.worker.start(job, work)
         return job
 
     def _now(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
-        job = Job(what, doing)
-        job.words = self.named
-        answer = self.worker.now(job, work)
-        return {**answer, "notes": job.notes}
+        job = Job(what, doing, self.named)
+        return {**self.worker.now(job, work), "notes": job.notes}
 
     def _edit(
         self,

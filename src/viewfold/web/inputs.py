@@ -141,11 +141,6 @@ def checked(said: Any, known: Mapping[str, Check], needed: tuple[str, ...] = ())
         raise InputError(f"{at!r} should be {wrong}, and is {said[at]!r:.60}.") from None
 
 
-def proposed_options(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of a fold, other than ids and name of a view, as a request says them."""
-    return {name: value for name, value in said.items() if name in VIEW and name != "view"}
-
-
 def ids_option(said: Mapping[str, Any]) -> str | bool | None:
     """Return what is said about ids: their column, that there are none (False), or nothing."""
     column: str | None = said.get("id_column")

@@ -31,15 +31,14 @@ class StoppedError(KeyboardInterrupt):
 class Job:
     """A piece of work that takes a while."""
 
-    def __init__(self, what: str, doing: str) -> None:
-        self.key, self.what, self.doing = secrets.token_hex(8), what, doing
+    def __init__(self, what: str, doing: str, words: Callable[[str], str] = str) -> None:
+        self.key, self.what, self.doing, self.words = secrets.token_hex(8), what, doing, words
         self.total = self.part = 0.0
         self.passes = 0
         self.notes: list[str] = []
         self.answer: dict[str, Any] | None = None
         self.raised: BaseException | None = None
         self.stopping = self.written = False
-        self.words: Callable[[str], str] = str
         self.started, self.ended = monotonic(), 0.0
 
     def step(self, doing: str) -> None:

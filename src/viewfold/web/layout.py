@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array, Ids
@@ -23,8 +24,6 @@ from viewfold.web.metadata import ColourColumn, colour_columns
 from viewfold.web.words import as_line
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from viewfold.estimators import FoldingEstimator
 
 
@@ -154,9 +153,8 @@ class Points:
     def of(cls, found: ModelRows, metadata: pd.DataFrame | None, ids: bool) -> Points:
         """Draw samples and place them."""
         engine, state = found.engine, found.state
-        if state.n_samples <= MOST_POINTS:
-            numbers = np.arange(state.n_samples)
-        else:
+        numbers = np.arange(state.n_samples)
+        if numbers.size > MOST_POINTS:
             numbers = np.sort(draw(engine, state.ids, MOST_POINTS, seed=0, purpose="plot"))
         place = places(engine, state, numbers)
         whole = np.round((place.astype(np.float64) + 1) / 2 * SCALE).astype(np.uint16)
@@ -168,32 +166,16 @@ class Points:
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)
         order = np.lexsort((coverage, sure, cluster, mixed))
         names = found.take(state.ids, numbers)[order] if ids or metadata is not None else None
-        colours: list[ColourColumn] = []
-        notes: list[str] = []
+        coloured: tuple[list[ColourColumn], list[str]] = [], []
         if metadata is not None and names is not None:
-            colours, notes = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
-        return cls(
-            numbers=numbers[order],
-            place=whole[order],
-            cluster=cluster[order],
-            sure=sure[order],
-            coverage=coverage[order],
-            ids=names,
-            coloured=colours,
-            notes=notes,
-        )
+            coloured = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
+        parts = numbers[order], whole[order], cluster[order], sure[order], coverage[order]
+        return cls(*parts, names, *coloured)
 
-    @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        return np.argsort(self.numbers)
-
-    def at(self, number: int) -> int | None:
-        """Return which point a sample is; None if it is not drawn."""
-        order = self._order
-        at = int(np.searchsorted(self.numbers, number, sorter=order))
-        if at == order.size or self.numbers[order[at]] != number:
-            return None
-        return int(order[at])
+    def at(self, numbers: NDArray[np.intp]) -> list[int | None]:
+        """Return which point each sample is; None if it is not drawn."""
+        found = pd.Index(self.numbers).get_indexer(numbers)
+        return [at if at >= 0 else None for at in found.tolist()]
 
     def tags(self, k: int) -> dict[int, tuple[float, float]]:
         """Return where the number of each cluster stands: on the point next to its median."""

@@ -81,9 +81,8 @@ def _cells(numbers: Array, codes: Codes | None) -> Any:
         return days.astype("datetime64[D]").astype("datetime64[s]")
     if codes.too_many:
         return None
-    levels = list(codes.levels)
     places = np.where(np.isnan(numbers), -1, numbers).astype(np.intp)
-    return pd.Categorical.from_codes(places, levels)
+    return pd.Categorical.from_codes(places, list(codes.levels))
 
 
 LEVELS = 200  # how many levels a category may have
@@ -110,8 +109,26 @@ def colour_columns(
     `known` are the ids of all samples, `ids` those of the points, and the table has ids in its
     index. With `name_ids`, texts may differ from sample to sample.
     """
-    index = _ids_of(table)
-    own = _of_samples(engine, known, index)
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(
+            f"Metadata are a pandas DataFrame with the sample ids in its index, got "
+            f"{type(table).__name__}."
+        )
+    if not len(table.columns):
+        raise ValueError("The metadata have no column to colour by besides the ids.")
+    index = _index(as_ids(table.index.to_numpy(), len(table), "the metadata"))
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise ValueError(f"The metadata have {twice!r} twice, as a number and as a text.")
+
+    def find(block: Ids) -> NDArray[np.bool_]:
+        here = np.zeros(len(index), bool)
+        at = index.get_indexer(_index(block))
+        here[at[at >= 0]] = True
+        return here
+
+    # Rows of the table that are of samples that there are.
+    own: NDArray[np.bool_] = engine.reduce(find, known, combine=np.logical_or)
     matched = int(own.sum())
     if not matched:
         raise ValueError(
@@ -141,35 +158,6 @@ def colour_columns(
     return found, notes
 
 
-def _ids_of(table: Any) -> pd.Index:
-    """Return the ids of a table, if it can be matched by them."""
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(
-            f"Metadata are a pandas DataFrame with the sample ids in its index, got "
-            f"{type(table).__name__}."
-        )
-    if not len(table.columns):
-        raise ValueError("The metadata have no column to colour by besides the ids.")
-    index = _index(as_ids(table.index.to_numpy(), len(table), "the metadata"))
-    if not index.is_unique:
-        twice = index[index.duplicated()][0]
-        raise ValueError(f"The metadata have {twice!r} twice, as a number and as a text.")
-    return index
-
-
-def _of_samples(engine: Engine, known: RowSet, index: pd.Index) -> NDArray[np.bool_]:
-    """Tell which rows of a table are of samples that there are."""
-
-    def work(block: Ids) -> NDArray[np.bool_]:
-        own = np.zeros(len(index), bool)
-        at = index.get_indexer(_index(block))
-        own[at[at >= 0]] = True
-        return own
-
-    found: NDArray[np.bool_] = engine.reduce(work, known, combine=np.logical_or)
-    return found
-
-
 def _index(ids: Ids) -> pd.Index:
     """Return ids as they are written: a number and a text that look the same are one sample."""
     return pd.Index(ids.astype(str) if ids.dtype.kind != "O" else [str(one) for one in ids])
@@ -179,10 +167,17 @@ def _column(
     column: pd.Series, name: str, n: int, name_ids: bool
 ) -> tuple[dict[str, Any], NDArray[np.uint8]] | str:
     """Return what is said about a column and its values, or why it is left out."""
-    called = {"name": name}
-    kind = column.dtype
+    kind, empty = column.dtype, f"Column {name!r} of the metadata is empty, and left out."
     if pd.api.types.is_datetime64_any_dtype(kind):
-        return _dates(column, name, called)
+        # Days are a scale; its ends are days, too, since a year says little within one.
+        when = pd.to_datetime(column, utc=True).dt.tz_localize(None).to_numpy("datetime64[D]")
+        gone = np.isnat(when)
+        if gone.all():
+            return empty
+        days = np.where(gone, np.nan, when.astype(np.float64))
+        low, high = np.clip([when[~gone].min(), when[~gone].max()], *YEARS)
+        days_facts = {"name": name, "kind": "date", "low": str(low), "high": str(high)}
+        return days_facts, _scaled(days, float(low.astype(int)), float(high.astype(int)))
     numeric = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
     if pd.api.types.is_complex_dtype(kind):
         return f"Column {name!r} of the metadata has complex numbers, and is left out."
@@ -190,11 +185,12 @@ def _column(
         cells = column.to_numpy(np.float64, na_value=np.nan)
         there = np.unique(cells[np.isfinite(cells)])
         if there.size == 0:
-            return f"Column {name!r} of the metadata is empty, and left out."
+            return empty
         whole = (there == np.round(there)).all() and abs(there).max() <= EXACT
         if there.size > FEW or not whole:
-            ends = {"kind": "number", "low": rounded(there[0]), "high": rounded(there[-1])}
-            return {**called, **ends}, _scaled(cells, there[0], there[-1])
+            low, high = there[[0, -1]]
+            ends = {"name": name, "kind": "number", "low": rounded(low), "high": rounded(high)}
+            return ends, _scaled(cells, low, high)
         column = pd.Series(pd.Categorical(cells, there).rename_categories(there.astype(int)))
     try:
         cells = column.astype("category").cat.remove_unused_categories().cat
@@ -202,7 +198,7 @@ def _column(
         return f"Column {name!r} of the metadata has cells that cannot be compared. It is left out."
     levels = [named(str(level)) for level in cells.categories]
     if not levels:
-        return f"Column {name!r} of the metadata is empty, and left out."
+        return empty
     if len(levels) > LEVELS:
         return (
             f"Column {name!r} of the metadata has {len(levels):,} different values: a map can show "
@@ -214,22 +210,8 @@ def _column(
             "could tell who is who. It is left out, unless ids are let in."
         )
     codes = cells.codes.to_numpy()
-    facts = {**called, "kind": "category", "levels": levels}
+    facts = {"name": name, "kind": "category", "levels": levels}
     return facts, np.where(codes < 0, MISSING, codes).astype(np.uint8)
-
-
-def _dates(
-    column: pd.Series, name: str, called: dict[str, Any]
-) -> tuple[dict[str, Any], NDArray[np.uint8]] | str:
-    """Return days as a scale; its ends are days, too, since a year says little within one."""
-    when = pd.to_datetime(column, utc=True).dt.tz_localize(None).to_numpy("datetime64[s]")
-    if np.isnat(when).all():
-        return f"Column {name!r} of the metadata is empty, and left out."
-    there = when[~np.isnat(when)].astype("datetime64[D]")
-    days = np.where(np.isnat(when), np.nan, when.astype("datetime64[D]").astype(np.float64))
-    low, high = (np.clip(day, *YEARS) for day in (there.min(), there.max()))
-    ends = {"kind": "date", "low": str(low), "high": str(high)}
-    return {**called, **ends}, _scaled(days, float(low.astype(int)), float(high.astype(int)))
 
 
 def _scaled(cells: Array, low: float, high: float) -> NDArray[np.uint8]:

@@ -147,32 +147,25 @@ def last_report(path: str | os.PathLike[str], model: FoldingEstimator) -> int | 
     int or None
         The entry; None if there is no last report.
     """
-    summary, log, first = _read_summary(path), model._fitted.log, min(model._fitted.steps)
-    if summary is None or not log:
+    try:
+        with open(path, "rb") as file:
+            found = _SUMMARY.search(file.read(MOST).decode("utf-8", "replace"))
+        summary = json.loads(found[1]) if found else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    log, first = model._fitted.log, min(model._fitted.steps)
+    if not isinstance(summary, dict) or not log:
         return None
     entry, when = summary.get("entry"), summary.get("when")
     # Labels from before the first step are not known any more.
     known = {event.entry: event for event in log if event.entry >= first}
-    if not isinstance(entry, int) or entry not in known:
-        return None
-    if known[entry].time.isoformat() != when:
+    if not isinstance(entry, int) or entry not in known or known[entry].time.isoformat() != when:
         return None  # the report of another model
     if entry != log[-1].entry:
         return entry
     since = summary.get("since")
     before = since.get("entry") if isinstance(since, dict) else None
     return before if isinstance(before, int) and before in known else None
-
-
-def _read_summary(path: str | os.PathLike[str]) -> dict[str, Any] | None:
-    try:
-        with open(path, "rb") as file:
-            text = file.read(MOST).decode("utf-8", "replace")
-        found = _SUMMARY.search(text)
-        summary = json.loads(found[1]) if found else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    return summary if isinstance(summary, dict) else None
 
 
 # What the page may do: run what is in it, and ask nobody for anything. The map compiles its draw
@@ -227,11 +220,9 @@ def _header(summary: dict[str, Any]) -> str:
     moves = ("–", "first step")
     if moved is not None:
         moves = f"{moved['count']:,}", f"{100 * moved['share']:.1f} %"
-    views, clusters = len(summary["views"]), len(summary["clusters"])
+    sizes = {"sample": n, "view": len(summary["views"]), "cluster": len(summary["clusters"])}
     tiles = [
-        ("sample" if n == 1 else "samples", f"{n:,}", ""),
-        ("view" if views == 1 else "views", f"{views:,}", ""),
-        ("cluster" if clusters == 1 else "clusters", f"{clusters:,}", ""),
+        *((f"{what}{'s' * (many != 1)}", f"{many:,}", "") for what, many in sizes.items()),
         ("in every view", f"{summary['complete']:,}", f"{share:.0f} %"),
         ("moved at the last step", *moves),
     ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 import secrets
 import signal
 import socket
@@ -180,12 +179,10 @@ class Guard:
         if why is None:
             await self.app(scope, receive, send_with_headers)
             return
-        body = json.dumps({"error": {"code": "refused", "message": why}}).encode()
-        size = str(len(body)).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", size)]
-        start = {"type": "http.response.start", "status": 403, "headers": headers}
-        await send_with_headers(start)
-        await send_with_headers({"type": "http.response.body", "body": body})
+        from starlette.responses import JSONResponse
+
+        facts = {"error": {"code": "refused", "message": why}}
+        await JSONResponse(facts, status_code=403)(scope, receive, send_with_headers)
 
     def refusal(self, scope: Scope) -> str | None:
         """Return why a request is refused; None if it is not."""

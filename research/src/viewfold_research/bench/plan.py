@@ -332,7 +332,7 @@ def sources(options: Options) -> list[SetSource]:
 
 
 def _paper_name(stem: str) -> str:
-    from viewfold.datasets import catalogue
+    from viewfold_research.catalogue import catalogue
 
     return next((e.name for e in catalogue() if e.name.casefold() == stem.casefold()), stem)
 

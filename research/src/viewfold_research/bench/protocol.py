@@ -308,7 +308,7 @@ def load(source: SetSource) -> Problem:
 
 def paper_order(name: str, views: list[Matrix]) -> tuple[int, ...] | None:
     """Return the order in which the paper's numbers need the views, None if it is the file's."""
-    from viewfold.datasets import catalogue
+    from viewfold_research.catalogue import catalogue
 
     features = tuple(X.shape[1] for X in views)
     for entry in catalogue():
