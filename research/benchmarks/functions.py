@@ -18,6 +18,7 @@ import tempfile
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -107,13 +108,13 @@ def of_partial_fit() -> Passed:
 
 def command(*words: object) -> None:
     """Run a command in this process; what it says is not shown."""
-    from viewfold import cli
-
+    (script,) = entry_points(group="console_scripts", name="viewfold")
+    main = script.load()
     before, sys.argv = sys.argv, ["viewfold", *map(str, words)]
     said = io.StringIO()
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            cli.main()
+            main()
     except SystemExit as ended:
         if ended.code:
             raise RuntimeError(said.getvalue()) from ended
