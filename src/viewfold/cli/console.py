@@ -73,7 +73,8 @@ class Journal:
 
 def _append(path: Path, line: bytes) -> None:
     with open(path, "ab", 0, opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(line)
+        if line:  # a full disk refuses to write nothing, too
+            file.write(line)
 
 
 def _is_log(path: Path) -> bool:
