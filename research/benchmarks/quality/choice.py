@@ -6,11 +6,10 @@ module, each with a docstring below it, which says what it does.
 
 from __future__ import annotations
 
-import ast
 import inspect
+import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -61,16 +60,12 @@ class Constant:
 
 
 def constants() -> list[Constant]:
-    """Return the numbers in capital letters that have a docstring below them."""
-    found = []
-    for node, after in pairwise(ast.parse(inspect.getsource(module)).body):
-        match node, after:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)]),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ) if name.isupper():
-                found.append(Constant(name, getattr(module, name), " ".join(text.split())))
-    return found
+    """Return the numbers in capital letters that have a comment above them, marked by ``#:``."""
+    explained = re.findall(r"^((?:#: .*\n)+)([A-Z_]+) = ", inspect.getsource(module), re.MULTILINE)
+    return [
+        Constant(name, getattr(module, name), " ".join(text.replace("#: ", "").split()))
+        for text, name in explained
+    ]
 
 
 def switches() -> list[str]:
