@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from viewfold._util import replace as _replace
+from viewfold._util import replace
 from viewfold._util.messages import needed, no_formula, visible, visible_json
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ def replacing(
     gives by default. A file that is replaced keeps its own.
     """
     elsewhere = private is not None and "://" in os.fspath(private)  # nobody here may read it
-    mode = _replace.PRIVATE if elsewhere else None
-    with _replace.replacing(check(path, endings, inputs), like=private, mode=mode) as draft:
+    mode = replace.PRIVATE if elsewhere else None
+    with replace.replacing(check(path, endings, inputs), like=private, mode=mode) as draft:
         yield draft
 
 

@@ -34,11 +34,11 @@ class Clusters:
     scatter : ndarray of shape (n_groups, 3) or None
         Of each group, mean and variance of the squared distances of rows to their centres, and the
         share of samples that are found again in half of the rows (see `confidence`);
-        None in files of earlier versions.
+        None until it is computed.
     apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
         Squared distances between the means of clusters in the features of each view, in standard
         deviations within clusters; inf where it is not known. None until confidence is asked for,
-        if no view has moments, and in files of earlier versions.
+        or if no view has moments.
     """
 
     projection: Array
