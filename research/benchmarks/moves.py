@@ -30,8 +30,6 @@ from viewfold.metrics import accuracy
 
 RATIOS = (0.0, 0.3)
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
-# acm to webkb take 1.2 s a fold or less; the others are left out unless asked for.
-QUICK = tuple(name for name in sets.SETS if name not in {"mouse-cortex", "movies", "wiki", "acm"})
 
 
 def run(name: str, ratio: float, draw: int, folder: Path) -> list[dict[str, Any]]:
@@ -67,7 +65,7 @@ def run(name: str, ratio: float, draw: int, folder: Path) -> list[dict[str, Any]
 
 
 def summarize(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return moves, ACC along the way and at the end, and CPU seconds of a fold; cells weigh alike."""
+    """Return the mean of cells (set, mask, draw), each of which is the mean of its views."""
     cell = ["set", "missing", "draw"]
     cells = table.groupby(cell, sort=False)
     found = cells[["moved", "ACC", "seconds"]].mean().rename(columns={"ACC": "along the way"})
@@ -80,7 +78,7 @@ def main(argv: list[str] | None = None) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=SHARED, metavar="DIR")
-    parser.add_argument("--sets", nargs="+", default=QUICK, metavar="NAME")
+    parser.add_argument("--sets", nargs="+", default=sets.SETS, metavar="NAME")
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every row to a file, too")
@@ -96,13 +94,9 @@ def main(argv: list[str] | None = None) -> None:
     by_set, by_ratio = summarize(table, ["set"]), summarize(table, ["missing"])
     whole = summarize(table, [])
     everything = pd.concat([by_set, by_ratio.rename(index=lambda r: f"{r:.0%} missing"), whole])
-    print(
-        "| data set | moved % | along the way | at the end | CPU seconds |\n|---|---|---|---|---|"
-    )
-    for name, row in zip(everything.index, everything.itertuples(index=False), strict=True):
-        print(
-            f"| {name} | " + " | ".join(f"{value:.1f}" for value in row[:3]) + f" | {row[3]:.2f} |"
-        )
+    print(f"| data set | {' | '.join(everything.columns)} |\n|---|---|---|---|---|")
+    for name, *shares, seconds in everything.itertuples():
+        print(f"| {name} | {' | '.join(f'{x:.1f}' for x in shares)} | {seconds:.2f} |")
     if asked.json:
         asked.json.write_text(json.dumps(table.to_dict("records")) + "\n", encoding="utf-8")
 
