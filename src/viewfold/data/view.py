@@ -182,6 +182,11 @@ class View:
         return int(self.rows.X.shape[0])
 
     @property
+    def n_absent(self) -> int:
+        """How many of them are no sample: all cells are missing, or zeros that mean the same."""
+        return self.n_came - self.shape[0]
+
+    @property
     def first_absent(self) -> str | None:
         """Where the first row is that is no sample."""
         if self.partitions is not None:
