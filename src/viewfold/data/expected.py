@@ -10,6 +10,7 @@ single row is kept.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 
@@ -298,7 +299,7 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
     now, m = came.shares(), np.vstack([np.full(there.size, came.n), *[there] * (len(TRAITS) - 1)])
     more, less = now - high > APART, low - now > APART
     chance = np.ones_like(now)
-    for odd, bound, tail in ((more, high, _at_least), (less, low, _at_most)):
+    for odd, bound, tail in ((more, high, at_least), (less, low, at_most)):
         if odd.any():
             chance[odd] = tail(came.counts[odd], m[odd], bound[odd])
     # A cell that is far above is high, too: of one column, the trait that differs most is told.
@@ -322,12 +323,14 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
     return sorted(found, key=lambda one: (-abs(one.now - one.before), one.feature))
 
 
-def _at_least(x: Array, m: Array, p: Array) -> Array:
+def at_least(x: Array | float, m: Array | float, p: Array | float) -> Array:
+    """Return how probable x or more of m cells are that have a trait in a share p of them."""
     a = (1 / ALIKE - 1) * p
     return np.asarray(stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
 
 
-def _at_most(x: Array, m: Array, p: Array) -> Array:
+def at_most(x: Array | float, m: Array | float, p: Array | float) -> Array:
+    """Return how probable x or fewer are."""
     a = (1 / ALIKE - 1) * p
     return np.asarray(stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
 
@@ -388,8 +391,8 @@ def unknown_levels(share: Array, places: range) -> float:
     return float(np.clip(1 - (1 - zero).sum(), 0, 1) * (1 - gone))
 
 
-def odd_cells(block: Matrix, profile: Profile, oddities: list[Oddity]) -> Array:
-    """Return the rows that have the trait by which a column is odd, where it was rare before."""
+def odd_rows(block: Matrix, profile: Profile, oddities: Sequence[Oddity]) -> Array:
+    """Return the rows that have a trait of which a column has more than it should."""
     found = np.zeros(block.shape[0], bool)
     for one in oddities:
         if one.now > one.before:

@@ -17,11 +17,14 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.expected import (
+    LEAST_SHARE,
+    RISK,
     Distance,
     Oddity,
     Profile,
     Tally,
     alike_pairs,
+    at_least,
     distance_of,
     find_oddities,
     learn_profile,
@@ -40,6 +43,7 @@ CELLS = 2**22  # of them, unless a view is very wide
 EXPLAINED = 256  # columns in which rows are compared with their samples: those explained best
 SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
 SURE = 4.0  # standard errors by which a slope is below what is expected
+EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 SHOWN = 5  # columns that a message names
 
@@ -176,7 +180,8 @@ def _of_rows(
             yield Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")
         return
     share = n_absent / (n_absent + n + n_same)
-    if n_absent >= FEWEST and share > empty + MANY:
+    chance = at_least(n_absent, n_absent + n + n_same, max(empty, LEAST_SHARE))
+    if share > empty + MANY and chance < RISK:
         yield Finding("absent", None, _before(empty), f"{_percent(share)} of the rows are empty")
     if n >= FEWEST:
         some = _draw(engine, view, rows)
@@ -195,22 +200,31 @@ def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
             "shuffled", None, f"agreement 1 was expected, it is {max(fit.slope, 0):.2f}", said
         )
         return
-    sure = SURE + np.log10(max(fit.slopes.size, 1))
+    named = [_name(record, j) for j in fit.columns]
+    best = fit.exchanged.argmax(axis=1)
+    pairs = [(i, j) for i, j in enumerate(best) if i < j and best[j] == i]
+    told: set[int] = set()
+    for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
+        if fit.exchanged[i, j] > EXCHANGED + 2 * np.log(len(named)):
+            for one, other in ((i, j), (j, i)):
+                said = f"the cells of {fit.n:,} known samples fit {named[other]!r} better"
+                yield Finding("swapped", named[one], "before, they fitted this column", said)
+            told |= {i, j}
+    sure = SURE + np.log10(max(len(named), 1))
     odd = (fit.slopes < SLOPE) & (fit.slopes + sure * fit.errors < min(fit.slope, 1))
     for j in np.flatnonzero(odd)[:SHOWN]:
-        said = f"the cells of {fit.n:,} known samples do not fit them"
-        twin = fit.twins[j]
-        if twin != j and fit.twins[twin] == j:
-            said += f"; they fit {_name(record, fit.columns[twin])!r}"
-        expected = f"agreement 1 was expected, it is {max(fit.slopes[j], 0):.2f}"
-        yield Finding("swapped", _name(record, fit.columns[j]), expected, said)
+        if j not in told:
+            said = f"the cells of {fit.n:,} known samples do not fit them"
+            expected = f"agreement 1 was expected, it is {max(fit.slopes[j], 0):.2f}"
+            yield Finding("swapped", named[j], expected, said)
 
 
 def _of_levels(record: ViewRecord, profile: Profile, tally: Tally) -> Iterator[Finding]:
     shares = tally.shares()
     for column, places in level_places(record.columns or ()):
         now, before = (unknown_levels(one, places) for one in (shares, profile.usual))
-        if now > before + MANY and now * tally.n >= FEWEST / 2:
+        chance = at_least(now * tally.n, tally.n, max(before, LEAST_SHARE))
+        if now > before + MANY and chance < RISK:
             came = f"{_percent(now)} of the cells have a level that is not known"
             yield Finding("levels", column.name, _before(before), came)
 
@@ -292,7 +306,7 @@ def warn_of(found: Comparison | None) -> None:
 
 @frozen_record
 class Fit:
-    """Slopes of delivered rows on what is expected of their samples, and standard errors."""
+    """How delivered rows fit what is expected of their samples: slopes and standard errors."""
 
     n: int  # samples that had the view
     slope: float  # over all columns
@@ -300,7 +314,8 @@ class Fit:
     columns: Array  # which columns were compared
     slopes: Array  # (n_columns,): of each
     errors: Array
-    twins: Array  # (n_columns,): of each, the one among them whose expected cells it fits best
+    # (n_columns, n_columns): the logarithm of how much better rows fit if two columns are exchanged
+    exchanged: Array
 
 
 def fit_rows(
@@ -314,46 +329,58 @@ def fit_rows(
     k, at = state.clusters.n_clusters, _explained(moments)
     mean, spread = moments.mean[at], moments.spread[at]
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
+    labels = state.labels(engine)
+
+    def total_P(B: Array, of: Array, seen: Array) -> Array:
+        here = seen[:, which]
+        sizes = np.bincount(of[here], minlength=k)
+        return np.concatenate([B[here].sum(axis=0, dtype=np.float64), sizes])
 
     def cells(block: Matrix, B: Array, of: Array, seen: Array) -> tuple[Array, Array, Array]:
         had = seen[:, which]
         z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
         there = ~np.isnan(z)
-        expected = described(B[had], of[had], k) @ C
-        return there, np.where(there, np.clip(z, -4, 4), 0), np.where(there, expected, 0)
+        expected = described(B[had], of[had], k) @ C - centre
+        return there.astype(float), np.where(there, np.clip(z, -4, 4), 0), expected
 
     def sums(*blocks: Array) -> tuple[Array, ...]:
         there, z, e = cells(*blocks)
-        each = (one.sum(axis=0) for one in (there, z, e, e * e, z * z))
-        return np.array(len(z)), z.T @ e, *each
+        of_cells = there.sum(axis=0), z.sum(axis=0), (z * z).sum(axis=0)
+        return np.array(len(z)), *of_cells, there.T @ e, there.T @ (e * e), z.T @ e
 
-    beside = (
-        alignment.partners(state.embedding),
-        engine.map(lambda of: of, alignment.partners(state.labels(engine))),
-        alignment.partners(state.seen, False),
-    )
     with engine.session():
-        had, both, n, z, e, ee, zz = engine.reduce(sums, rows, *beside)
+        P = engine.reduce(total_P, state.embedding, labels, state.seen)
+        centre = (P / max(P[-k:].sum(), 1)) @ C
+        beside = (
+            alignment.partners(state.embedding),
+            engine.map(lambda of: of, alignment.partners(labels)),
+            alignment.partners(state.seen, False),
+        )
+        had, n, z, zz, e, ee, ze = engine.reduce(sums, rows, *beside)
         if had < FEWEST:
             return None
         n = np.maximum(n, 1)
-        z, e = z / n, e / n
+        z_mean, e_mean = z / n, np.diagonal(e) / n
 
-        def of_rows(*blocks: Array) -> tuple[Array, ...]:
+        def of_rows(*blocks: Array) -> tuple[float, ...]:
             there, own, expected = cells(*blocks)
-            expected = np.where(there, expected - e, 0)
-            a, c = ((own - z) * expected).sum(axis=1), (expected**2).sum(axis=1)
+            expected = there * (expected - e_mean)
+            a, c = ((own - z_mean) * expected).sum(axis=1), (expected**2).sum(axis=1)
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 
         a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
-    vary = np.maximum(ee - n * e**2, 1e-300)
-    both = both - np.outer(n * z, e)
-    slopes = np.diagonal(both) / vary
-    twins = np.argmax(both / np.sqrt(vary), axis=1)
-    rest = np.maximum(zz - n * z**2 - slopes**2 * vary, 1e-12)
+    vary = np.maximum(np.diagonal(ee) - n * e_mean**2, 1e-300)
+    slopes = (np.diagonal(ze) - n * z_mean * e_mean) / vary
+    rest = np.maximum(zz - n * z_mean**2 - slopes**2 * vary, 1e-12)
     slope = a / max(c, 1e-300)
     error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
-    return Fit(int(had), slope, float(error), at, slopes, np.sqrt(rest / n / vary), twins)
+    # What is left of column i if its cells are those of column j: factor · z + shift, without e.
+    factor, shift = spread[:, None] / spread, (mean[:, None] - mean) / spread
+    left = factor**2 * zz[:, None] + 2 * factor * (shift * z[:, None] - ze)
+    left = np.log(np.maximum(left + shift * (n[:, None] * shift - 2 * e) + ee, 1e-12))
+    own = np.diagonal(left)
+    exchanged = np.minimum(n, n[:, None]) / 2 * (own + own[:, None] - left - left.T)
+    return Fit(int(had), slope, float(error), at, slopes, np.sqrt(rest / n / vary), exchanged)
 
 
 def _explained(moments: Moments) -> Array:

@@ -266,7 +266,7 @@ def update(
     return after, replace(count, comparison=found)
 
 
-def extend(engine: Engine, state: State, view: View) -> State:
+def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
@@ -295,7 +295,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learn_moments(engine, expect_more(after, found), view, raw, labels, alignment)
+    after = learn_moments(engine, expect_more(after, found), view, raw, labels, alignment)
+    return after, replace(new.count, comparison=found)
 
 
 def no_encoder(name: str) -> ValueError:
