@@ -158,6 +158,8 @@ class View:
         Of a view that was read in partitions: where its rows were.
     invented : bool
         Whether nobody chose the name: `as_views` made it up.
+    n_absent : int
+        How many rows it came with that are no sample: of NaN, or of zeros that mean the same.
     """
 
     ids: RowSet
@@ -173,6 +175,7 @@ class View:
     gaps: Gaps | None = None
     partitions: Partitions | None = None
     invented: bool = False
+    n_absent: int = 0
 
     @property
     def n_came(self) -> int:
