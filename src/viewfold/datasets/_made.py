@@ -135,23 +135,11 @@ def make_patients(n_patients: int = 400, *, random_state: int = 0) -> Bunch:
     Each table lacks some patients, and neither tells all groups apart: the blood of those with a
     weak heart looks well.
 
-    Parameters
-    ----------
-    n_patients : int, default=400
-        How many there are.
-    random_state : int, default=0
-        What they are drawn from.
-
     Returns
     -------
     Bunch
         ``views``: the DataFrames ``labs`` and ``vitals``, with the ids of patients as their index;
         ``target``: the hidden group of every patient, a Series by id.
-
-    See Also
-    --------
-    make_multiview : Any number of views without names, for experiments.
-    load_digits_views : Real data that come with the package.
 
     Examples
     --------
@@ -200,12 +188,10 @@ def make_multiview(
 
     Parameters
     ----------
-    n_samples : int
-        How many samples there are in total.
+    n_samples, n_clusters : int
+        How many samples and clusters there are.
     n_features : sequence of int
         How many features each view has; as many views are made.
-    n_clusters : int
-        How many clusters there are.
     noise : float or sequence of float
         Standard deviation about the cluster centres, for all views or for each. At 1, clusters are
         easy to find in 20 features; at 100, a view tells next to nothing.
