@@ -156,6 +156,7 @@ class ViewFold(FoldingEstimator):
             discriminants=True,
             n_init=self.n_init,
             unconnected=self.unconnected,
+            calm=True,
         )
         return kmeans_method(combine, options, basis=balanced.basis, relearns=True)
 

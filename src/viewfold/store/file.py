@@ -88,6 +88,7 @@ TABLES: dict[str, dict[str, str]] = {
         "confidence": "FLOAT",
         "added": "INTEGER",
         "fingerprints": r"INTEGER\[\d+\]",
+        "evidence": r"TINYINT\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",
         "history": r"INTEGER\[\d+\]",
         "embedding": r"(DOUBLE|FLOAT)\[\d+\]",

@@ -45,6 +45,7 @@ COLUMNS = {
     "history": "history",
     "added": "added",
     "fingerprints": "fingerprints",
+    "evidence": "evidence",
 }
 
 _TIME = "TIMESTAMP WITH TIME ZONE"
@@ -115,6 +116,7 @@ def samples_table(
     history: Array,
     added: Array,
     fingerprints: Array,
+    evidence: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
@@ -127,6 +129,7 @@ def samples_table(
         "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
         "added": added,
         "fingerprints": fingerprints,
+        "evidence": evidence,
         "views_seen": seen,
         "history": history,
         "embedding": embedding,
@@ -138,7 +141,8 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
-    rows = {"views_seen": bool, "history": np.int32, "embedding": float, "fingerprints": np.int32}
+    rows = {"views_seen": bool, "history": np.int32, "embedding": float}
+    rows |= {"fingerprints": np.int32, "evidence": np.int8}
     return Table(
         {name: np.empty(0, kind) for name, kind in columns.items()}
         | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
@@ -201,6 +205,7 @@ def _parts(state: State) -> dict[str, Part]:
     parts: dict[str, Part] = {}
     for name in ("centers", "projection", "scatter", "apart"):
         parts |= take_apart(getattr(state.clusters, name, None), name)
+    parts |= take_apart(state.directions, "directions")
     for i, record in enumerate(state.views, 1):
         parts |= take_apart(record.encoder, f"encoder/{i}")
         parts |= take_apart(record.moments, f"moments/{i}")
@@ -324,6 +329,7 @@ def to_state(
     Of tables that are damaged in ways that digests do not tell, any exception may come.
     """
     from viewfold.state.clusters import Clusters
+    from viewfold.state.parts import put_together
     from viewfold.state.state import State
 
     found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
@@ -345,6 +351,7 @@ def to_state(
         clusters=Clusters(
             parts["projection"], parts["centers"], parts.get("scatter"), parts.get("apart")
         ),
+        directions=put_together(parts, "directions"),
         length=meta["length"],
         key=meta["key"],
         cluster_names=cluster_names(meta),
@@ -457,7 +464,13 @@ def time_of(microseconds: int) -> datetime:
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
-_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+_SQL = {
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int8": "TINYINT",
+}
 _SQL |= {"bool": "BOOLEAN", "object": "VARCHAR"}
 
 
