@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
 # What a state has a row (or one entry) for each sample of.
-ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "novelty")
 
 
 class Encoder(Protocol):
@@ -116,6 +116,9 @@ class State:
     fingerprints : RowSet of int, shape (n_samples, n_views)
         Of the row of each sample in each view, 0 if there is none or it is not known; see
         `viewfold.state.hashes`.
+    novelty : RowSet of int, shape (n_samples,)
+        How unlike known rows the rows of each sample were, 0 if not known; see
+        `viewfold.state.novelty`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -146,6 +149,7 @@ class State:
     history: RowSet
     added: RowSet
     fingerprints: RowSet
+    novelty: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
@@ -167,6 +171,7 @@ class State:
             history=np.empty((0, 0), np.int32),
             added=np.empty(0, np.int32),
             fingerprints=np.empty((0, 0), np.int32),
+            novelty=np.empty(0, np.uint8),
             method=method,
             params=params or {},
         )
@@ -249,9 +254,12 @@ class State:
                 record = _with_columns(record, tuple(each))
             views[i] = replace(record, **gone)
         clusters = self.clusters and replace(self.clusters, apart=None)
-        blank = engine.map(np.zeros_like, self.fingerprints)
+        blank = {
+            name: engine.map(np.zeros_like, getattr(self, name))
+            for name in ("fingerprints", "novelty")
+        }
         maps = (None,) * len(views)
-        return replace(self, views=tuple(views), maps=maps, clusters=clusters, fingerprints=blank)
+        return replace(self, views=tuple(views), maps=maps, clusters=clusters, **blank)
 
 
 def unconnected_groups(

@@ -18,6 +18,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
 from viewfold.state.hashes import UNKNOWN, fingerprints
@@ -183,6 +184,7 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
+    levels = novelty.measure(engine, raw and record.encoder, raw or view.rows)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
@@ -197,6 +199,7 @@ def fold(
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
         fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
+        novelty=novelty.carry(levels, state.novelty, alignment, None),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),

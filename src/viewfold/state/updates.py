@@ -18,6 +18,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import UNKNOWN, fingerprints
@@ -51,6 +52,12 @@ class Committee:
         total = sum(one.n_rows for one in members)
         embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
         return np.asarray(sum(embedded), block.dtype)
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is: of those that are least unlike it."""
+        told = (getattr(one.encoder, "surprise", None) for one in self.members())
+        each = [surprise(block) for surprise in told if surprise is not None]
+        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)
@@ -307,6 +314,8 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
+    levels = novelty.measure(engine, record.encoder, rows.raw)
+    had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
@@ -329,6 +338,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         fingerprints=alignment.merge(
             (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
+        novelty=novelty.carry(levels, state.novelty, alignment, had),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
         views=(*state.views[:which], record, *state.views[which + 1 :]),

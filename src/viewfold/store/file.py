@@ -87,6 +87,7 @@ TABLES: dict[str, dict[str, str]] = {
         "label": "INTEGER",
         "confidence": "FLOAT",
         "added": "INTEGER",
+        "novelty": "UTINYINT",
         "fingerprints": r"INTEGER\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",
         "history": r"INTEGER\[\d+\]",

@@ -45,10 +45,11 @@ COLUMNS = {
     "history": "history",
     "added": "added",
     "fingerprints": "fingerprints",
+    "novelty": "novelty",
 }
 
 _TIME = "TIMESTAMP WITH TIME ZONE"
-_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
+_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected", "n_novel")
 
 # The small tables: their columns and types, as they are written and as files have to have them.
 SMALL = {
@@ -115,6 +116,7 @@ def samples_table(
     history: Array,
     added: Array,
     fingerprints: Array,
+    novelty: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
@@ -124,9 +126,10 @@ def samples_table(
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
+        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
         "added": added,
         "fingerprints": fingerprints,
+        "novelty": novelty,
         "views_seen": seen,
         "history": history,
         "embedding": embedding,
@@ -138,6 +141,7 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
+    columns["novelty"] = np.uint8
     rows = {"views_seen": bool, "history": np.int32, "embedding": float, "fingerprints": np.int32}
     return Table(
         {name: np.empty(0, kind) for name, kind in columns.items()}
@@ -458,7 +462,7 @@ BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
 _SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR"}
+_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "uint8": "UTINYINT"}
 
 
 def small_table(relation: duckdb.DuckDBPyRelation) -> Table:
