@@ -107,6 +107,8 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    n_novel : int
+        Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
     """
@@ -117,6 +119,7 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    n_novel: int = 0
     update: bool = True
 
     @classmethod
@@ -124,7 +127,10 @@ class Delivery:
         """Return what the last fold of a state brought."""
         view, event = state.views[-1], state.log[-1]
         n_moved = event.n_moved or 0
-        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
+        n_novel = event.n_novel or 0
+        return cls(
+            view.name, view.n_new, view.n_shared, n_moved=n_moved, n_novel=n_novel, update=False
+        )
 
     @property
     def n_changed(self) -> int:
@@ -261,6 +267,8 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
+    after = novelty.tell_group(engine, after)
+    count = replace(count, n_novel=after.log[-1].n_novel or 0)
     return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
 
 
@@ -291,6 +299,7 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
+    after = novelty.tell_group(engine, after)
     return learn_moments(engine, after, view, raw, labels, alignment)
 
 
