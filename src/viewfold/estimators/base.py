@@ -742,7 +742,7 @@ class FoldingEstimator(
     def _confidence(self) -> Array:
         state = self._judged
         assert state.clusters is not None
-        sure = confidence(self._engine, state.clusters, state.embedding, state.seen)
+        sure = confidence(self._engine, state.clusters, state.embedding, state.seen, state.novelty)
         return self._collected(sure)
 
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:

@@ -257,7 +257,7 @@ def explain_sample(
     engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
-    row, seen, cluster = _found(engine, state, sample)
+    row, seen, novelty, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
     leading = row[None, : len(clusters.projection)]
@@ -265,7 +265,7 @@ def explain_sample(
     if clusters.n_clusters > 1:
         squares = squared_distances(clusters, leading)[0][:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None]))[0])
+    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None], novelty))[0])
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
@@ -284,14 +284,14 @@ def explain_sample(
     )
 
 
-def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, int]:
+def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, Array, int]:
     named = pd.Index([sample], tupleize_cols=False)
     mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
-    rows = (state.embedding, state.seen, state.labels(engine))
-    row, seen, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
+    rows = (state.embedding, state.seen, state.novelty, state.labels(engine))
+    row, seen, novelty, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
     if not len(row):
         raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
-    return row[0].astype(np.float64), seen[0], int(cluster[0])
+    return row[0].astype(np.float64), seen[0], novelty, int(cluster[0])
 
 
 def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:

@@ -337,6 +337,8 @@ def part_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     if kind == "committee":
         yield from _committee_problems(part, axes)
         return
+    if kind == "known":  # it has directions of its own
+        axes = {"d": axes["d"]}
     for field in fields(part):
         value = getattr(part, field.name)
         letters = known.get(field.name)

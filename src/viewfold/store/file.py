@@ -92,6 +92,7 @@ TABLES: dict[str, dict[str, str]] = {
         "label": "INTEGER",
         "confidence": "FLOAT",
         "added": "INTEGER",
+        "novelty": "UTINYINT",
         "fingerprints": r"INTEGER\[\d+\]",
         "evidence": r"TINYINT\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",
