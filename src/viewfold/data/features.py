@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from viewfold._util.arguments import warn_user
-from viewfold._util.file import FILE_OPTIONS, ReadOptions
+from viewfold._util.file import FILE_OPTIONS, ReadOptions, nothing_in_common
 from viewfold._util.messages import format_names, with_suggestion
-from viewfold._util.types import Array, Matrix
+from viewfold._util.types import Array, Kind, Matrix
 from viewfold.data.arrays import Spool
 from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
 from viewfold.data.ids import is_called_id
@@ -23,6 +25,7 @@ from viewfold.data.numbers import refuse_disguised
 from viewfold.data.source import without
 from viewfold.data.view import Column, features_of
 from viewfold.rows import Rows
+from viewfold.rows.linalg import pick_columns
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
@@ -150,27 +153,41 @@ def known_options(
     return ReadOptions(
         **said,
         empty_markers=None if remembered is None else remembered.empty_markers,
+        strict=options is not None and options.strict,
         kinds={column.name: column.kind for column in known or ()},
         remembered=remembered,
+        rename={**(remembered.rename if remembered else {}), **(options.rename if options else {})},
     )
+
+
+def with_new_names(source: ReadOptions | None, delivered: ReadOptions | None) -> ReadOptions | None:
+    """Return how a view is read, with the new names of columns that a delivery came with."""
+    if delivered is None or not delivered.rename:
+        return source
+    return replace(source or ReadOptions(), rename=delivered.rename)
 
 
 def as_features(
     parts: Any, options: ReadOptions, known: tuple[Column, ...] | None, label: str
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
     """Return the matrix of features, their names, and what became of the columns."""
-    names = parts.names
+    names, codes = parts.names, parts.codes
+    if options.kinds and names is not None:
+        there = options.known_names((*names, *parts.dropped), label)
+        tell_columns(options.kinds, there, label, strict=options.strict)
+        names = there[: len(names)]
+        codes = dict(zip(options.known_names(codes, label), codes.values(), strict=True))
+        if known is None:  # all are numbers, which are put in order as they are
+            return parts.rows, names, None
     if known is None:
         if not parts.codes and not parts.dropped:
             return parts.rows, names, None
         known = learn_columns(names, parts.codes, options, parts.dropped, label)
     elif names is None:
         return parts.rows, None, known  # an array: its features are taken to be those of the view
-    else:
-        check_known(known, [*names, *parts.dropped], label)
     features = features_of(known)
     check_no_twins(features, label)
-    X, unknown = expand(parts.rows, names, parts.codes, known)
+    X, unknown = expand(parts.rows, names, codes, known)
     tell_unknown(unknown, label)
     return X, features, known
 
@@ -181,17 +198,34 @@ def check_no_twins(features: Sequence[str], label: str) -> None:
         raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
 
 
-def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:
-    """Refuse a table that does not have the columns of a known view."""
-    needed = [column.name for column in known if column.kind != "out"]
-    missing = without(needed, names)
-    unseen = without(names, (column.name for column in known))
-    if missing or unseen:
-        said = f"it has no {format_names(missing, 5)}" if missing else ""
-        said += (" and " if said and unseen else "") + (
-            f"it has {format_names(unseen, 5)}, which the view did not have" if unseen else ""
-        )
-        raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
+def tell_columns(
+    known: Mapping[str, Kind], names: Sequence[str], label: str, *, strict: bool = False
+) -> None:
+    """Say which columns of a known view a table lacks, and which are new; refuse another table.
+
+    What is missing counts as missing cells, what is new is ignored; `strict` refuses both.
+    """
+    needed = [name for name, kind in known.items() if kind != "out"]
+    missing, new = without(needed, names), without(names, known)
+    if len(missing) == len(needed):
+        raise nothing_in_common(label, names, needed)
+    if not missing and not new:
+        return
+    said, options = "", {}
+    if missing:
+        if 2 * len(missing) > len(needed):
+            said += " Most columns of the view are missing: is this the right table?"
+        said += f" Missing are {len(missing):,} of {len(needed):,} columns "
+        said += f"({format_names(missing, 5)}): their cells count as missing cells."
+    if new:
+        said += f" Columns that the view does not know: {format_names(new, 5)}. They are ignored "
+        said += "until the view is refreshed."
+    if len(missing) == len(new) == 1 and get_close_matches(new[0].lower(), [missing[0].lower()]):
+        options = {"rename": {missing[0]: new[0]}}
+        said += f" If {new[0]!r} is the new name of {missing[0]!r}, say rename={options['rename']}."
+    if strict:
+        raise with_suggestion(ValueError(f"{label}:{said}"), **options)
+    warn_user(f"{label}:{said}")
 
 
 def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -> None:
@@ -203,7 +237,7 @@ def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -
         {one.name: (one.kind, set(one.levels), one.first) for one in each if one.kind != "out"}
         for each in (known, columns)
     )
-    other = [name for name in had if had[name] != has.get(name)]
+    other = [name for name in had if name in has and had[name] != has[name]]
     if other:
         raise ValueError(
             f"{label} is a View, and what became of its {format_names(other, 5)} is not what "
@@ -220,22 +254,22 @@ def expand(
 ) -> tuple[Array, dict[str, int]]:
     """Return the features of rows whose cells were coded, and how many cells are of no known level.
 
-    A row without any value becomes a row of NaN. The features of rows in a file are in a file.
+    A column that is not there is missing cells. The features of rows in a file are in a file.
     """
     kept = [column for column in columns if column.kind != "out"]
     place = {name: j for j, name in enumerate(names)}
-    at = [place[column.name] for column in kept]
+    at = np.array([place.get(column.name, -1) for column in kept])
     unknown: dict[str, int] = {}
 
     def blocks() -> Iterator[Array]:
         for _, block in Rows(X).blocks():
-            parts = [
-                _features(block[:, j], column, codes.get(column.name), unknown)
-                for j, column in zip(at, kept, strict=True)
-            ]
-            made = np.column_stack(parts)
-            made[np.isnan(block[:, at]).all(axis=1)] = np.nan
-            yield made
+            cells = pick_columns(block, at)
+            yield np.column_stack(
+                [
+                    _features(cells[:, j], column, codes.get(column.name), unknown)
+                    for j, column in enumerate(kept)
+                ]
+            )
 
     if not isinstance(X, np.memmap):
         return np.vstack(list(blocks())), unknown
@@ -257,7 +291,8 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
         found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
         found[np.isnan(cells)] = np.nan
         return found
-    assert codes is not None
+    if codes is None:  # the table lacks the column
+        return np.full((len(cells), len(column.levels)), np.nan)
     place = {level: j for j, level in enumerate(column.levels)}
     # The last but one is for other levels, the last for missing cells.
     other, missing = len(place), len(place) + 1
@@ -269,7 +304,7 @@ def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[s
     if n_other:
         unknown[column.name] = unknown.get(column.name, 0) + n_other
     found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
-    found[at == missing] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
+    found[at >= other] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
     return found
 
 
@@ -277,6 +312,5 @@ def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
     if unknown:
         shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
         warn_user(
-            f"{label}: cells with a level that is not known: {shown}. They are zero in all "
-            "features of their column.",
+            f"{label}: cells with a level that is not known: {shown}. They count as missing cells.",
         )

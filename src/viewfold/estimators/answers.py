@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -231,25 +232,34 @@ def stability(
 
 
 def transform(
-    self: FoldingEstimator, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Array:
     """Embed rows of known views, as if their samples had been in these views alone.
 
     Parameters
     ----------
     X : view, list of views, dict of views or MuData
-        Rows with the features of a known view; columns that have names may be in any order. Of
-        several views, samples get the mean over the views that they are in: they are matched by
-        id, or by row number, with rows of NaN for the views that they lack. Rows of zeros are
-        such rows, too, if they were taken for absent samples when the view was folded. In a
-        list, files and `View` belong to the known view of their name, everything else by its
-        place in the list. An AnnData is read as it was when the view was folded (``layer=``,
-        ``use_rep=``), and so are empty markers.
+        Rows with the features of a known view. Columns that have names may be in any order; those
+        that are missing count as missing cells, and others are ignored, with a warning. Of several
+        views, samples get the mean over the views that they are in: they are matched by id, or by
+        row number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
+        if they were taken for absent samples when the view was folded. In a list, files and `View`
+        belong to the known view of their name, everything else by its place in the list. An AnnData
+        is read as it was when the view was folded (``layer=``, ``use_rep=``), and so are empty
+        markers.
     ids : array-like, str, False, list or dict, optional
         The ids of the view, or those of each view; see `as_views`.
     view : str or int, optional
         Name or number of the view; needed for one view without a name if there is more than
         one. Of several, the one to take.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows: ``{"iron": "Fe"}``. Nothing is
+        remembered of it here; `partial_fit` remembers it.
 
     Returns
     -------
@@ -262,7 +272,7 @@ def transform(
     viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
     """
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(found.rows)
 
 
@@ -273,6 +283,7 @@ def predict(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> NDArray[np.intp]:
     """Return the cluster of each row of known views; the model stays as it is.
 
@@ -286,6 +297,8 @@ def predict(
         Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
@@ -302,10 +315,12 @@ def predict(
     for m landmarks, which ``encoder="linear"`` and FCMVC have not.
     """
     if min_confidence is not None:
-        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+        frame = self.predict_frame(
+            X, ids=ids, view=view, min_confidence=min_confidence, rename=rename
+        )
         return np.asarray(frame["cluster"])
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(assign(self._engine, self._clusters, found.rows))
 
 
@@ -316,6 +331,7 @@ def predict_frame(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return the cluster of each sample of new rows, with its confidence, by id.
 
@@ -330,6 +346,8 @@ def predict_frame(
         Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
@@ -343,7 +361,7 @@ def predict_frame(
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
     """
     check_is_fitted(self)
-    engine, found = self._engine, place_rows(self, X, ids, view)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename)
     with engine.session():
         state = self._judged
         assert state.clusters is not None

@@ -189,6 +189,16 @@ def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix
     return np.where(gone, values.astype(data.dtype), data)
 
 
+def pick_columns(block: Matrix, columns: NDArray[np.intp]) -> Matrix:
+    """Return columns by number, in the given order; −1 is a column of missing cells."""
+    if (columns < 0).any():  # they come last, where −1 is
+        gone = np.full((block.shape[0], 1), np.nan, block.dtype)
+        both = [block, gone]
+        block = sparse.hstack(both, format="csr") if is_sparse(block) else np.hstack(both)
+    # Row by row in memory, as a block that is in order.
+    return block[:, columns] if is_sparse(block) else np.take(block, columns, axis=1)
+
+
 def column_sums(X: Matrix) -> Array:
     return np.asarray(X.sum(axis=0, dtype=np.float64) if is_sparse(X) else X.sum(axis=0))
 

@@ -28,6 +28,7 @@ from threadpoolctl import ThreadpoolController
 from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
+from viewfold.rows.linalg import pick_columns
 
 # Rows (or single values) of samples, in the engine's order: an array, if they are in memory.
 RowSet: TypeAlias = Any
@@ -165,7 +166,7 @@ class Rows:
         Numbers of the rows to read, ascending; all of them if not given.
     columns : ndarray of int, optional
         Numbers of the columns to read, in the order in which blocks have them; all of them, as they
-        are, if not given.
+        are, if not given. −1 is a column of missing cells (NaN).
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
     fill : callable, optional
@@ -242,10 +243,7 @@ class Rows:
     def _finish(self, block: Matrix) -> Matrix:
         """Put columns in order and numbers in the place of NaN."""
         if self.columns is not None:
-            if isinstance(block, np.ndarray):  # row by row in memory, as a block that is in order
-                block = np.take(block, self.columns, axis=1)
-            else:
-                block = block[:, self.columns]
+            block = pick_columns(block, self.columns)
         return block if self.fill is None else self.fill(block)
 
     def _release(self) -> None:
