@@ -9,30 +9,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from viewfold._util.arguments import warn_user
-from viewfold._util.file import FILE_OPTIONS, ReadOptions, nothing_in_common
+from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
-from viewfold._util.types import Array, Kind, Matrix
+from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
-from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
+from viewfold.data.codes import (
+    DAYS,
+    LONGEST_LEVEL,
+    MONTH,
+    MOST_LEVELS,
+    WEEKDAY,
+    features_of_cells,
+    month_of,
+    tell_unknown,
+    weekday_of,
+)
 from viewfold.data.ids import is_called_id
 from viewfold.data.numbers import refuse_disguised
-from viewfold.data.source import without
-from viewfold.data.view import Column, features_of
+from viewfold.data.view import Column, features_of, tell_columns
 from viewfold.rows import Rows
 from viewfold.rows.linalg import pick_columns
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
-
-DAYS = "days"
-# Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
-MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50  # a text column with more is free text, unless the user calls it a category
 KEPT = (*FILE_OPTIONS, "empty_rows", "missing_cells")  # what may be said of later rows
@@ -93,15 +97,6 @@ def _reason(codes: Codes) -> str:
     if n_levels > 10 and 2 * n_levels > codes.n_cells:
         return f"{n_levels} different texts in {codes.n_cells} rows"
     return ""
-
-
-def month_of(days: Array) -> Array:
-    return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
-
-
-def weekday_of(days: Array) -> Array:
-    # 1 is Monday, 7 is Sunday.
-    return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
 
 
 def learn_columns(
@@ -198,36 +193,6 @@ def check_no_twins(features: Sequence[str], label: str) -> None:
         raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
 
 
-def tell_columns(
-    known: Mapping[str, Kind], names: Sequence[str], label: str, *, strict: bool = False
-) -> None:
-    """Say which columns of a known view a table lacks, and which are new; refuse another table.
-
-    What is missing counts as missing cells, what is new is ignored; `strict` refuses both.
-    """
-    needed = [name for name, kind in known.items() if kind != "out"]
-    missing, new = without(needed, names), without(names, known)
-    if len(missing) == len(needed):
-        raise nothing_in_common(label, names, needed)
-    if not missing and not new:
-        return
-    said, options = "", {}
-    if missing:
-        if 2 * len(missing) > len(needed):
-            said += " Most columns of the view are missing: is this the right table?"
-        said += f" Missing are {len(missing):,} of {len(needed):,} columns "
-        said += f"({format_names(missing, 5)}): their cells count as missing cells."
-    if new:
-        said += f" Columns that the view does not know: {format_names(new, 5)}. They are ignored "
-        said += "until the view is refreshed."
-    if len(missing) == len(new) == 1 and get_close_matches(new[0].lower(), [missing[0].lower()]):
-        options = {"rename": {missing[0]: new[0]}}
-        said += f" If {new[0]!r} is the new name of {missing[0]!r}, say rename={options['rename']}."
-    if strict:
-        raise with_suggestion(ValueError(f"{label}:{said}"), **options)
-    warn_user(f"{label}:{said}")
-
-
 def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -> None:
     """Refuse columns that were made features in another way than those of a known view.
 
@@ -266,7 +231,7 @@ def expand(
             cells = pick_columns(block, at)
             yield np.column_stack(
                 [
-                    _features(cells[:, j], column, codes.get(column.name), unknown)
+                    features_of_cells(cells[:, j], column, codes.get(column.name), unknown)
                     for j, column in enumerate(kept)
                 ]
             )
@@ -277,40 +242,3 @@ def expand(
     for made in blocks():
         spool.append(made, made.dtype)
     return spool.matrix(), unknown
-
-
-def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[str, int]) -> Array:
-    if column.kind == "number":
-        return cells[:, None]
-    if column.kind == "date":
-        days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
-        made = {DAYS: cells - column.first}
-        for names, part, period in ((MONTH, month_of(days), 12), (WEEKDAY, weekday_of(days), 7)):
-            angle = 2 * np.pi * (part - 1) / period
-            made |= zip(names, (np.sin(angle), np.cos(angle)), strict=True)
-        found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
-        found[np.isnan(cells)] = np.nan
-        return found
-    if codes is None:  # the table lacks the column
-        return np.full((len(cells), len(column.levels)), np.nan)
-    place = {level: j for j, level in enumerate(column.levels)}
-    # The last but one is for other levels, the last for missing cells.
-    other, missing = len(place), len(place) + 1
-    of_code = np.array([*(place.get(level, other) for level in codes.levels), other, missing])
-    code = np.where(np.isnan(cells), len(codes.levels) + 1, cells).astype(int)
-    code[code < 0] = len(codes.levels)
-    at = of_code[code]
-    n_other = int(np.count_nonzero(at == other))
-    if n_other:
-        unknown[column.name] = unknown.get(column.name, 0) + n_other
-    found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
-    found[at >= other] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
-    return found
-
-
-def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
-    if unknown:
-        shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
-        warn_user(
-            f"{label}: cells with a level that is not known: {shown}. They count as missing cells.",
-        )

@@ -15,7 +15,7 @@ from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, tak
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.data.dask_spark import ID, is_dask_or_spark, plain_ids, write_to_files
-from viewfold.data.features import as_features, check_no_text_ids, check_same, tell_columns
+from viewfold.data.features import as_features, check_no_text_ids, check_same
 from viewfold.data.files import FileView, name_of, read_file, read_parts
 from viewfold.data.ids import as_ids, check_characters, tell_of_totals
 from viewfold.data.partitions import open_partitions
@@ -30,7 +30,7 @@ from viewfold.data.parts import (
     split_file,
     split_object,
 )
-from viewfold.data.view import Column, View, features_of, invented_name, view_label
+from viewfold.data.view import Column, View, features_of, invented_name, tell_columns, view_label
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.types import Array, Ids
 from viewfold.data.arrays import Found, look_at
+from viewfold.data.codes import tell_unknown
 from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
     check_no_text_ids,
@@ -28,13 +29,11 @@ from viewfold.data.features import (
     expand,
     known_options,
     learn_columns,
-    tell_columns,
-    tell_unknown,
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.source import Table
-from viewfold.data.view import Column, Gaps, Partitions, View, features_of, view_label
+from viewfold.data.view import Column, Gaps, Partitions, View, features_of, tell_columns, view_label
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
 from viewfold.rows.linalg import pick_columns

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.types import Array, IdsOfViews, Seed, ViewsLike
+from viewfold._util.types import Array, IdsOfViews, PathLike, Seed, ViewsLike
 from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
@@ -373,6 +373,66 @@ def predict_frame(
         {"cluster": labels, **self._names_of(labels), "confidence": sure},
         index=pd.Index(found.collect(found.ids), name="id"),
     )
+
+
+def predict_proba(
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> Array:
+    """Return the probability of every cluster for each row of known views.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view, or of several; see `transform`.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view; see `as_views`.
+    view : str or int, optional
+        Name or number of the view; see `transform`.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters)
+        Rows sum to 1. The largest number of a row is the confidence of `predict_frame`.
+
+    See Also
+    --------
+    viewfold.ViewFold.predict_frame : The cluster of each row, by id, with its confidence.
+    """
+    check_is_fitted(self)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename)
+    with engine.session():
+        state = self._judged
+        assert state.clusters is not None
+        clusters = scattered(engine, state.clusters, state.embedding)
+        return found.collect(confidence(engine, clusters, found.rows, found.seen, each=True))
+
+
+def export_encoder(self: FoldingEstimator, path: PathLike) -> None:
+    """Write a small file from which `viewfold.load_encoder` predicts: no sample is in it.
+
+    It holds the encoders of the views, what became of their columns, and the centres and names of
+    clusters; no ids, and nothing by which the model could learn or forget. docs/howto/serve.md
+    shows a service that uses it.
+
+    Parameters
+    ----------
+    path : path
+        Where to, such as ``patients.vfe``. A file that is there is replaced in one step.
+
+    See Also
+    --------
+    viewfold.load_encoder : Read it.
+    viewfold.ViewFold.save : Write all of the model.
+    """
+    check_is_fitted(self)
+    importlib.import_module("viewfold.store.encoder").write(self, path)
 
 
 def score(

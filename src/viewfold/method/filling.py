@@ -8,6 +8,7 @@ the weighted mean of the landmarks that are nearest in those cells.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder
+
+if TYPE_CHECKING:
+    from viewfold.state.state import Encoder
 
 ROOM = 2**20  # Rows are completed a few at a time, with so many numbers at once
 

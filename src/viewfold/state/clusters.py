@@ -103,8 +103,12 @@ def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[
     return np.ascontiguousarray(by_group[group, :, np.arange(len(block))].T), group
 
 
-def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
+def confidence(
+    engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet, *, each: bool = False
+) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
+
+    With `each`, that of every cluster: a column for each of them, and rows that sum to 1.
 
     If squared distances d² to the centres have the mean s² and ν = 2 s⁴ / Var(d²) degrees of
     freedom within clusters, a share R of the samples is found again in half of the rows, and a
@@ -128,7 +132,8 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
         margins *= sharpness[group] * views.sum(axis=1) ** 0.25
         if clusters.apart is not None:
             _limit(margins, views, clusters.apart)
-        return np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
+        total = np.exp(-margins, out=margins).sum(axis=0)
+        return np.ascontiguousarray((margins / total).T) if each else np.asarray(1 / total)
 
     return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
 
