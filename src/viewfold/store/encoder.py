@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.file import ReadOptions
-from viewfold._util.replace import replacing
 from viewfold._util.types import Array, PathLike
 from viewfold._util.version import __version__
 from viewfold.data.codes import Cells, Codes, features_of_cells, tell_unknown
@@ -286,6 +285,7 @@ def _of_records(records: list[dict[str, Any]], view: _View) -> Array:
 
 def write(model: FoldingEstimator, path: PathLike) -> None:
     """Write the encoders and clusters of a model."""
+    from viewfold._util.replace import replacing
     from viewfold.state.updates import Committee
 
     state, engine = model._judged, model._engine
