@@ -108,6 +108,7 @@ def add(
 
     started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
     with ExitStack() as stack:
+        model: Any
         new = loaded = None
         if wanted.only_new or store.exists():
             loaded = stack.enter_context(loading(store))
@@ -188,6 +189,7 @@ def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
 
 def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> dict[str, Any]:
     """Fold a view; return who came, who was there before, and who moved."""
+    from viewfold.rows import engine_of
     from viewfold.state.updates import Delivery
 
     step(f"folding {view.name}")
@@ -197,6 +199,9 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
     else:
         model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
         came = model.delivery_
+    state = model._fitted
+    at = state.names.index(came.view)
+    unseen = engine_of(state.seen).reduce(lambda seen: (~seen[:, at]).sum(), state.seen)
     return {
         "view": came.view,
         "samples": view.shape[0],
@@ -206,7 +211,7 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
         "corrected": came.n_corrected,
         "same": came.n_same,
         "empty": view.n_empty,
-        "unseen": int((~model.seen_[view.name]).sum()),
+        "unseen": int(unseen),
         "moved": came.n_moved,
         "update": came.update,
         "missing": view.missing(),

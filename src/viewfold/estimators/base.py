@@ -37,9 +37,9 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.arguments import arguments_of, check_arguments
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.data import View, as_view, as_views
+from viewfold.data import View, as_views
 from viewfold.data.ids import Similar
-from viewfold.data.opening import own_name
+from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
 from viewfold.estimators.known import check_y, delivered, embed, given, view_of_known
@@ -252,14 +252,14 @@ class FoldingEstimator(
                 f"({type(holder).__name__}). Leave engine= out, or save the model "
                 "and load it with viewfold.load(path, engine=…)."
             )
-        engine = engine or holder
+        engine, options = engine or holder, ReadOptions.of(**reading)
         state, names = state.placed(engine), state.names
         name = own_name(X) if view is None else view
         if name in (None, ""):  # 0 is neither: it is refused as no text
             name = invented_name(names, len(names))
         if name not in names:
             with using(engine):
-                came = as_view(X, ids=ids, name=name, **reading)
+                came = read_view(X, ids, name, options)
             came = admit(engine, state, came, similar_ids)
             after = self._fold(engine, state, came, min_shared)
             count = Delivery.first(after)
@@ -267,7 +267,6 @@ class FoldingEstimator(
             if not self.keep_encoders:
                 raise no_encoder(name)
             record, me = state.views[names.index(name)], type(self).__name__
-            options = ReadOptions.of(**reading)
             with using(engine):
                 came = delivered(record, X, ids=ids, me=me, options=options)
             came = admit(engine, state, came, similar_ids)
