@@ -179,7 +179,7 @@ def test_a_request_of_the_page_opens_every_file_once(what: str, ui_folded: Page)
 
 def test_every_command_that_takes_a_file_is_tried() -> None:
     tried = {line.split()[0] for line in COMMANDS}
-    assert tried == {*cli.app.commands} - {"bench", "datasets", "demo", "ui"}  # ui: the page
+    assert tried == {*cli.app.commands} - {"bench", "demo", "ui"}  # ui: the page
 
 
 def test_opens_are_counted_whoever_opens(tmp_path: Path) -> None:
