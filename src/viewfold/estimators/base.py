@@ -421,7 +421,7 @@ class FoldingEstimator(
         if not self.keep_encoders:
             raise no_encoder(view)
         with using(engine):
-            came = as_view(X, ids=ids, name=view, **reading)
+            came = read_view(X, ids, view, ReadOptions.of(**reading))
         came = admit(engine, state, came, similar_ids)
         seed = seed_of(self.random_state)
         after, self.delivery_ = refresh(
