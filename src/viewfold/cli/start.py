@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from viewfold import errors
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import Wanted, fold_line
 from viewfold.app.folding import add as fold
@@ -58,7 +59,7 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
     opt.method,
     opt.seed,
 )
-@section("State file", opt.keep, opt.wait)
+@section("State file", opt.quarantine, opt.keep, opt.wait)
 @opt.reads
 @opt.works
 def add(
@@ -82,7 +83,9 @@ def add(
             flag = f"--{one.replace('_', '-')}"
             raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
     limit = opt.Limit(max_moved)
-    wanted["options"] = ReadOptions.of(**reading)
+    wanted["options"], wanted["strict"] = ReadOptions.of(**reading), reading["strict"]
+    if wanted["strict"] and wanted["quarantine"] is not None:
+        raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     with progress(f"reading {file}") as step:
@@ -104,6 +107,8 @@ def add(
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
+    if added.set_aside():
+        raise click.exceptions.Exit(errors.QUARANTINED[1])
     limit.end()
 
 

@@ -139,7 +139,7 @@ class View:
         The view's name.
     features : tuple of str or None
         Names of the columns, where they have names.
-    length, file, checked, n_empty, columns, source, gaps, partitions, invented
+    length, file, checked, n_empty, columns, source, gaps, partitions, invented, n_absent
         What `as_view` found out, for whoever folds it.
     """
 
@@ -158,6 +158,7 @@ class View:
     gaps: Gaps | None = None  # its missing cells, if it has any
     partitions: Partitions | None = None  # of a view that was read in partitions: where rows were
     invented: bool = False  # nobody chose the name: `as_views` made it up
+    n_absent: int = 0  # how many rows came that are no sample: of NaN, or zeros that mean the same
 
     @property
     def n_came(self) -> int:

@@ -114,6 +114,7 @@ PARTS: Registry[Any] = Registry(
         "filling/1": "viewfold.method.filling:Filling",
         "landmarks/1": "viewfold.method.landmarks:Landmarks",
         "moments/1": "viewfold.state.moments:Moments",
+        "profile/1": "viewfold.data.expected:Profile",
         "projection/1": "viewfold.method.scaling:Projection",
         "source/1": "viewfold.state.parts:StoredSource",
         "text/1": "viewfold.method.scaling:Text",

@@ -13,6 +13,7 @@ from viewfold._util import constants
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.expected import Profile
 from viewfold.data.view import Column, features_of
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import dense, gram
@@ -76,6 +77,9 @@ class ViewRecord:
     moments : Moments or None
         What ties its features to the present consensus and clusters, so that these can be
         explained; None where there is no encoder, or if the view came before moments were kept.
+    profile : Profile or None
+        What deliveries of it should look like (see `viewfold.data.expected`); None where there is
+        no encoder.
     """
 
     name: str
@@ -94,6 +98,7 @@ class ViewRecord:
     source: ReadOptions | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)
+    profile: Profile | None = field(default=None, repr=False)
 
 
 @frozen_record
@@ -247,7 +252,7 @@ class State:
 
     def without_encoders(self, engine: Engine) -> State:
         """Return the state without what `predict`, `extend`, updates and explanations need."""
-        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
+        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments", "profile"))
         if not any(getattr(record, name) for record in self.views for name in gone):
             return self
         views = list(self.views)
@@ -353,6 +358,8 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
         columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
         gone += [cells[j] for j in nobody]
     record = _with_columns(record, tuple(columns))
+    if record.profile is not None and gone:
+        record = replace(record, profile=record.profile.without(gone))
     if record.moments is None or not gone:
         return record
     known = record.moments  # they say nothing any more of these features
@@ -366,6 +373,11 @@ def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
     pairs = zip(before.columns or (), after.columns or (), strict=True)
     found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
     return {name: n for name, n in found.items() if n}
+
+
+def level_places(columns: tuple[Column, ...]) -> Iterator[tuple[Column, range]]:
+    """Yield the columns that are categories, and which features their levels are."""
+    return ((columns[i], places) for i, places in _places(columns))
 
 
 def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:

@@ -20,6 +20,7 @@ from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
+from viewfold.state.deliveries import learn_expected
 from viewfold.state.evidence import NONE, carry_evidence, learn_directions
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import FINAL, noted
@@ -227,7 +228,8 @@ def fold(
     if known_labels is not None:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return learn_expected(engine, after, view, raw, labels, alignment)
 
 
 def _with_column(

@@ -20,6 +20,7 @@ from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
+from viewfold.state.deliveries import Comparison, compare, expect_more, warn_of
 from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
@@ -104,6 +105,8 @@ class Delivery:
         Samples that changed their cluster.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
+    comparison : Comparison or None
+        How its rows compare with what the view looked like before; None if that is not known.
     """
 
     view: str
@@ -113,6 +116,7 @@ class Delivery:
     n_same: int = 0
     n_moved: int = 0
     update: bool = True
+    comparison: Comparison | None = None
 
     @classmethod
     def first(cls, state: State) -> Delivery:
@@ -196,8 +200,11 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
+    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
+    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    warn_of(found)
     if not rows.count.n_changed:
-        return state, rows.count
+        return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
     many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     anew = record.encoder is None or many
@@ -257,10 +264,12 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
+    after = expect_more(after, found)
+    after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
+    return after, replace(count, comparison=found)
 
 
-def extend(engine: Engine, state: State, view: View) -> State:
+def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
@@ -278,6 +287,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     prints = fingerprints(engine, raw, state.key)
     new = _Rows(view, raw, prints, alignment, Delivery(name, n, 0), view.n_missing)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    warn_of(found)
     with engine.session():
         after = _placed(engine, state, new, which)
         labels = _nearest(engine, after, alignment, state.labels(engine))
@@ -287,7 +298,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = learn_moments(engine, expect_more(after, found), view, raw, labels, alignment)
+    return after, replace(new.count, comparison=found)
 
 
 def no_encoder(name: str) -> ValueError:

@@ -152,6 +152,7 @@ class FolderStore(Store):
         kept: Sequence[State | str] = (),
         change: Change | None = None,
         keep: int = 1,
+        contents: Any = None,
     ) -> State:
         """Write a new generation.
 
@@ -194,6 +195,9 @@ class FolderContents(Contents):
     def __init__(self, path: StrPath, folder: Folder) -> None:
         self.path, self.folder = path, folder
         self._take(current_manifest(folder))
+
+    def close(self) -> None:
+        """Nothing is open between two questions."""
 
     def _take(self, manifest: Manifest) -> None:
         self.manifest, self.keep = manifest, manifest.keep

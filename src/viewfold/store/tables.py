@@ -209,6 +209,7 @@ def _parts(state: State) -> dict[str, Part]:
     for i, record in enumerate(state.views, 1):
         parts |= take_apart(record.encoder, f"encoder/{i}")
         parts |= take_apart(record.moments, f"moments/{i}")
+        parts |= take_apart(record.profile, f"profile/{i}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i}")
         if record.source is not None:
@@ -380,6 +381,7 @@ def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
         source=None if said is None else said.source(),
         encoder=put_together(parts, f"encoder/{fold}"),
         moments=put_together(parts, f"moments/{fold}"),
+        profile=put_together(parts, f"profile/{fold}"),
     )
 
 
