@@ -158,7 +158,7 @@ class View:
     gaps: Gaps | None = None  # its missing cells, if it has any
     partitions: Partitions | None = None  # of a view that was read in partitions: where rows were
     invented: bool = False  # nobody chose the name: `as_views` made it up
-    n_absent: int = 0  # how many rows came that are no sample: of NaN, or zeros that mean the same
+    n_absent: int = 0  # how many rows it came with that are no sample: of NaN, or zeros for it
 
     @property
     def n_came(self) -> int:

@@ -29,6 +29,7 @@ from viewfold.explain.features import loadings as loadings_table
 from viewfold.method.clusters import silhouette, stability_table
 from viewfold.state.clusters import assign, confidence, next_nearest, scattered, sure_enough
 from viewfold.state.hashes import seed_of
+from viewfold.state.novelty import alike_enough, belief, to_levels, to_share, to_surprise
 
 if TYPE_CHECKING:
     from viewfold.estimators.base import FoldingEstimator
@@ -39,11 +40,14 @@ def to_frame(
     backend: Literal["pandas", "polars"] = "pandas",
     *,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
 ) -> Any:
-    """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+    """Return a row for every sample ever seen: cluster, confidence, novelty, number of views seen.
 
     Confidence is the probability that a sample is in the right cluster, as far as distances
-    to the centres of clusters and its views tell; docs/method.md says how far.
+    to the centres of clusters and its views tell; docs/method.md says how far. Novelty is the share
+    of known rows that are less unlike the others than the row of the sample was when it came, of
+    several views the most; NaN if that is not known.
 
     Parameters
     ----------
@@ -51,12 +55,16 @@ def to_frame(
         Whose DataFrame to return. That of polars has a first column ``id``, in which all ids are
         texts if some are.
     min_confidence : float, optional
-        Samples that are less certain have −1 for their cluster, the label of noise.
+        Samples that are less certain have −1 for their cluster, the label of noise. Labels that
+        are kept stay as they are.
+    max_novelty : float, optional
+        So have samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
     DataFrame
-        With the columns cluster, confidence and views_seen; and name, if clusters have names.
+        With the columns cluster, confidence, novelty and views_seen; and name, if clusters have
+        names.
 
     See Also
     --------
@@ -67,10 +75,12 @@ def to_frame(
         raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
     check_is_fitted(self)
     ids, sure = self.ids_, self._confidence()
+    novelty = to_share(to_surprise(self._collected(self._fitted.novelty)))
     labels = sure_enough(self.labels_, sure, min_confidence)
+    labels = alike_enough(labels, novelty, max_novelty)
     seen = self._collected(self._fitted.seen).sum(axis=1)
     columns = {"cluster": labels, **self._names_of(labels)}
-    columns |= {"confidence": sure, "views_seen": seen}
+    columns |= {"confidence": sure, "novelty": novelty, "views_seen": seen}
     if backend == "pandas":
         return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
     try:
@@ -164,7 +174,7 @@ def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
     other = next_nearest(engine, self._clusters, state.embedding, state.labels(engine))
     frame.insert(2, "next_cluster", self._collected(other))
     least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
-    return frame.drop(columns="views_seen").iloc[least]
+    return frame.drop(columns=["novelty", "views_seen"]).iloc[least]
 
 
 def stability(
@@ -242,6 +252,7 @@ def predict(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
 ) -> NDArray[np.intp]:
     """Return the cluster of each row of known views; the model stays as it is.
 
@@ -251,6 +262,8 @@ def predict(
         Rows with the features of a known view, or of several; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    max_novelty : float, optional
+        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
@@ -266,8 +279,9 @@ def predict(
     Time of order n d r for n rows of d features and r columns of the consensus, and n r m more
     for m landmarks, which ``encoder="linear"`` and FCMVC have not.
     """
-    if min_confidence is not None:
-        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+    if min_confidence is not None or max_novelty is not None:
+        least = {"min_confidence": min_confidence, "max_novelty": max_novelty}
+        frame = self.predict_frame(X, ids=ids, view=view, **least)
         return np.asarray(frame["cluster"])
     check_is_fitted(self)
     found = place_rows(self, X, ids, view)
@@ -281,8 +295,9 @@ def predict_frame(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
 ) -> pd.DataFrame:
-    """Return the cluster of each sample of new rows, with its confidence, by id.
+    """Return the cluster of each sample of new rows, with confidence and novelty, by id.
 
     Parameters
     ----------
@@ -290,12 +305,15 @@ def predict_frame(
         Rows with the features of a known view, or of several; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    max_novelty : float, optional
+        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
     DataFrame
-        With the columns ``cluster`` and ``confidence``, and ``name`` if clusters have names.
-        Who is in fewer of the views is less certain.
+        With the columns ``cluster``, ``confidence`` and ``novelty`` (the share of known rows that
+        are less unlike the others), and ``name`` if clusters have names. Who is in fewer of the
+        views is less certain.
 
     See Also
     --------
@@ -303,16 +321,18 @@ def predict_frame(
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
     """
     check_is_fitted(self)
-    engine, found = self._engine, place_rows(self, X, ids, view)
+    engine, found = self._engine, place_rows(self, X, ids, view, surprise=True)
+    surprise = found.collect(found.surprise)
     with engine.session():
         state = self._judged
         assert state.clusters is not None
         clusters = scattered(engine, state.clusters, state.embedding)
         labels = found.collect(assign(engine, clusters, found.rows))
         sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
-    labels = sure_enough(labels, sure, min_confidence)
+    sure, novelty = sure * belief(to_levels(surprise)), to_share(surprise)
+    labels = alike_enough(sure_enough(labels, sure, min_confidence), novelty, max_novelty)
     return pd.DataFrame(
-        {"cluster": labels, **self._names_of(labels), "confidence": sure},
+        {"cluster": labels, **self._names_of(labels), "confidence": sure, "novelty": novelty},
         index=pd.Index(found.collect(found.ids), name="id"),
     )
 

@@ -203,33 +203,19 @@ def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a sample is in its cluster.
+    """Why a sample is in its cluster."""
 
-    Attributes
-    ----------
-    id : int or str
-        The sample.
-    cluster : int
-        Its cluster.
-    next_cluster : int or None
-        The cluster that is nearest otherwise; None if there is one cluster only.
-    confidence : float
-        0: between the two, 1: at the centre of its own.
-    views : DataFrame
-        A row for each view, by name: ``in_view``, whether the sample is in it (if not, what the
-        consensus expects is told); ``evidence``, 1 if the sample lies at the mean of its cluster,
-        −1 at that of the next one, 0 halfway.
-    features : DataFrame
-        The strongest features: view, feature, what the consensus says of the sample (``value``),
-        the means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``,
-        which adds up to that of the view; negative if it speaks for the next cluster.
-    """
-
-    id: int | str
+    id: int | str  #: the sample
     cluster: int
-    next_cluster: int | None
-    confidence: float
+    next_cluster: int | None  #: the one that is nearest otherwise; None if there is one only
+    confidence: float  #: 0: between the two, 1: at the centre of its own
+    #: A row for each view, by name: ``in_view``, whether the sample is in it (if not, what the
+    #: consensus expects is told); ``evidence``, 1 if the sample lies at the mean of its cluster, −1
+    #: at that of the next one, 0 halfway.
     views: pd.DataFrame = field(repr=False)
+    #: The strongest features: view, feature, what the consensus says of the sample (``value``), the
+    #: means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``, which
+    #: adds up to that of the view; negative if it speaks for the next cluster.
     features: pd.DataFrame = field(repr=False)
 
     def __str__(self) -> str:
@@ -257,7 +243,7 @@ def explain_sample(
     engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
-    row, seen, cluster = _found(engine, state, sample)
+    row, seen, novelty, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
     leading = row[None, : len(clusters.projection)]
@@ -265,7 +251,7 @@ def explain_sample(
     if clusters.n_clusters > 1:
         squares = squared_distances(clusters, leading)[0][:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None]))[0])
+    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None], novelty))[0])
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
@@ -284,14 +270,14 @@ def explain_sample(
     )
 
 
-def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, int]:
+def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, Array, int]:
     named = pd.Index([sample], tupleize_cols=False)
     mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
-    rows = (state.embedding, state.seen, state.labels(engine))
-    row, seen, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
+    rows = (state.embedding, state.seen, state.novelty, state.labels(engine))
+    row, seen, novelty, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
     if not len(row):
         raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
-    return row[0].astype(np.float64), seen[0], int(cluster[0])
+    return row[0].astype(np.float64), seen[0], novelty, int(cluster[0])
 
 
 def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:

@@ -112,6 +112,7 @@ PARTS: Registry[Any] = Registry(
         "encoder/2": "viewfold.method.encoders:FeatureEncoder",
         "filled/1": "viewfold.method.filling:Filled",
         "filling/1": "viewfold.method.filling:Filling",
+        "known/1": "viewfold.method.novelty:Known",
         "landmarks/1": "viewfold.method.landmarks:Landmarks",
         "moments/1": "viewfold.state.moments:Moments",
         "profile/1": "viewfold.data.expected:Profile",

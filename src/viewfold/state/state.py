@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
 # What a state has a row (or one entry) for each sample of.
-ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence")
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence", "novelty")
 
 
 class Encoder(Protocol):
@@ -124,6 +124,9 @@ class State:
         `viewfold.state.hashes`.
     evidence : RowSet of int8, shape (n_samples, n_views * n_numbers)
         What each view says about each sample; see `viewfold.state.evidence`.
+    novelty : RowSet of int, shape (n_samples,)
+        How unlike known rows the rows of each sample were, 0 if not known; see
+        `viewfold.state.novelty`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -157,6 +160,7 @@ class State:
     added: RowSet
     fingerprints: RowSet
     evidence: RowSet
+    novelty: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
@@ -180,6 +184,7 @@ class State:
             added=np.empty(0, np.int32),
             fingerprints=np.empty((0, 0), np.int32),
             evidence=np.empty((0, 0), np.int8),
+            novelty=np.empty(0, np.uint8),
             method=method,
             params=params or {},
         )
@@ -271,6 +276,7 @@ class State:
             clusters=clusters,
             fingerprints=blank,
             evidence=none,
+            novelty=engine.map(np.zeros_like, self.novelty),
         )
 
 

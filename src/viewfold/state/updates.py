@@ -18,6 +18,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
 from viewfold.state.deliveries import Comparison, compare, expect_more, warn_of
@@ -54,6 +55,12 @@ class Committee:
         total = sum(one.n_rows for one in members)
         embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
         return np.asarray(sum(embedded), block.dtype)
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is: of those that are least unlike it."""
+        told = (getattr(one.encoder, "surprise", None) for one in self.members())
+        each = [surprise(block) for surprise in told if surprise is not None]
+        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)
@@ -103,6 +110,8 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    n_novel : int
+        Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
     comparison : Comparison or None
@@ -115,6 +124,7 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    n_novel: int = 0
     update: bool = True
     comparison: Comparison | None = None
 
@@ -123,7 +133,10 @@ class Delivery:
         """Return what the last fold of a state brought."""
         view, event = state.views[-1], state.log[-1]
         n_moved = event.n_moved or 0
-        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
+        n_novel = event.n_novel or 0
+        return cls(
+            view.name, view.n_new, view.n_shared, n_moved=n_moved, n_novel=n_novel, update=False
+        )
 
     @property
     def n_changed(self) -> int:
@@ -264,9 +277,9 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = expect_more(after, found)
+    after = novelty.tell_group(engine, expect_more(after, found))
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
-    return after, replace(count, comparison=found)
+    return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
@@ -298,8 +311,9 @@ def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    after = learn_moments(engine, expect_more(after, found), view, raw, labels, alignment)
-    return after, replace(new.count, comparison=found)
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def no_encoder(name: str) -> ValueError:
@@ -322,6 +336,8 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
+    levels = novelty.measure(engine, record.encoder, rows.raw)
+    had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
@@ -345,6 +361,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
             (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
         evidence=alignment.carry(state.evidence, NONE),
+        novelty=novelty.carry(levels, state.novelty, alignment, had),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
         views=(*state.views[:which], record, *state.views[which + 1 :]),

@@ -89,11 +89,12 @@ TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "added": (pa.int32(),),
     "fingerprints": (pa.int32(),),
     "evidence": (pa.int8(),),
+    "novelty": (pa.uint8(),),
     "views_seen": (pa.bool_(),),
     "history": (pa.int32(),),
     "embedding": (pa.float32(), pa.float64()),
 }
-SINGLE = ("id", "label", "confidence", "added")
+SINGLE = ("id", "label", "confidence", "added", "novelty")
 
 
 @dataclass
@@ -530,11 +531,8 @@ def check_bucket(
         for _ in check.check_batches([every], expected.n_views, expected.n_steps):
             pass
         rows = {name: every[name] for name in COLUMNS}
-        named = {
-            COLUMNS[name]: array
-            for name, array in rows.items()
-            if name not in ("fingerprints", "evidence")
-        }
+        unchecked = "fingerprints", "evidence", "novelty"  # any numbers will do
+        named = {COLUMNS[name]: array for name, array in rows.items() if name not in unchecked}
         for problem in check.row_problems(expected, **named):
             raise UnreadableError(problem)
         if np.any(bucket_of(rows["id"], one.n_buckets) != bucket.bucket):

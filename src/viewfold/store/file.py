@@ -92,6 +92,7 @@ TABLES: dict[str, dict[str, str]] = {
         "label": "INTEGER",
         "confidence": "FLOAT",
         "added": "INTEGER",
+        "novelty": "UTINYINT",
         "fingerprints": r"INTEGER\[\d+\]",
         "evidence": r"TINYINT\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",
@@ -231,17 +232,15 @@ class FileContents(Contents):
     def _read(self, schema: str) -> State:
         db = self.db
         meta = read_meta(meta_table(db, schema))
-        views = small_table(self._table(schema, "views"))
+        views = self._table(schema, "views")
         check.check_views(views, empty="n_samples" not in meta)
-        sizes = self._table(schema, "arrays", data="octet_length(data) AS bytes")
-        check.check_claims(small_table(sizes))
-        arrays, log = (small_table(self._table(schema, name)) for name in ("arrays", "log"))
-        (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-        types = self.columns[schema, "samples"] or {}
+        check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
+        arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
+        types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
         check.check_meta(meta, n_samples, types)
-        steps = small_table(self._table(schema, "steps"))
+        steps = self._table(schema, "steps")
         n_steps, digest = check.check_steps(steps), ColumnDigests()
-        rows = batches_of(db, f"old.{schema}.samples", list(types))
+        rows = batches_of(db, f"old.{schema}.samples", types, n_samples)
         rows = check.check_batches(rows, len(views), n_steps)
         columns = gather(rows, meta.get("n_samples", 0), digest)
         small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
@@ -249,16 +248,20 @@ class FileContents(Contents):
         check.check_state(state)
         return state
 
-    def _table(self, schema: str, name: str, **instead: str) -> duckdb.DuckDBPyRelation:
-        columns = self.columns[schema, name] or {}
-        chosen = ", ".join(instead.get(column, f'"{column}"') for column in columns)
-        return self.db.sql(f"SELECT {chosen} FROM old.{schema}.{name}")
+    def _table(self, schema: str, name: str, **instead: str) -> Table:
+        types = self.columns[schema, name] or {}
+        return small_table(self.db, f"old.{schema}.{name}", types, **instead)
+
+    def _n_samples(self, schema: str) -> int:
+        found = self.db.execute(f"SELECT count(*) FROM old.{schema}.samples")
+        return int(found.fetchall()[0][0])
 
     def log(self, schema: str = "main") -> Log:
         with self.understood():
             self.check_tables(schema, ("meta", "log"))
             self._check(schema, (), ("log",))
-            return events_of(small_table(self.db.sql(f"FROM old.{schema}.log ORDER BY entry")))
+            log = f"old.{schema}.log ORDER BY entry"
+            return events_of(small_table(self.db, log, SMALL["log"]))
 
     def check_tables(self, schema: str, sizes: Iterable[str] = tuple(TABLES)) -> None:
         """Refuse a state whose tables are not those of the format, or would take too much memory.
@@ -280,7 +283,7 @@ class FileContents(Contents):
         if not every:
             return 0
         with self.understood():
-            found = self.db.sql(
+            found = self.db.execute(
                 f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) "
                 "* block_size FROM pragma_database_size() WHERE database_name = 'old'"
             )
@@ -319,13 +322,15 @@ class FileContents(Contents):
         """Compare tables with their digests; return what ``meta`` says."""
         meta = read_meta(meta_table(self.db, schema))
         for name in small:
-            found = table_digest(small_table(self.db.sql(f"FROM old.{schema}.{name}")))
-            if meta["digests"][name] != found:
+            if meta["digests"][name] != table_digest(self._table(schema, name)):
                 raise UnreadableError(CHANGED)
         if columns and "n_samples" in meta:
             more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
             digest = ColumnDigests()
-            for rows in batches_of(self.db, f"old.{schema}.samples", [*columns, *more]):
+            here = self.columns[schema, "samples"] or {}
+            types = {name: here[name] for name in [*columns, *more]}
+            table, n = f"old.{schema}.samples", self._n_samples(schema)
+            for rows in batches_of(self.db, table, types, n):
                 digest.add(rows)
             of_columns = digest.found()
             if not of_columns or not of_columns.items() <= meta["digests"]["samples"].items():
@@ -578,7 +583,7 @@ _OTHERS = f"""
 
 def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
     """Return the columns of all tables; refuse a database that holds anything but our tables."""
-    found = {(s, t): _columns(s, t, sql) for s, t, sql in db.sql(_TABLES).fetchall()}
+    found = {(s, t): _columns(s, t, sql) for s, t, sql in db.execute(_TABLES).fetchall()}
     if not _fit(found.get(("main", "meta")), TABLES["meta"]):
         raise UnreadableError(NOT_OURS, StateFileError)
     check_sizes(db, "main", ["meta"], 0)
@@ -587,7 +592,7 @@ def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
     if said.get("format") != "viewfold":
         raise UnreadableError(NOT_OURS, StateFileError)
     check_format(said)
-    for kind, schema, name in db.sql(_OTHERS).fetchall():
+    for kind, schema, name in db.execute(_OTHERS).fetchall():
         ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
         if not (ours and schema in ("main", *KEPT)):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
@@ -644,7 +649,7 @@ def check_sizes(
               FROM pragma_storage_info('old.{0}.{1}') WHERE segment_type <> 'VALIDITY')
     """
     every = " UNION ALL ".join(bytes_of.format(schema, table, longest) for table in tables)
-    for name, total in db.sql(every).fetchall():
+    for name, total in db.execute(every).fetchall():
         allowed = LARGEST_META if name == "meta" else UNPACKED[0] + UNPACKED[1] * size
         if (total or 0) > allowed:
             raise UnreadableError(
@@ -655,7 +660,7 @@ def check_sizes(
 
 def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> Table:
     """Return the table ``meta`` of a checked database, if its JSON is harmless."""
-    rows = db.sql(f"SELECT key, value FROM old.{schema}.meta").fetchall()
+    rows = db.execute(f"SELECT key, value FROM old.{schema}.meta").fetchall()
     keys = [key for key, _ in rows]
     if len(set(keys)) != len(keys) or None in keys:
         raise UnreadableError("its table 'meta' says something twice")
