@@ -16,6 +16,7 @@ import numpy as np
 from viewfold._util import constants
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.features import with_new_names
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state import novelty
@@ -345,6 +346,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
+        source=with_new_names(record.source, rows.view.source),
         columns=count_levels(
             engine,
             record.columns,
