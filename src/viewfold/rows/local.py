@@ -295,24 +295,14 @@ def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
 
 
 class Alignment(Protocol):
-    """Where the samples of a view and those known before stand in their union.
+    """Where the samples of a view and those known before stand in their union."""
 
-    Attributes
-    ----------
-    ids : RowSet
-        The union.
-    known : RowSet of bool
-        For each row of the view, whether its sample was known.
-    n_samples, n_shared, n_new, n_before : int
-        How many are in the union, in both, in the view only, and were known before.
-    """
-
-    ids: RowSet
-    known: RowSet
-    n_samples: int
-    n_shared: int
-    n_new: int
-    n_before: int
+    ids: RowSet  #: the union
+    known: RowSet  #: for each row of the view, whether its sample was known
+    n_samples: int  #: how many are in the union,
+    n_shared: int  #: in both,
+    n_new: int  #: in the view only,
+    n_before: int  #: and were known before
 
     def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
         """Return, for each row of the view, what is known of its sample; `fill` if it is new."""
