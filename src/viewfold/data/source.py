@@ -225,3 +225,15 @@ def no_id(file: str, place: str, written: Any) -> FileError:
     """Return the error about a row without an id, or with a word that stands for none."""
     found = f"the id {written!r} says that there is none" if written else "there is no id"
     return FileError(f"{file}, {place}: {found}. Fill it in or drop the row.")
+
+
+def id_of_cell(file: str, place: str, value: Any) -> str:
+    """Return the id in a cell that has a type of its own, as a text."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        raise no_id(file, place, value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise FileError(
+            f"{file}, {place}: the id {str(value)!r} is a {type(value).__name__}. Ids are whole "
+            "numbers or texts: write it as a text."
+        )
+    return str(value)
