@@ -50,6 +50,7 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         added=np.ones(n, np.int32),
         fingerprints=np.zeros(seen.shape, np.int32),
         evidence=np.full((n, 0), -128, np.int8),
+        novelty=np.zeros(n, np.uint8),
         steps=tuple(range(1, n_views + 1)),
         views=tuple(records),
         clusters=Clusters(np.eye(8), centers[None]),
