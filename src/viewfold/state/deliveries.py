@@ -17,6 +17,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.expected import (
+    ALIKE,
     LEAST_SHARE,
     RISK,
     Distance,
@@ -35,7 +36,7 @@ from viewfold.errors import DeliveryWarning
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
 from viewfold.state.hashes import draw
-from viewfold.state.moments import Moments, described
+from viewfold.state.moments import described, products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -44,6 +45,8 @@ EXPLAINED = 256  # columns in which rows are compared with their samples: those 
 SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
 SURE = 4.0  # standard errors by which a slope is below what is expected
 EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
+VARIED = 0.5  # of the variance that is expected of a delivery of all kinds of samples
+LEFT = 0.1  # the least variance that is left of a column, where all of it is 1
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 SHOWN = 5  # columns that a message names
 
@@ -52,8 +55,7 @@ SHOWN = 5  # columns that a message names
 class Finding:
     """Something about a delivery that is not as before, in words."""
 
-    # "values", "missing", "levels", "swapped", "shuffled", "twins", "absent", "repeated"
-    kind: str
+    kind: str  # one of `REMEDY`
     column: str | None  # the column; None if it is about whole rows
     expected: str
     came: str
@@ -98,7 +100,21 @@ def learn_expected(
         some = _draw(engine, view, rows)
         k = state.clusters.n_clusters
         profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
+        if profile is not None:
+            counts = np.append(profile.counts, _expected_variance(engine, state, which, labels))
+            profile = replace(profile, counts=counts)
     return _with_profile(state, which, profile)
+
+
+def _expected_variance(engine: Engine, state: State, which: int, labels: RowSet) -> float:
+    """Return the variance of what the consensus says of cells, where that of all cells is 1."""
+    record = state.views[which]
+    if record.moments is None:
+        return 0.0
+    PP, total, n = products(engine, state, which, labels)
+    C = record.moments.coefficients @ record.moments.directions[:, _explained(record)]
+    centred = PP - np.outer(total, total) / max(n, 1)
+    return float(np.einsum("ij,ij->", C, centred @ C) / max(n * C.shape[1], 1))
 
 
 def expect_more(state: State, found: Comparison | None) -> State:
@@ -148,8 +164,12 @@ def compare(
         tally = profile.tally(engine, rows)
         oddities = find_oddities(profile, tally)
         fit = fit_rows(engine, state, which, rows, alignment)
-        found = [*_of_rows(engine, record, view, rows, n_same, n_absent), *_of_fit(record, fit)]
-        found += [*_of_levels(record, profile, tally), *_of_columns(record, tally, oddities)]
+        found = [*_of_rows(engine, record, view, rows, n_same, n_absent)]
+        found += [*_of_columns(record, tally, oddities), *_of_levels(record, profile, tally)]
+        # Samples that are all alike do not tell whose rows came.
+        if fit is not None and fit.varied > VARIED * profile.counts[5]:
+            found += _of_fit(record, fit)
+        found.sort(key=lambda one: KINDS.index(one.kind))
         other = None
         if 2 * len(oddities) > rows.shape[1]:
             other = _resembled(engine, state, which, rows, len(oddities))
@@ -173,7 +193,7 @@ def _of_rows(
     engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_same: int, n_absent: int
 ) -> Iterator[Finding]:
     assert record.profile is not None
-    n, alike, empty = rows.shape[0], *record.profile.counts[3:]
+    n, alike, empty = rows.shape[0], *record.profile.counts[3:5]
     if not n:
         # A view that always comes as a whole may have no news; a part of it comes once.
         if FEWEST <= n_same < 0.9 * record.n_samples:
@@ -191,9 +211,7 @@ def _of_rows(
             yield Finding("twins", None, _before(usual), came)
 
 
-def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
-    if fit is None:
-        return
+def _of_fit(record: ViewRecord, fit: Fit) -> Iterator[Finding]:
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
         yield Finding(
@@ -202,21 +220,15 @@ def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
         return
     named = [_name(record, j) for j in fit.columns]
     best = fit.exchanged.argmax(axis=1)
-    pairs = [(i, j) for i, j in enumerate(best) if i < j and best[j] == i]
-    told: set[int] = set()
+    pairs = [(i, j) for i, j in enumerate(best) if i <= j and best[j] == i]
     for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
-        if fit.exchanged[i, j] > EXCHANGED + 2 * np.log(len(named)):
-            for one, other in ((i, j), (j, i)):
-                said = f"the cells of {fit.n:,} known samples fit {named[other]!r} better"
-                yield Finding("swapped", named[one], "before, they fitted this column", said)
-            told |= {i, j}
-    sure = SURE + np.log10(max(len(named), 1))
-    odd = (fit.slopes < SLOPE) & (fit.slopes + sure * fit.errors < min(fit.slope, 1))
-    for j in np.flatnonzero(odd)[:SHOWN]:
-        if j not in told:
-            said = f"the cells of {fit.n:,} known samples do not fit them"
-            expected = f"agreement 1 was expected, it is {max(fit.slopes[j], 0):.2f}"
-            yield Finding("swapped", named[j], expected, said)
+        if fit.exchanged[i, j] < EXCHANGED + 2 * np.log(len(named)):
+            continue
+        for one, other in sorted({(i, j), (j, i)}):
+            said = f"the cells of {fit.n:,} known samples fit "
+            said += "with the other sign" if i == j else f"{named[other]!r} better"
+            kind = "sign" if i == j else "swapped"
+            yield Finding(kind, named[one], "before, they fitted this column as it is", said)
 
 
 def _of_levels(record: ViewRecord, profile: Profile, tally: Tally) -> Iterator[Finding]:
@@ -239,6 +251,7 @@ def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Ite
             "missing": "missing",
             "negative": "negative",
             "zero": "zero",
+            "tiny": "nearly zero",
             "fraction": "not whole numbers",
         }
         words = said.get(one.trait, "")
@@ -272,15 +285,19 @@ def _before(share: float) -> str:
 
 
 REMEDY = {
-    "values": "Look for another unit, sheet, decimal sign or order of columns.",
-    "missing": "Look for a column that was renamed or an export that broke off.",
-    "levels": "Look for other spellings or another order of columns.",
-    "swapped": "Look whether columns were exchanged.",
+    "repeated": "Look whether an old file was sent again.",
     "shuffled": "Check that each id stands beside its own row.",
     "twins": "Look whether rows were written twice.",
     "absent": "Look for an export that broke off.",
-    "repeated": "Look whether an old file was sent again.",
+    "swapped": "Look whether columns were exchanged.",
+    "sign": "Look for another sign of the column.",
+    "values": "Look for another unit, sheet, decimal sign or order of columns.",
+    "missing": "Look for a column that was renamed or an export that broke off.",
+    "levels": "Look for other spellings or another order of columns.",
 }
+
+
+KINDS = list(REMEDY)  # in the order in which findings are told
 
 
 def warn_of(found: Comparison | None) -> None:
@@ -311,10 +328,10 @@ class Fit:
     n: int  # samples that had the view
     slope: float  # over all columns
     error: float
+    varied: float  # the variance of what is expected, where that of all cells of the view is 1
     columns: Array  # which columns were compared
-    slopes: Array  # (n_columns,): of each
-    errors: Array
-    # (n_columns, n_columns): the logarithm of how much better rows fit if two columns are exchanged
+    # (n_columns, n_columns): the logarithm of how much more likely the rows are if two columns are
+    # exchanged; on the diagonal, if the column has the other sign
     exchanged: Array
 
 
@@ -326,7 +343,7 @@ def fit_rows(
     if moments is None or alignment.n_shared < FEWEST:
         return None
     assert state.clusters is not None
-    k, at = state.clusters.n_clusters, _explained(moments)
+    k, at = state.clusters.n_clusters, _explained(state.views[which])
     mean, spread = moments.mean[at], moments.spread[at]
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
     labels = state.labels(engine)
@@ -369,22 +386,29 @@ def fit_rows(
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 
         a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
-    vary = np.maximum(np.diagonal(ee) - n * e_mean**2, 1e-300)
-    slopes = (np.diagonal(ze) - n * z_mean * e_mean) / vary
-    rest = np.maximum(zz - n * z_mean**2 - slopes**2 * vary, 1e-12)
     slope = a / max(c, 1e-300)
     error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
     # What is left of column i if its cells are those of column j: factor · z + shift, without e.
     factor, shift = spread[:, None] / spread, (mean[:, None] - mean) / spread
     left = factor**2 * zz[:, None] + 2 * factor * (shift * z[:, None] - ze)
-    left = np.log(np.maximum(left + shift * (n[:, None] * shift - 2 * e) + ee, 1e-12))
-    own = np.diagonal(left)
-    exchanged = np.minimum(n, n[:, None]) / 2 * (own + own[:, None] - left - left.T)
-    return Fit(int(had), slope, float(error), at, slopes, np.sqrt(rest / n / vary), exchanged)
+    left = (left + shift * (n[:, None] * shift - 2 * e) + ee) / n[:, None]
+    left = np.log(np.maximum(left, LEFT))
+    own, alike = np.diagonal(left), n / (1 + ALIKE * (n - 1))
+    exchanged = np.minimum(alike, alike[:, None]) / 2 * (own + own[:, None] - left - left.T)
+    turn = 2 * mean / spread  # −x is −z − turn
+    turned = (
+        zz + 2 * np.diagonal(ze) + np.diagonal(ee) + turn * (2 * (z + np.diagonal(e)) + n * turn)
+    )
+    exchanged[np.diag_indices(len(n))] = alike / 2 * (own - np.log(np.maximum(turned / n, LEFT)))
+    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged)
 
 
-def _explained(moments: Moments) -> Array:
-    """Return the columns that the consensus explains best."""
+def _explained(record: ViewRecord) -> Array:
+    """Return the columns that the consensus explains best; levels of categories are none."""
+    moments = record.moments
+    assert moments is not None
     size = np.linalg.norm(moments.coefficients @ moments.directions, axis=0)
-    order = np.argsort(-np.where(moments.spread > 0, size, -1), kind="stable")[:EXPLAINED]
-    return np.sort(order[moments.spread[order] > 0])
+    for _, places in level_places(record.columns or ()):
+        size[places.start : places.stop] = 0
+    order = np.argsort(-np.where(moments.spread > 0, size, 0), kind="stable")[:EXPLAINED]
+    return np.sort(order[size[order] > 0])
