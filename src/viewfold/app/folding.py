@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.quarantine import Quarantine, split
-from viewfold.app.states import empty, is_there
+from viewfold.app.states import empty
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
@@ -126,23 +126,26 @@ def add(
 
     `begin` gets the model before anything is folded.
     """
-    from viewfold.store.models import editing, model_of, read_loaded
+    from viewfold.store import store_of
+    from viewfold.store.models import editing, loading, model_of
 
-    started, clusters = perf_counter(), wanted.clusters
-    new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
-    loaded = None if new is not None else read_loaded(state)
-    known = None if loaded is None else loaded.state
-    views = _read_views(state, file, wanted, known)
-    aside = None
-    if wanted.quarantine is not None:
-        aside = Quarantine(wanted.quarantine, (state, file))
-    step(f"waiting for {state}")
-    opened: AbstractContextManager[FoldingEstimator]
-    if wanted.dry_run:  # nobody has to wait for it
-        opened = nullcontext(new if known is None else model_of(known))  # type: ignore[arg-type]
-    else:
-        opened = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
-    with opened as model:
+    started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
+    with ExitStack() as stack:
+        new = loaded = None
+        if wanted.only_new or store.exists():
+            loaded = stack.enter_context(loading(store))
+        else:
+            new = _first_model(state, wanted)
+        views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
+        aside = None
+        if wanted.quarantine is not None:
+            aside = Quarantine(wanted.quarantine, (state, file))
+        step(f"waiting for {state}")
+        if not wanted.dry_run:
+            changing = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
+            model = stack.enter_context(changing)
+        else:  # nobody has to wait for it
+            model = new if loaded is None else model_of(loaded.state)
         begin(model)
         removed = _set_parameters(model, wanted)
         if clusters == AUTO and new is not None:

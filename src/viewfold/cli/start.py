@@ -1,10 +1,11 @@
-"""Commands to start with: demo, inspect, add, datasets."""
+"""Commands to start with: demo, inspect, add."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from viewfold.app.telling import command, evidence, inspected
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument, section
-from viewfold.cli.console import note, print_json, print_lines, print_rows, progress, say, tell
+from viewfold.cli.console import note, print_json, print_lines, progress, say, tell
 
 if TYPE_CHECKING:
     from viewfold.app.inspection import Inspection, SampleFacts
@@ -46,6 +47,7 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @opt.as_json
 @opt.rows_and_columns
+@opt.rename
 @section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
 @section(
     "Clusters",
@@ -68,6 +70,7 @@ def add(
     min_shared: str | None,
     max_moved: str | None,
     reading: dict[str, Any],
+    rename: dict[str, str],
     as_json: bool,
     **wanted: Any,
 ) -> None:
@@ -83,7 +86,8 @@ def add(
             flag = f"--{one.replace('_', '-')}"
             raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
     limit = opt.Limit(max_moved)
-    wanted["options"], wanted["strict"] = ReadOptions.of(**reading), reading["strict"]
+    wanted["options"] = replace(ReadOptions.of(**reading), rename=rename)
+    wanted["strict"] = reading["strict"]
     if wanted["strict"] and wanted["quarantine"] is not None:
         raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
     if min_shared is not None:
@@ -238,33 +242,7 @@ def _samples(samples: SampleFacts | None) -> str:
     return text
 
 
-# -- data sets and the demo
-
-
-@click.option("--fetch", metavar="NAME", help="Download this data set, unless it is there.")
-@click.option("--folder", type=PATH, help="Where data sets are kept, instead of VIEWFOLD_DATA.")
-@opt.as_json
-def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
-    """List public data sets and where to get them, or download one."""
-    from viewfold import datasets as public
-
-    if fetch is not None:
-        with progress(f"fetching {fetch}"):
-            held = public.fetch(fetch, data_home=folder)
-        views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
-        shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
-        facts = {"name": fetch, "file": held.filename, "views": views}
-        tell(as_json, facts, f"{held.filename} has {fetch}: {shapes}.")
-        return
-    rows = public.listed()
-    if as_json:
-        print_json(rows)
-        return
-    sizes = ("name", "samples", "views", "classes", "features", "fetch")
-    print_rows([{name: row[name] for name in sizes} for row in rows])
-    for row in rows:
-        print_lines("", f"{row['name']}: {row['address']}", f"  {row['note']}")
-
+# -- the demo
 
 BEGINNING = """\
 1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a

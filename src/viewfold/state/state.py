@@ -18,13 +18,14 @@ from viewfold.data.view import Column, features_of
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import dense, gram
 from viewfold.state.clusters import Clusters
+from viewfold.state.evidence import NONE, Directions
 from viewfold.state.log import Log
 
 if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
 # What a state has a row (or one entry) for each sample of.
-ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence", "novelty")
 
 
 class Encoder(Protocol):
@@ -121,6 +122,11 @@ class State:
     fingerprints : RowSet of int, shape (n_samples, n_views)
         Of the row of each sample in each view, 0 if there is none or it is not known; see
         `viewfold.state.hashes`.
+    evidence : RowSet of int8, shape (n_samples, n_views * n_numbers)
+        What each view says about each sample; see `viewfold.state.evidence`.
+    novelty : RowSet of int, shape (n_samples,)
+        How unlike known rows the rows of each sample were, 0 if not known; see
+        `viewfold.state.novelty`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -131,6 +137,8 @@ class State:
         so that a fold does not touch earlier views.
     clusters : Clusters or None
         The centres of the clusters; None before the first view.
+    directions : Directions or None
+        The directions of the consensus in which evidence is kept; None before the first view.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
     key : int
@@ -151,10 +159,13 @@ class State:
     history: RowSet
     added: RowSet
     fingerprints: RowSet
+    evidence: RowSet
+    novelty: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None
+    directions: Directions | None = None
     length: int | None = None
     key: int = 0
     cluster_names: Mapping[int, str] = field(default_factory=dict)
@@ -172,6 +183,8 @@ class State:
             history=np.empty((0, 0), np.int32),
             added=np.empty(0, np.int32),
             fingerprints=np.empty((0, 0), np.int32),
+            evidence=np.empty((0, 0), np.int8),
+            novelty=np.empty(0, np.uint8),
             method=method,
             params=params or {},
         )
@@ -255,8 +268,16 @@ class State:
             views[i] = replace(record, **gone)
         clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
-        maps = (None,) * len(views)
-        return replace(self, views=tuple(views), maps=maps, clusters=clusters, fingerprints=blank)
+        none = engine.map(lambda block: np.full_like(block, NONE), self.evidence)
+        return replace(
+            self,
+            views=tuple(views),
+            maps=(None,) * len(views),
+            clusters=clusters,
+            fingerprints=blank,
+            evidence=none,
+            novelty=engine.map(np.zeros_like, self.novelty),
+        )
 
 
 def unconnected_groups(
