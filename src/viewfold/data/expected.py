@@ -27,7 +27,7 @@ TRAITS = (
     *("missing", "negative", "zero", "tiny", "fraction"),
     *("far below", "low", "high", "far above"),
 )
-MISSING, NEGATIVE, ZERO = range(3)  # their places
+MISSING = 0  # the place of the first
 FAR, OUTER = 3.0, 0.6745  # where cells are far or in an outer quarter: normal standard deviations
 TINY = 0.03  # of the larger of the two outer quarters' cuts: a cell is hardly anything
 TENTH = 1.2816  # from the median to the outer tenth of a normal distribution, in these
@@ -120,8 +120,8 @@ class Profile:
         """Return the profile without what is known of some columns."""
         made = {one.name: getattr(self, one.name).copy() for one in fields(self)}
         for name, values in made.items():
-            if values.ndim > 1:
-                values[:, gone] = NOWHERE if name == "cuts" else 0
+            if values.ndim > 1:  # any share is as it was
+                values[:, gone] = NOWHERE if name == "cuts" else float(name == "highest")
         return Profile(**made)
 
 
@@ -394,12 +394,6 @@ def alike_pairs(some: Matrix) -> tuple[float, float]:
         keys = [(row.tobytes(), b"") for row in np.ascontiguousarray(some)]
     sizes = np.array([n for n in Counter(keys).values() if n > 1], float)
     return float(sizes.sum() / max(m, 1)), float((sizes * (sizes - 1)).sum() / max(m * (m - 1), 1))
-
-
-def unknown_levels(share: Array, places: range) -> float:
-    """Return the share of rows that have no level of a category, from the shares of traits."""
-    zero, gone = share[ZERO, places.start : places.stop], share[MISSING, places.start]
-    return float(np.clip(1 - (1 - zero).sum(), 0, 1) * (1 - gone))
 
 
 def odd_rows(block: Matrix, profile: Profile, oddities: Sequence[Oddity]) -> Array:

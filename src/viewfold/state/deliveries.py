@@ -29,7 +29,6 @@ from viewfold.data.expected import (
     distance_of,
     find_oddities,
     learn_profile,
-    unknown_levels,
 )
 from viewfold.data.view import View
 from viewfold.errors import DeliveryWarning
@@ -45,8 +44,11 @@ EXPLAINED = 256  # columns in which rows are compared with their samples: those 
 SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
 SURE = 4.0  # standard errors by which a slope is below what is expected
 EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
+CLIPPED = 4.0  # standard deviations that a cell counts for at most
+RARE = 10.0  # the same in sparse views, where cells that are not zero are so far from their mean
 VARIED = 0.5  # of the variance that is expected of a delivery of all kinds of samples
 LEFT = 0.1  # the least variance that is left of a column, where all of it is 1
+WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 SHOWN = 5  # columns that a message names
 
@@ -149,32 +151,37 @@ def compare(
     *,
     n_same: int = 0,
     n_absent: int = 0,
+    news: bool = True,
 ) -> Comparison | None:
     """Compare rows of a known view with what it looked like; None if that is not known.
 
     `view` holds the rows that are not known, and `rows` are the same with NaN for missing cells;
-    `n_same` others were known, and `n_absent` held nothing.
+    `n_same` others are known, and `n_absent` held nothing. Without `news`, all are known.
     """
     which = state.names.index(view.name or "")
     record = state.views[which]
     profile = record.profile
     if profile is None:
         return None
+    found: list[Finding] = []
+    oddities: list[Oddity] = []
+    other, n = None, rows.shape[0] if news else 0
     with engine.session():
         tally = profile.tally(engine, rows)
-        oddities = find_oddities(profile, tally)
-        fit = fit_rows(engine, state, which, rows, alignment)
-        found = [*_of_rows(engine, record, view, rows, n_same, n_absent)]
-        found += [*_of_columns(record, tally, oddities), *_of_levels(record, profile, tally)]
-        # Samples that are all alike do not tell whose rows came.
-        if fit is not None and fit.varied > VARIED * profile.counts[5]:
-            found += _of_fit(record, fit)
-        found.sort(key=lambda one: KINDS.index(one.kind))
-        other = None
-        if 2 * len(oddities) > rows.shape[1]:
-            other = _resembled(engine, state, which, rows, len(oddities))
+        # A view that always comes as a whole may have no news; a part of it comes once.
+        if not news and FEWEST <= n_same < WHOLE * record.n_samples:
+            found = [Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")]
+        if news:
+            oddities = find_oddities(profile, tally)
+            found = [*_of_rows(engine, record, view, rows, n + n_same, n_absent)]
+            found += _of_columns(record, tally, oddities)
+            if 2 * len(oddities) > rows.shape[1]:
+                other = _resembled(engine, state, which, rows, len(oddities))
+            else:
+                found += _of_fit(record, fit_rows(engine, state, which, rows, alignment))
+            found.sort(key=lambda one: KINDS.index(one.kind))
     distance = distance_of(profile, tally)
-    name, n = record.name, rows.shape[0]
+    name = record.name
     return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
 
 
@@ -190,20 +197,15 @@ def _resembled(engine: Engine, state: State, which: int, rows: RowSet, n_odd: in
 
 
 def _of_rows(
-    engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_same: int, n_absent: int
+    engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_there: int, n_absent: int
 ) -> Iterator[Finding]:
     assert record.profile is not None
-    n, alike, empty = rows.shape[0], *record.profile.counts[3:5]
-    if not n:
-        # A view that always comes as a whole may have no news; a part of it comes once.
-        if FEWEST <= n_same < 0.9 * record.n_samples:
-            yield Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")
-        return
-    share = n_absent / (n_absent + n + n_same)
-    chance = at_least(n_absent, n_absent + n + n_same, max(empty, LEAST_SHARE))
+    alike, empty = record.profile.counts[3:5]
+    share = n_absent / (n_absent + n_there)
+    chance = at_least(n_absent, n_absent + n_there, max(empty, LEAST_SHARE))
     if share > empty + MANY and chance < RISK:
         yield Finding("absent", None, _before(empty), f"{_percent(share)} of the rows are empty")
-    if n >= FEWEST:
+    if rows.shape[0] >= FEWEST:
         some = _draw(engine, view, rows)
         twins, usual = alike_pairs(some)[0], min(1.0, alike * (some.shape[0] - 1))
         if twins > MANY + 2 * usual:
@@ -211,7 +213,11 @@ def _of_rows(
             yield Finding("twins", None, _before(usual), came)
 
 
-def _of_fit(record: ViewRecord, fit: Fit) -> Iterator[Finding]:
+def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
+    # Samples that are all alike do not tell whose rows came.
+    usual = 0.0 if record.profile is None else record.profile.counts[5]
+    if fit is None or fit.varied < VARIED * usual:
+        return
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
         yield Finding(
@@ -231,21 +237,21 @@ def _of_fit(record: ViewRecord, fit: Fit) -> Iterator[Finding]:
             yield Finding(kind, named[one], "before, they fitted this column as it is", said)
 
 
-def _of_levels(record: ViewRecord, profile: Profile, tally: Tally) -> Iterator[Finding]:
-    shares = tally.shares()
-    for column, places in level_places(record.columns or ()):
-        now, before = (unknown_levels(one, places) for one in (shares, profile.usual))
-        chance = at_least(now * tally.n, tally.n, max(before, LEAST_SHARE))
-        if now > before + MANY and chance < RISK:
-            came = f"{_percent(now)} of the cells have a level that is not known"
-            yield Finding("levels", column.name, _before(before), came)
-
-
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
     profile = record.profile
     assert profile is not None
+    of_level = {j: column.name for column, at in level_places(record.columns or ()) for j in at}
+    told: set[str] = set()
     for one in oddities:
         j = one.feature
+        if one.trait == "missing" and j in of_level:  # all levels of a category are missing at once
+            if of_level[j] not in told:
+                came = (
+                    f"{_percent(one.now)} of the cells are missing, or of a level that is not known"
+                )
+                yield Finding("levels", of_level[j], _before(one.before), came)
+            told.add(of_level[j])
+            continue
         cuts = {"far below": 0, "low": 1, "high": 2, "far above": 3}
         said = {
             "missing": "missing",
@@ -312,7 +318,7 @@ def warn_of(found: Comparison | None) -> None:
         do = f"The rows look like view {found.resembles!r}. {do}"
     message = (
         f"View {found.view!r}: this delivery ({found.n:,} rows that are not known) is not what the "
-        f"view looked like before. {shown}. {do} If it is right, fold it as it is: what keeps "
+        f"view looked like before: {shown}. {do} If it is right, fold it as it is: what keeps "
         "coming is soon expected."
     )
     warn_user(DeliveryWarning(message, found.view, found))
@@ -345,6 +351,8 @@ def fit_rows(
     assert state.clusters is not None
     k, at = state.clusters.n_clusters, _explained(state.views[which])
     mean, spread = moments.mean[at], moments.spread[at]
+    thin = bool(getattr(rows, "is_sparse", False))
+    most = RARE if thin else CLIPPED
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
     labels = state.labels(engine)
 
@@ -358,7 +366,7 @@ def fit_rows(
         z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
         there = ~np.isnan(z)
         expected = described(B[had], of[had], k) @ C - centre
-        return there.astype(float), np.where(there, np.clip(z, -4, 4), 0), expected
+        return there.astype(float), np.where(there, np.clip(z, -most, most), 0), expected
 
     def sums(*blocks: Array) -> tuple[Array, ...]:
         there, z, e = cells(*blocks)
@@ -400,6 +408,8 @@ def fit_rows(
         zz + 2 * np.diagonal(ze) + np.diagonal(ee) + turn * (2 * (z + np.diagonal(e)) + n * turn)
     )
     exchanged[np.diag_indices(len(n))] = alike / 2 * (own - np.log(np.maximum(turned / n, LEFT)))
+    if thin:  # words are hardly exchanged, and their cells are far from normal
+        exchanged[:] = 0
     return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged)
 
 
