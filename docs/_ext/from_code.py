@@ -226,7 +226,7 @@ def error_codes() -> dict[str, tuple[int, str]]:
             found[kind.code] = (kind.exit_code, f"viewfold.errors.{kind.__name__}")
     for kind, code, exit_code in errors.BUILT_IN:
         found.setdefault(code, (exit_code, kind.__name__))
-    for code, exit_code in (errors.USAGE, errors.MOVED):
+    for code, exit_code in (errors.USAGE, errors.MOVED, errors.QUARANTINED):
         found[code] = (exit_code, "")
     return dict(sorted(found.items(), key=lambda one: one[1][0]))
 

@@ -236,19 +236,19 @@ def _fold(
         except DeliveryWarning as why:
             if aside is None:
                 raise
-            # A part that is odd in another way shows that it is not about some rows.
+            # If the rest is odd, too, it is not about some rows: all are set aside.
             known = {one.name: one for one in model.views_}[why.view]
-            first = rest is view
-            rest, odd = split(view, known, why.comparison) if first else (None, view)
+            rest, odd = split(view, known, why.comparison if rest is view else None)
             aside.put(odd, why)
     found = came.comparison
+    n = 0 if rest is None else rest.shape[0]
     view = rest if rest is not None else view
     state = model._fitted
     at = state.names.index(came.view)
     unseen = engine_of(state.seen).reduce(lambda seen: (~seen[:, at]).sum(), state.seen)
     return {
         "view": came.view,
-        "samples": view.shape[0],
+        "samples": n,
         "features": view.shape[1],
         "new": came.n_new,
         "shared": came.n_late,
@@ -286,6 +286,8 @@ def _deliver(model: FoldingEstimator, view: View, wanted: Wanted) -> Delivery:
 
 
 def fold_line(fold: dict[str, Any]) -> str:
+    if not fold["samples"]:
+        return "{view}: all rows are set aside; nothing changed.".format(**fold)
     if fold["update"] and fold["same"] == fold["samples"]:
         same = "{view}: all {samples:,} samples are known as they are; nothing changed."
         return same.format(**fold)

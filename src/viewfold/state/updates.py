@@ -196,8 +196,16 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
-    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
-    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    found = compare(
+        engine,
+        state,
+        rows.view,
+        rows.raw,
+        rows.alignment,
+        n_same=rows.count.n_same,
+        n_absent=view.n_absent,
+        news=rows.count.n_changed > 0,
+    )
     warn_of(found)
     if not rows.count.n_changed:
         return state, replace(rows.count, comparison=found)
