@@ -40,6 +40,12 @@ LEAST_NOISE = 1e-3
 #: The share of cells that is hidden to learn how to blend two predictions.
 HIDDEN = 0.05
 
+# -- novelty
+#: What rows are like is known in so many principal directions, a tenth of the samples at most.
+KNOWN_DIRECTIONS = 50
+#: There is a landmark for so many of the rows that this is learned from.
+PER_LANDMARK = 20
+
 # -- complete
 #: Fewer shared samples connect nothing, and what is kept of a view is made of so many or more.
 FEWEST = 10
@@ -57,6 +63,10 @@ AGAIN = 0.5
 # -- cluster
 #: A tree of Ward's method is grown on so many rows, or on ten for each cluster.
 TREE = 150
+#: Clusters stay unless k-means from other starts has less than this share of their inertia,
+CALM = 0.98
+#: or the log determinant of the covariance within clusters is so much smaller.
+LIKELIER = 0.25
 #: The confidence in a cluster is a softmax of squared distances over so much of their mean.
 CAUTION = 5.5
 #: Means of features tell two clusters apart if they differ by so many standard deviations.

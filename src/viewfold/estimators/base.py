@@ -417,7 +417,8 @@ class FoldingEstimator(
             me, options = type(self).__name__, part.options
             new = view_of_known(part.rows, part.record, ids=part.ids, me=me, options=options)
         new = admit(engine, state, new, similar_ids, only_new=True)
-        return self._keep(extend(engine, state, new))
+        after, self.delivery_ = extend(engine, state, new)
+        return self._keep(after)
 
     @changes
     def recluster(self, n_clusters: int) -> Self:
@@ -755,7 +756,7 @@ class FoldingEstimator(
     def _confidence(self) -> Array:
         state = self._judged
         assert state.clusters is not None
-        sure = confidence(self._engine, state.clusters, state.embedding, state.seen)
+        sure = confidence(self._engine, state.clusters, state.embedding, state.seen, state.novelty)
         return self._collected(sure)
 
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:

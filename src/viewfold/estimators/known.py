@@ -334,6 +334,8 @@ class PlacedRows:
     rows: RowSet
     seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
     order: Array | None  # where each row is that came, if rows are not in their order
+    # (n_rows,): how unlike known rows they are, of several views the most; None if nobody asked
+    surprise: RowSet | None
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""
@@ -347,6 +349,8 @@ def place_rows(
     ids: IdsOfViews,
     view: str | int | None,
     rename: Mapping[str, str] | None = None,
+    *,
+    surprise: bool = False,
 ) -> PlacedRows:
     """Return who the samples of new rows are, their embedding, and in which views."""
     engine, state, me = model._engine, model._fitted, type(model).__name__
@@ -368,12 +372,15 @@ def place_rows(
     which = np.eye(len(state.views))[[state.names.index(part.record.name) for part in parts]]
     if not several:
         one = engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
-        return PlacedRows(engine, views[0].ids, embedded[0], one, order)
+        novel = surprises(engine, state, views[0]) if surprise else None
+        return PlacedRows(engine, views[0].ids, embedded[0], one, order, novel)
     found, rows, seen = _mean_of(engine, views, embedded, which)
+    novel = _most_of(engine, state, views, found) if surprise else None
     if order is not None:
         at = pd.Index(found).get_indexer(pd.Index(order))
         found, rows, seen = found[at], rows[at], seen[at]
-    return PlacedRows(engine, found, rows, seen, None)
+        novel = None if novel is None else novel[at]
+    return PlacedRows(engine, found, rows, seen, None, novel)
 
 
 def embed(engine: Engine, state: State, view: View) -> RowSet:
@@ -381,6 +388,23 @@ def embed(engine: Engine, state: State, view: View) -> RowSet:
     assert encode is not None
     with engine.session():
         return engine.map(encode, replace(view.rows, fill=None))
+
+
+def surprises(engine: Engine, state: State, view: View) -> RowSet:
+    """Return how unlike known rows those of a view are; NaN if its encoder does not tell."""
+    encoder = state.views[state.names.index(view.name or state.names[0])].encoder
+    told = getattr(encoder, "surprise", lambda block: np.full(block.shape[0], np.nan))
+    with engine.session():
+        return engine.map(told, replace(view.rows, fill=None))
+
+
+def _most_of(engine: Engine, state: State, views: list[View], found: Ids) -> Array:
+    """Return, for every sample, the largest surprise of its rows."""
+    most, known = np.full(len(found), np.nan), pd.Index(found)
+    for view in views:
+        at = known.get_indexer(pd.Index(engine.collect(view.ids)))
+        most[at] = np.fmax(most[at], engine.collect(surprises(engine, state, view)))
+    return most
 
 
 def _mean_of(

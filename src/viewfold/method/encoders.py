@@ -22,6 +22,7 @@ from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
 from viewfold.method.landmarks import Landmarks, connect, graph_of, place
+from viewfold.method.novelty import learn_known
 from viewfold.method.scaling import (
     Projection,
     ScaleRule,
@@ -148,7 +149,8 @@ def learn(
         )
         features, factor = _balanced(engine, rows, graph, linear, landmarks)
         known = scores, engine.collect(engine.select(features, drawn))
-    return Filled(kept, _kept(n, scaling, directions, linear, coarse, factor, known)), features
+    encoder = _kept(n, scaling, directions, linear, coarse, factor, known)
+    return Filled(kept, encoder, learn_known(engine, view, scaling, seed)), features
 
 
 def _kept(

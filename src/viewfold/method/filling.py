@@ -7,6 +7,7 @@ the weighted mean of the landmarks that are nearest in those cells.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -134,14 +135,23 @@ class Filled:
         What stands for missing cells.
     encode : Encoder
         What is done with complete rows.
+    known : Known or None
+        What complete rows are like; None if that is not known.
     """
 
     fill: Filling
     encode: Encoder
+    known: Callable[[Matrix], Array] | None = None
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
         return self.encode(self.fill(block))
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is; see `viewfold.method.novelty`."""
+        if self.known is None:
+            return np.full(block.shape[0], np.nan)
+        return self.known(self.fill(block))
 
     def then(self, linear_map: Array) -> Filled:
         """Return this encoder followed by a linear map of the embedding."""

@@ -417,12 +417,12 @@ def _of_wide(
     if n <= 10 * most or d <= WIDEST_GRAM:
         scaling, products = look(rows)
         tell_faint(view, products)
-        values, V = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        values, V = directions_of_rows(scaling.read(engine.collect(rows)), scaling, most)
         return scaling, V, np.sqrt(values), products.energy
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
     some = engine.collect(engine.select(rows, drawn))
     scaling, _ = look(Rows(some))
-    _, basis = _from_rows(scaling.read(some), scaling, most + 10)
+    _, basis = directions_of_rows(scaling.read(some), scaling, most + 10)
     # Blocks come before features are standardised, so that has to be done to the other factor.
     raw = scaling.weight[:, None] * basis
     scaling, products = look(rows, lambda X: X @ raw.astype(X.dtype))
@@ -435,7 +435,7 @@ def _of_wide(
     return scaling, half @ (V / np.sqrt(values)), np.sqrt(values), products.energy
 
 
-def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
+def directions_of_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
     """Return top eigenvalues and eigenvectors of XᵀX from the products of few rows."""
     weighted = X @ scipy.sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
     mean = scaling.mean * scaling.weight

@@ -17,6 +17,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows
+from viewfold.state.novelty import belief
 
 
 @frozen_record
@@ -104,7 +105,13 @@ def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[
 
 
 def confidence(
-    engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet, *, each: bool = False
+    engine: Engine,
+    clusters: Clusters,
+    embedding: RowSet,
+    seen: RowSet,
+    novelty: RowSet | None = None,
+    *,
+    each: bool = False,
 ) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
 
@@ -118,6 +125,8 @@ def confidence(
     A row looks certain also where the views of the sample cannot tell clusters apart. If two are
     d² apart in these and D² in all (`Clusters.apart`), (d² / 2) (D² + 4) / (D² − d²) is believed
     at most: no limit if the sample has all that tells them apart, or if means do not.
+
+    A row that is unlike all others belongs to no cluster, however near: `novelty` lowers it.
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -126,16 +135,20 @@ def confidence(
     freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
     sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
-    def judge(block: Array, views: Array) -> Array:
+    def judge(block: Array, views: Array, levels: Array | None = None) -> Array:
         margins, group = squared_distances(clusters, block)
         margins -= margins.min(axis=0)
         margins *= sharpness[group] * views.sum(axis=1) ** 0.25
         if clusters.apart is not None:
             _limit(margins, views, clusters.apart)
         total = np.exp(-margins, out=margins).sum(axis=0)
-        return np.ascontiguousarray((margins / total).T) if each else np.asarray(1 / total)
+        if each:
+            return np.ascontiguousarray((margins / total).T)
+        sure = np.asarray(1 / total)
+        return sure if levels is None else sure * belief(levels)
 
-    return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
+    leading = engine.leading(embedding, len(clusters.projection))
+    return engine.map(judge, leading, seen, *([] if novelty is None else [novelty]))
 
 
 def _limit(margins: Array, views: Array, apart: Array) -> None:
