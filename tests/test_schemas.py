@@ -299,7 +299,7 @@ def test_deliveries_with_other_columns_are_those_with_missing_cells(rows: int) -
     told(lambda: one.partial_fit(new.drop(columns=["zinc", "ward"]).assign(dose=1.0), view="labs"))
     gaps = new.assign(zinc=np.nan, ward=pd.Series(None, new.index, dtype=object))
     told(lambda: two.partial_fit(gaps, view="labs"))
-    assert one.delivery_ == two.delivery_
+    assert (one.delivery_.n_new, one.delivery_.n_moved) == (rows, two.delivery_.n_moved)
     assert same(one.embedding_, two.embedding_)
     assert one.views_[0].n_missing == two.views_[0].n_missing > 0
     assert one.views_[0].features == two.views_[0].features
@@ -339,13 +339,13 @@ def test_files_that_an_engine_reads_in_partitions(make: Any, tmp_path: Path) -> 
 def test_add_and_predict_take_new_names(run: Run) -> None:  # noqa: F811
     table().rename_axis("id").to_csv("labs.csv")
     assert run("add s.vf labs.csv --id id --clusters 3")[0] == 0
-    new = table(1, "q").rename(columns={"iron": "Iron"}).drop(columns="zinc")
-    new.rename_axis("id").to_csv("new.csv")
+    new = table(1, "q").rename(columns={"iron": "Iron"})
+    new.drop(columns="zinc").rename_axis("id").to_csv("new.csv")
     code, out, said = run("predict s.vf new.csv --id id --view labs --json")
     assert code == 0, said
     assert len(json.loads(out)) == N
     assert "2 of 6 columns ('iron', 'zinc')" in " ".join(said.split())
-    new.assign(zinc=1.0).rename_axis("id").to_csv("new.csv")
+    new.rename_axis("id").to_csv("new.csv")
     code, _, said = run("add s.vf new.csv --id id --view labs --dry-run")
     assert code == 0, said
     assert "say --rename iron=Iron." in " ".join(said.split())
