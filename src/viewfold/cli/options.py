@@ -263,7 +263,7 @@ ROWS_AND_COLUMNS = {
         "--strict",
         is_flag=True,
         help="Refuse a file with columns of free text instead of leaving these out, and rows of a "
-        "known view that are not what it looked like before (exit code 14) or have other columns.",
+        "known view that are not what it looked like before, or lack columns (exit code 14).",
     ),
 }
 

@@ -144,8 +144,7 @@ def confidence(
         total = np.exp(-margins, out=margins).sum(axis=0)
         if each:
             return np.ascontiguousarray((margins / total).T)
-        sure = np.asarray(1 / total)
-        return sure if levels is None else sure * belief(levels)
+        return np.asarray(1 / total) * (1 if levels is None else belief(levels))
 
     leading = engine.leading(embedding, len(clusters.projection))
     return engine.map(judge, leading, seen, *([] if novelty is None else [novelty]))
