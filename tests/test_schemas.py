@@ -13,7 +13,7 @@ from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import FCMVC, ViewFold, as_view
+from viewfold import FCMVC, DeliveryWarning, ViewFold, as_view
 from viewfold.rows import DiskEngine, using
 
 N = 60
@@ -91,6 +91,10 @@ def test_a_missing_column_is_missing_cells(holder: str, kind: Any, tmp_path: Pat
     assert same(found, model.transform(**gaps, view="labs"))
     assert len(said) == 1
     assert "Missing are 1 of 4 columns ('zinc')" in said[0]
+    held = HOLDERS[holder](new.drop(columns="zinc"), tmp_path)
+    with warnings.catch_warnings(action="error", category=DeliveryWarning):
+        with pytest.raises(DeliveryWarning, match="'zinc'"):
+            model.transform(**held, view="labs")
     assert "right table" not in said[0]
 
 
@@ -189,9 +193,9 @@ def test_strict_refuses_other_columns_and_nothing_is_changed() -> None:
         model = folded(frame)
         before, new = model.to_frame(), frame.set_axis([f"q{i}" for i in range(N)])
         for other in (new.drop(columns="zinc"), new.assign(dose=1.0)):
-            with pytest.raises(ValueError, match=r"'zinc'|'dose'"):
+            with pytest.raises(DeliveryWarning, match=r"'zinc'|'dose'"):
                 model.partial_fit(other, view="labs", strict=True)
-        with pytest.raises(ValueError, match="'iron'") as caught:
+        with pytest.raises(DeliveryWarning, match="'iron'") as caught:
             model.partial_fit(new.rename(columns={"iron": "Iron"}), view="labs", strict=True)
         assert caught.value.options == {"rename": {"iron": "Iron"}}
         pd.testing.assert_frame_equal(model.to_frame(), before)
@@ -350,7 +354,8 @@ def test_add_and_predict_take_new_names(run: Run) -> None:  # noqa: F811
     assert code == 0, said
     assert "say --rename iron=Iron." in " ".join(said.split())
     code, _, said = run("add s.vf new.csv --id id --view labs --strict")
-    assert code == 1
+    assert code == DeliveryWarning.exit_code
+    assert "--rename iron=Iron" in " ".join(said.split())
     code, _, said = run("add s.vf new.csv --id id --view labs --rename iron")
     assert code == 2
     assert "OLD=NEW" in said
