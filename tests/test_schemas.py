@@ -92,9 +92,11 @@ def test_a_missing_column_is_missing_cells(holder: str, kind: Any, tmp_path: Pat
     assert len(said) == 1
     assert "Missing are 1 of 4 columns ('zinc')" in said[0]
     held = HOLDERS[holder](new.drop(columns="zinc"), tmp_path)
-    with warnings.catch_warnings(action="error", category=DeliveryWarning):
-        with pytest.raises(DeliveryWarning, match="'zinc'"):
-            model.transform(**held, view="labs")
+    with (
+        warnings.catch_warnings(action="error", category=DeliveryWarning),
+        pytest.raises(DeliveryWarning, match="'zinc'"),
+    ):
+        model.transform(**held, view="labs")
     assert "right table" not in said[0]
 
 
