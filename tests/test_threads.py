@@ -328,3 +328,22 @@ def test_every_answer_is_that_of_one_of_the_states() -> None:
         assert {one for one, _ in found} <= transformed
         assert {one for _, one in found} <= framed
         assert found[-1] == expected[-1]
+
+
+LATER = """
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from viewfold.rows import blas_on_one_thread
+
+with blas_on_one_thread():  # before SciPy brings a BLAS of its own
+    pass
+import scipy.linalg
+
+with threadpool_limits(3), blas_on_one_thread():
+    print({one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"})
+"""
+
+
+def test_a_blas_that_is_loaded_later_is_limited_too() -> None:
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
+    assert done.stdout == "{1}\n", done.stderr

@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import sparse, stats
+import scipy
 
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
@@ -248,7 +248,7 @@ def count_cells(
 
 
 def _of_columns(
-    cells: Matrix, cuts: Array, shift: Array, members: sparse.csr_array
+    cells: Matrix, cuts: Array, shift: Array, members: scipy.sparse.csr_array
 ) -> tuple[Array, Array]:
     if not is_sparse(cells):
         cells = cells.astype(np.float64, copy=False)
@@ -257,12 +257,14 @@ def _of_columns(
     cells = cells.tocsc()
     column = np.repeat(np.arange(cells.shape[1]), np.diff(cells.indptr))
     nothing = _traits(np.zeros((1, cells.shape[1])), cuts)
-    stored = dense(members @ sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape))
+    stored = dense(
+        members @ scipy.sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape)
+    )
     others = np.asarray(members.sum(axis=1)).reshape(-1, 1) - stored  # cells of zero
     data = cells.data.astype(np.float64)
     counts = []
     for trait, of_zero in zip(_traits(data, cuts[:, column]), nothing, strict=True):
-        held = sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
+        held = scipy.sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
         counts.append(dense(members @ held) + others * of_zero[0])
     made = _sums(data, cuts[:, column], shift[column], summed=False)
     totals = np.stack([np.bincount(column, one, cells.shape[1]) for one in made])
@@ -271,7 +273,7 @@ def _of_columns(
     )
 
 
-def _place(cells: sparse.csc_array) -> tuple[Array, Array]:
+def _place(cells: scipy.sparse.csc_array) -> tuple[Array, Array]:
     return cells.indices, cells.indptr
 
 
@@ -346,13 +348,13 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
 def at_least(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or more of m cells are that have a trait in a share p of them."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
 
 
 def at_most(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or fewer are."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
 
 
 @frozen_record

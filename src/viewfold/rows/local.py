@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,9 +36,14 @@ Work: TypeAlias = Callable[..., Any]
 # -- threads -------------------------------------------------------------------------------------
 
 
-@cache
 def _blas(per_thread: bool) -> list[Any]:
     """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
+    # SciPy brings one of its own, which is there when somebody computes with it.
+    return _find_blas(per_thread, "scipy.linalg" in sys.modules)
+
+
+@cache
+def _find_blas(per_thread: bool, with_scipy: bool) -> list[Any]:
     found = []
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         layer = library.threading_layer if library.internal_api == "openblas" else None
