@@ -69,7 +69,7 @@ class Added:
         }
 
     def notes(self, state: Path) -> list[str]:
-        """Return questions whether a delivery is the right one."""
+        """Return questions whether a delivery is the right one, and what it asks for."""
         found = []
         for fold in self.folds:
             name, corrected = fold["view"], fold["corrected"]
@@ -79,6 +79,12 @@ class Added:
                 found.append(
                     f"{corrected:,} of the {had:,} samples that were in {name} have another"
                     f" row of it now: ids and rows may not belong together.{back}"
+                )
+            if fold["novel"]:
+                more = self.model.n_clusters + 1
+                found.append(
+                    f"{_counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
+                    f" their own; recluster with n_clusters={more}?"
                 )
             known = {record.name: set(record.features or ()) for record in self.model.views_}
             before = list(known)[: list(known).index(name)]
@@ -190,7 +196,8 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
     step(f"folding {view.name}")
     if wanted.only_new:
         model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
-        came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
+        n_novel = model._fitted.log[-1].n_novel or 0
+        came = Delivery(str(view.name), n_new=view.shape[0], n_late=0, n_novel=n_novel)
     else:
         model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
         came = model.delivery_
@@ -205,6 +212,7 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
         "empty": view.n_empty,
         "unseen": int((~model.seen_[view.name]).sum()),
         "moved": came.n_moved,
+        "novel": came.n_novel,
         "update": came.update,
         "missing": view.missing(),
     }

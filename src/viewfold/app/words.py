@@ -28,7 +28,16 @@ OPTIONS = (
     *FLAGS,
     *("address", "categories", "columns", "decimal", "drop", "empty_markers", "empty_rows"),
     *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "memory", "metadata_columns"),
-    *("metadata_id", "min_confidence", "min_shared", "missing_cells", "overwrite", "port", "raw"),
+    *(
+        "max_novelty",
+        "metadata_id",
+        "min_confidence",
+        "min_shared",
+        "missing_cells",
+        "overwrite",
+        "port",
+        "raw",
+    ),
     *("sheet", "similar_ids", "since", "thousands", "top", "unconnected", "view"),
 )
 

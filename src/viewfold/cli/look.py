@@ -28,7 +28,17 @@ from viewfold.cli.console import (
 )
 
 Row = dict[str, Any]
-ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")  # of the log
+ENTRY = (
+    "entry",
+    "time",
+    "what",
+    "samples",
+    "new",
+    "shared",
+    "corrected",
+    "moved",
+    "novel",
+)  # of the log
 
 
 # -- samples
@@ -68,6 +78,7 @@ def labels(
     "Unless given, the view named like the file, or the only view.",
 )
 @opt.min_confidence
+@opt.max_novelty
 @opt.delivers
 @opt.reads
 @opt.works
@@ -77,6 +88,7 @@ def predict(
     ids: str | bool | None,
     view: tuple[str, ...],
     min_confidence: float | None,
+    max_novelty: float | None,
     output: opt.Output,
 ) -> None:
     """Print the clusters of new samples without adding them.
@@ -86,7 +98,7 @@ def predict(
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(rows, ids=ids, view=which)
+        frame = model.predict_frame(rows, ids=ids, view=which, max_novelty=max_novelty)
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 
