@@ -57,7 +57,6 @@ COMMANDS = {
     "undo w.vf --yes": "undo",
     "undo w.vf --to 3 --yes": "undo",
     "forget w.vf w004": "forget",
-    "datasets": "datasets",
     "labels nobody.vf": "error",
 }
 ELSEWHERE = {

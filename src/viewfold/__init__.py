@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from viewfold.app.inspection import Inspection, inspect_views
     from viewfold.data import View, as_view, as_views
     from viewfold.datasets import missing
-    from viewfold.errors import StateFileError
+    from viewfold.errors import DeliveryWarning, StateFileError
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.estimators.selection import Suggestion, suggest_n_clusters
     from viewfold.state.state import State, ViewRecord
@@ -28,7 +28,7 @@ _home = {
     for module, names in {
         "viewfold.app.inspection": ("Inspection", "inspect_views"),
         "viewfold.data": ("View", "as_view", "as_views"),
-        "viewfold.errors": ("StateFileError",),
+        "viewfold.errors": ("DeliveryWarning", "StateFileError"),
         "viewfold.estimators": ("FCMVC", "ViewFold"),
         "viewfold.estimators.selection": ("Suggestion", "suggest_n_clusters"),
         "viewfold.state.state": ("State", "ViewRecord"),
@@ -41,6 +41,7 @@ _module = {"missing": "viewfold.datasets.missing", "report": "viewfold.web.repor
 
 __all__ = [
     "FCMVC",
+    "DeliveryWarning",
     "Inspection",
     "State",
     "StateFileError",

@@ -137,6 +137,13 @@ private = click.option(
     help="Keep no encoders, and remove those of earlier views; predict then does not "
     "work. docs/privacy.md says what the file still reveals.",
 )
+quarantine = click.option(
+    "--quarantine",
+    metavar="FILE",
+    type=PATH,
+    help="Write rows of a known view that are not what it looked like before to this table, fold "
+    "the others, and end with exit code 15.",
+)
 raw = click.option(
     "--raw",
     is_flag=True,
@@ -262,7 +269,8 @@ ROWS_AND_COLUMNS = {
     "strict": click.option(
         "--strict",
         is_flag=True,
-        help="Refuse a file with columns of free text, instead of leaving these out.",
+        help="Refuse a file with columns of free text instead of leaving these out, and rows of a "
+        "known view that are not what it looked like before (exit code 14).",
     ),
 }
 

@@ -88,6 +88,9 @@ class Codes:
         self.n_cells, self.n_missing = 0, 0
         self.repeats = False  # whether any text was met twice
         self.too_many = False  # whether texts were so many, or so long, that they were forgotten
+        self.texts: (
+            list[str] | None
+        ) = []  # as written, while they may be ids: all there, no two same
         self.declared = kind == "category"  # whether the table or the user says so
         self.days: set[int] = set()  # of dates: those that occur, in days since 1970
         self._markers = markers
@@ -99,7 +102,7 @@ class Codes:
         if cells.moments is not None:
             self.kind = self.kind or "date"
             return self._days(cells.moments)
-        cells = self._without_markers(cells)
+        texts, cells = cells, self._without_markers(cells)
         held = int(np.count_nonzero(cells.at >= 0))
         if self.kind is None and held:
             self.kind = "number" if _numbers(cells.texts) is not None else None
@@ -114,7 +117,12 @@ class Codes:
                 if isinf(value) and "n" not in text.lower():  # neither inf nor infinity
                     raise too_large(f"{self.label}, column {self.name!r}", text)
             return cells.spread(found)
-        return self._numbers_of(cells, held)
+        found = self._numbers_of(cells, held)
+        if self.repeats or self.n_missing or max(map(len, texts.texts), default=0) > LONGEST_LEVEL:
+            self.texts = None
+        elif self.texts is not None:
+            self.texts += [texts.texts[i] for i in texts.at.tolist()]
+        return found
 
     def joined(self, other: Codes) -> Codes:
         """Add what was found in rows that follow, in another file; levels get new numbers."""
@@ -125,7 +133,7 @@ class Codes:
                 f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
             raise with_suggestion(FileError(said), categories=[self.name])
-        self.kind = self.kind or other.kind
+        self.kind, self.texts = self.kind or other.kind, None
         self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
         for level in other.levels:
             if level not in self.levels and len(self.levels) < MOST_LEVELS:

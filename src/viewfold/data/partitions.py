@@ -384,6 +384,7 @@ def _without_absent(
         rows=replace(rows, fill=gaps),
         gaps=gaps,
         n_empty=n_empty,
+        n_absent=int(where.starts[-1]) - rows.shape[0],
         partitions=where,
         checked=True,
     )

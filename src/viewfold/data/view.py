@@ -139,40 +139,26 @@ class View:
         The view's name.
     features : tuple of str or None
         Names of the columns, where they have names.
-    length : int or None
-        For a view that came without ids, the number of rows it came with (absent ones included):
-        its ids are then row numbers. None if the ids were given.
-    file : str or None
-        The path it was read from; errors name it.
-    checked : bool
-        Whether its cells were checked, which is done once.
-    n_empty : int
-        How many rows of zeros were taken for absent samples; see `as_view`.
-    columns : tuple of Column or None
-        Of a table with columns that are not numbers, or not taken: what became of each.
-    gaps : Gaps or None
-        Its missing cells, if it has any.
-    source : ReadOptions or None
-        What was said about how to read it, as far as later rows have to be read so.
-    partitions : Partitions or None
-        Of a view that was read in partitions: where its rows were.
-    invented : bool
-        Whether nobody chose the name: `as_views` made it up.
+    length, file, checked, n_empty, columns, source, gaps, partitions, invented, n_absent
+        What `as_view` found out, for whoever folds it.
     """
 
     ids: RowSet
     rows: RowSet
     name: str | None = None
     features: tuple[str, ...] | None = None
+    # Of a view that came without ids, the number of rows it came with (absent ones included): its
+    # ids are then row numbers. None if the ids were given.
     length: int | None = None
-    file: str | None = None
-    checked: bool = False
-    n_empty: int = 0
-    columns: tuple[Column, ...] | None = None
-    source: ReadOptions | None = None
-    gaps: Gaps | None = None
-    partitions: Partitions | None = None
-    invented: bool = False
+    file: str | None = None  # the path it was read from; errors name it
+    checked: bool = False  # whether its cells were checked, which is done once
+    n_empty: int = 0  # how many rows of zeros were taken for absent samples; see `as_view`
+    columns: tuple[Column, ...] | None = None  # of a table with others than numbers
+    source: ReadOptions | None = None  # how it was read, as far as later rows have to be read so
+    gaps: Gaps | None = None  # its missing cells, if it has any
+    partitions: Partitions | None = None  # of a view that was read in partitions: where rows were
+    invented: bool = False  # nobody chose the name: `as_views` made it up
+    n_absent: int = 0  # how many rows it came with that are no sample: of NaN, or zeros for it
 
     @property
     def n_came(self) -> int:

@@ -52,24 +52,22 @@ def to_frame(
     Parameters
     ----------
     backend : {"pandas", "polars"}, default="pandas"
-        Whose DataFrame to return. That of polars has no index, but a first column ``id``;
-        where some ids are numbers and some are texts, all of them are texts in it.
+        Whose DataFrame to return. That of polars has a first column ``id``, in which all ids are
+        texts if some are.
     min_confidence : float, optional
-        Samples that are less certain have −1 for their cluster, the label of noise. Labels that
-        are kept stay as they are.
+        Samples that are less certain have −1 for their cluster, the label of noise.
     max_novelty : float, optional
         So have samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
     DataFrame
-        Of pandas or polars, with the columns cluster, confidence, novelty and views_seen; and
-        name, if clusters have names.
+        With the columns cluster, confidence, novelty and views_seen; and name, if clusters have
+        names.
 
     See Also
     --------
     viewfold.ViewFold.uncertain : The least certain samples, each with its next cluster.
-    viewfold.ViewFold.movers : Who changed the cluster, and when.
     viewfold.ViewFold.annotate : The same into an AnnData or MuData.
     """
     if backend not in ("pandas", "polars"):
@@ -111,10 +109,9 @@ def annotate(
     Parameters
     ----------
     data : AnnData or MuData
-        What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
-        them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
-        ``obsm[f"X_{key}"]``, the embedding. Of a MuData, each modality gets the same for its
-        own samples.
+        It gets ``obs[key]``, a categorical with the clusters as texts, as scanpy has them;
+        ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
+        ``obsm[f"X_{key}"]``, the embedding. Of a MuData, so do the samples of each modality.
     key : str, default="viewfold"
         What they are called.
     ids : str, optional
@@ -125,11 +122,6 @@ def annotate(
         Whether to annotate a copy, and return that.
     min_confidence : float, optional
         Samples that are less certain have the category −1; see `to_frame`.
-
-    Returns
-    -------
-    AnnData, MuData or None
-        The copy, if one was asked for.
     """
     from viewfold.data.hdf5 import Annotation
 
@@ -152,8 +144,7 @@ def movers(
     view : str or int, default=-1
         Name or number of the view; the last one if not given.
     entry : int, optional
-        The log entry of a step, instead: a fold, more rows of a view, another number of
-        clusters.
+        The log entry of a step, instead.
 
     Returns
     -------
@@ -171,18 +162,10 @@ def movers(
 
 
 def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
-    """Return the samples whose cluster is least certain, the least certain first.
+    """Return the `n` samples whose cluster is least certain, the least certain first.
 
-    Parameters
-    ----------
-    n : int, default=20
-        How many.
-
-    Returns
-    -------
-    DataFrame
-        By id: ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the one that
-        the sample would be in otherwise; −1 if there is no other.
+    A DataFrame has, by id, ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the
+    one that the sample would be in otherwise; −1 if there is no other.
     """
     if not is_whole_number(n) or n < 1:
         raise ValueError(f"n={n}: ask for one sample or more, with a whole number.")
@@ -198,17 +181,9 @@ def stability(
 ) -> pd.DataFrame:
     """Return how well each cluster is found again in resampled rows of the consensus.
 
-    Rows are drawn with replacement, and clusters found anew. The stability of a cluster is its
-    mean Jaccard similarity (of its drawn samples with those of a new cluster: how many are in
-    both, over how many are in either) to the new cluster that resembles it most. Unlike the
-    share of pairs that stay together, it is low as well if a cluster is joined with another.
-
-    Parameters
-    ----------
-    n_resamples : int, default=20
-        How often rows are drawn.
-    random_state : int, RandomState or None, default=0
-        Seed of all draws.
+    Rows are drawn with replacement, `n_resamples` times, and clusters found anew. The stability of
+    a cluster is its mean Jaccard similarity (of its drawn samples with those of a new cluster: how
+    many are in both, over how many are in either) to the new cluster that resembles it most.
 
     Returns
     -------
@@ -220,13 +195,8 @@ def stability(
     Notes
     -----
     At most 2,000 rows are used, or 50 for each cluster, so that time does not depend on the
-    number of samples; a small cluster has few of them. A stable cluster is found again in rows
-    of *this* consensus; that it means something is another question.
-
-    References
-    ----------
-    C. Hennig (2007): Cluster-wise assessment of cluster stability. Computational Statistics &
-    Data Analysis 52, 258-271.
+    number of samples. A stable cluster is found again in rows of *this* consensus; that it means
+    something is another question (C. Hennig, Computational Statistics & Data Analysis 52, 2007).
     """
     check_is_fitted(self)
     if not is_whole_number(n_resamples) or n_resamples < 1:
@@ -287,12 +257,8 @@ def predict(
 
     Parameters
     ----------
-    X : view, list of views, dict of views or MuData
+    X, ids, view
         Rows with the features of a known view, or of several; see `transform`.
-    ids : array-like, str, False, list or dict, optional
-        The ids of the view, or those of each view; see `as_views`.
-    view : str or int, optional
-        Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
     max_novelty : float, optional
@@ -334,13 +300,8 @@ def predict_frame(
 
     Parameters
     ----------
-    X : view, list of views, dict of views or MuData
+    X, ids, view
         Rows with the features of a known view, or of several; see `transform`.
-    ids : array-like, str, False, list or dict, optional
-        The ids of the view, or those of each view, or the name of the column that holds them;
-        row numbers if there are none. See `as_views`.
-    view : str or int, optional
-        Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
     max_novelty : float, optional
@@ -387,12 +348,10 @@ def score(
 
     Parameters
     ----------
-    X : array-like, or dict of array-likes
-        Rows with the features of that view, or of several views; see `transform`.
+    X, view
+        Rows with the features of a known view, or of several; see `transform`.
     y : Ignored
-        Here for scikit-learn's sake: classes are not looked at. See `viewfold.metrics`.
-    view : str or int, optional
-        Name or number of the view; needed if there is more than one and X is not a dict.
+        Not used, present for API consistency. `viewfold.metrics` compares with classes.
 
     Returns
     -------
@@ -482,17 +441,14 @@ def explain(
 ) -> Explanation:
     """Return why a sample is in its cluster, and what speaks for the next one.
 
-    Needed is only its row of the consensus. Values of features are what that row says of them:
-    no cell of a view is kept.
+    Values of features are what its row of the consensus says of them: no cell of a view is kept.
 
     Parameters
     ----------
     id : int or str
         The sample.
-    view : str or int, optional
-        Name or number of a view; all of them if not given.
-    top : int, default=10
-        How many features to name; None for all.
+    view, top
+        Which view to ask, and how many features to name; see `features`.
 
     Returns
     -------
@@ -512,17 +468,9 @@ def explain(
 def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFrame:
     """Return the weights of the components of the consensus for the features of a view.
 
-    Parameters
-    ----------
-    view : str or int, optional
-        Name or number of the view; needed if there is more than one.
-
-    Returns
-    -------
-    DataFrame
-        A row for each feature, a column for each column of `embedding_`: by how many of its
-        standard deviations a feature changes with one standard deviation of the component.
-        NaN for features that do not vary.
+    A DataFrame has a row for each feature and a column for each column of `embedding_`: by how many
+    of its standard deviations a feature changes with one standard deviation of the component; NaN
+    for features that do not vary. The view is needed if there is more than one.
     """
     check_is_fitted(self)
     (one,) = ask_views(self, known_view(self.views_, view).name)

@@ -405,7 +405,8 @@ class FoldingEstimator(
                 raise ValueError("extend takes rows of one view. Name it with view=….")
             new = view_of_known(part.rows, part.record, ids=part.ids, me=type(self).__name__)
         new = admit(engine, state, new, similar_ids, only_new=True)
-        return self._keep(extend(engine, state, new))
+        after, self.delivery_ = extend(engine, state, new)
+        return self._keep(after)
 
     @changes
     def recluster(self, n_clusters: int) -> Self:

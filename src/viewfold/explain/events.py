@@ -42,7 +42,7 @@ class ClusterEvent:
     # went on together; of one that was born or vanished, all; of novel samples that look like a
     # group of their own, these; else how many more or fewer
     samples: int
-    # of the samples that the clusters before had. Of novel ones, of all; of a cluster that was born,
+    # of the samples that the clusters before had. Of novel ones, of all; of one that was born,
     # how much of it is new; of one that vanished, the largest part of it that is in one cluster now
     share: float
 

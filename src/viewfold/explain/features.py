@@ -31,24 +31,13 @@ from viewfold.state.state import State, ViewRecord
 
 @frozen_record
 class Told:
-    """What can be told about the clusters by the features of one view.
+    """What can be told about the clusters by the features of one view."""
 
-    Attributes
-    ----------
-    view : ViewRecord
-        The view; it has moments.
-    count : ndarray of int, shape (n_clusters,)
-        How many samples of each cluster are in the view.
-    middle : ndarray of shape (n_clusters, n_components)
-        Their mean in the consensus; of a cluster that has none, NaN.
-    effects : ndarray of shape (n_clusters, n_features)
-        Mean of each feature in each cluster minus its overall mean, in standard deviations. NaN for
-        clusters with fewer than ten samples, and for features that tell nothing.
-    """
-
-    view: ViewRecord
-    count: NDArray[np.intp]
-    middle: Array
+    view: ViewRecord  # it has moments
+    count: NDArray[np.intp]  # (n_clusters,): how many samples of each cluster are in the view
+    middle: Array  # (n_clusters, n_components): their mean in the consensus; of none, NaN
+    # (n_clusters, n_features): mean of each feature in each cluster minus its overall mean, in
+    # standard deviations. NaN for fewer than ten samples, and for features that tell nothing.
     effects: Array
 
     @property

@@ -92,6 +92,14 @@ def inertia(
     return float((squares if weights is None else squares * weights).sum(dtype=np.float64))
 
 
+def log_volume(rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array) -> float:
+    """Return log det of the covariance within clusters, shrunk as for discriminants."""
+    apart = (rows - means(rows, labels, n_clusters, weights)[labels]) * np.sqrt(weights)[:, None]
+    n = effective(weights.sum(), (weights**2).sum())
+    values = shrink_eigenvalues(np.linalg.eigvalsh(apart.T @ apart), n) / weights.sum()
+    return float(np.log(np.maximum(values, 1e-300)).sum())
+
+
 def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, Means]:
     """Alternate between discriminant directions of clusters and k-means in these directions."""
     n_clusters, columns = found.centers.shape

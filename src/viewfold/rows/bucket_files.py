@@ -220,39 +220,20 @@ class Made:
 class BucketRows:
     """Rows (or single values) of samples, in buckets: all that a program may know of them.
 
-    Attributes
-    ----------
-    parts : tuple of Part
-        The rows of each bucket.
-    held : numpy.dtype
-        Their type in files.
-    tail : tuple of int
-        The shape of one row.
-    is_sparse : bool
-        Whether they are CSR arrays.
-    stored : int
-        Number of stored entries.
-    cells : bool
-        Whether these are rows of a view, read in blocks of floating-point numbers as `Rows` does.
-    columns, double, fill
-        See `Rows`.
-    engine : BucketEngine
-        Computes with them.
-    owner : object
-        Files are removed when nobody holds this any more.
+    `columns`, `double` and `fill` are those of `Rows`.
     """
 
-    parts: tuple[Part, ...]
-    held: np.dtype[Any]
-    tail: tuple[int, ...]
-    engine: Any
+    parts: tuple[Part, ...]  # the rows of each bucket
+    held: np.dtype[Any]  # their type in files
+    tail: tuple[int, ...]  # the shape of one row
+    engine: Any  # computes with them
     is_sparse: bool = False
-    stored: int = 0
-    cells: bool = False
+    stored: int = 0  # number of stored entries
+    cells: bool = False  # rows of a view, read in blocks of floating-point numbers as `Rows` does
     columns: NDArray[np.intp] | None = None
     double: bool = False
     fill: Callable[[Matrix], Matrix] | None = None
-    owner: Any = None
+    owner: Any = None  # files are removed when nobody holds this any more
     on_disk = True
 
     def __reduce__(self) -> Any:

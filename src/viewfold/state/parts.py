@@ -17,6 +17,7 @@ import numpy as np
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Kind
+from viewfold.data.expected import Profile
 from viewfold.data.view import Column
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.state.registry import PARTS
@@ -118,6 +119,12 @@ def put_together(parts: Mapping[str, Part], name: str) -> Any:
     make = PARTS[tag]
     needed = inspect.signature(make).parameters
     return make(**{of: put_together(parts, f"{name}/{of}") for of in needed})
+
+
+# The room of data knows no files, so that its class is named here.
+_OF_TRAITS = dict.fromkeys(("usual", "lowest", "highest"), "td")
+_OF_COLUMNS = {"cuts": "cd", "learned": "ld", "recent": "ld", "counts": "n"}
+part("profile", axes=_OF_TRAITS | _OF_COLUMNS)(Profile)
 
 
 # Kinds of columns by their number in files: the order stays, and new ones come last.

@@ -21,6 +21,8 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
+from viewfold.state.deliveries import Comparison, compare, expect_more, warn_of
+from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
@@ -33,6 +35,7 @@ from viewfold.state.transitions import (
     check_enough,
     count_moved,
     with_current_encoders,
+    with_evidence,
 )
 
 MOST_ENCODERS = 8  # of a view are kept; of more, the one learned from the fewest rows goes
@@ -111,6 +114,8 @@ class Delivery:
         Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
+    comparison : Comparison or None
+        How its rows compare with what the view looked like before; None if that is not known.
     """
 
     view: str
@@ -121,6 +126,7 @@ class Delivery:
     n_moved: int = 0
     n_novel: int = 0
     update: bool = True
+    comparison: Comparison | None = None
 
     @classmethod
     def first(cls, state: State) -> Delivery:
@@ -207,16 +213,19 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
+    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
+    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    warn_of(found)
     if not rows.count.n_changed:
-        return state, rows.count
+        return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
     many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     anew = record.encoder is None or many
-    known_labels = state.labels(engine)
+    known_labels, step = state.labels(engine), None
     with engine.session():
         if record.encoder is None:  # nothing could place the rows one by one
             try:
-                after = _learned(engine, state, rows, alignment, which, method, seed)
+                after, step = _learned(engine, state, rows, alignment, which, method, seed)
             except NothingVariesError:
                 raise NothingVariesError(
                     f"View {record.name!r} has got fewer than ten samples at a time so far, so "
@@ -229,14 +238,14 @@ def update(
             if many and method.relearns:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
-                    after = _learned(engine, after, rows, again, which, method, seed)
+                    after, step = _learned(engine, after, rows, again, which, method, seed)
             elif many:
-                basis = method.basis(engine, after.embedding)
-                rotate = lambda block: block @ basis.astype(block.dtype)  # noqa: E731
+                step = method.basis(engine, after.embedding)
+                rotate = lambda block: block @ step.astype(block.dtype)  # noqa: E731
                 after = replace(
                     after,
                     embedding=engine.map(rotate, after.embedding),
-                    views=with_current_encoders(after, basis),
+                    views=with_current_encoders(after, step),
                     maps=(None,) * len(after.views),
                 )
         previous = after.labels(engine)
@@ -249,7 +258,8 @@ def update(
                 previous=previous,
                 seed=seed,
             )
-            after = replace(after, clusters=clusters)
+            after = with_evidence(engine, replace(after, clusters=clusters), labels, step)
+            after = _with_own_evidence(engine, after, rows, alignment, which)
         else:
             labels = _nearest(engine, after, alignment, known_labels)
     count = replace(rows.count, n_moved=count_moved(engine, previous, labels))
@@ -267,12 +277,12 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = novelty.tell_group(engine, after)
-    count = replace(count, n_novel=after.log[-1].n_novel or 0)
-    return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
+    return after, replace(count, n_novel=after.log[-1].n_novel or 0, comparison=found)
 
 
-def extend(engine: Engine, state: State, view: View) -> State:
+def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
@@ -290,6 +300,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     prints = fingerprints(engine, raw, state.key)
     new = _Rows(view, raw, prints, alignment, Delivery(name, n, 0), view.n_missing)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    warn_of(found)
     with engine.session():
         after = _placed(engine, state, new, which)
         labels = _nearest(engine, after, alignment, state.labels(engine))
@@ -299,8 +311,9 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    after = novelty.tell_group(engine, after)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return after, replace(new.count, n_novel=after.log[-1].n_novel or 0, comparison=found)
 
 
 def no_encoder(name: str) -> ValueError:
@@ -347,6 +360,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         fingerprints=alignment.merge(
             (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
+        evidence=alignment.carry(state.evidence, NONE),
         novelty=novelty.carry(levels, state.novelty, alignment, had),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
@@ -359,19 +373,35 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     encoder, alignment = state.encoder(rows.count.view), rows.alignment
     dtype = state.embedding.dtype
 
-    def mean(own: Array, partners: Array, seen: Array) -> Array:
-        others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
-        return np.asarray((others * partners + own) / (others + 1), dtype)
-
     assert encoder is not None
-    of_view = (
-        mean,
-        engine.map(encoder, rows.raw),
-        alignment.partners(state.embedding),
-        alignment.partners(state.seen, False),
+    assert state.directions is not None
+    say, lifted = state.directions.say, state.directions.lifted
+    mine = slice(which * (m := state.directions.n_numbers), (which + 1) * m)
+
+    def place(own: Array, partners: Array, seen: Array, evidence: Array) -> Array:
+        others = np.delete(seen, which, axis=1).sum(axis=1)
+        before = evidence[:, mine]
+        replaces = (before[:, 0] != NONE) & (others > 0)
+        row = (others[:, None] * partners + own) / (others[:, None] + 1)
+        change = lifted(say(own[replaces])) - lifted(before[replaces])
+        row[replaces] = partners[replaces] + change / (others[replaces, None] + 1)
+        return np.asarray(row, dtype)
+
+    def put(own: Array, evidence: Array) -> Array:
+        evidence = evidence.copy()
+        evidence[:, mine] = say(own)
+        return evidence
+
+    own = engine.map(encoder, rows.raw)
+    evidence = alignment.partners(state.evidence, NONE)
+    beside = alignment.partners(state.embedding), alignment.partners(state.seen, False), evidence
+    return replace(
+        _known_since(engine, state, rows, which),
+        embedding=alignment.merge(
+            (place, own, *beside), (_same, alignment.absent(state.embedding))
+        ),
+        evidence=alignment.merge((put, own, evidence), (_same, alignment.absent(state.evidence))),
     )
-    placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
-    return replace(_known_since(engine, state, rows, which), embedding=placed)
 
 
 def _learned(
@@ -382,8 +412,11 @@ def _learned(
     which: int,
     method: Method,
     seed: int,
-) -> State:
-    """Combine the rows with the consensus; their encoder joins the one that there is."""
+) -> tuple[State, Array]:
+    """Combine the rows with the consensus; their encoder joins the one that there is.
+
+    Returns also the linear map that rows of the consensus went through.
+    """
     view, n = rows.view, rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
     check_enough(view, alignment, method.n_clusters)
@@ -404,9 +437,30 @@ def _learned(
         else:
             encoder = joined(record.encoder, n_before, combined.encoder, n)
             views[which] = replace(record, encoder=encoder)
-    return replace(
+    after = replace(
         state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
     )
+    return after, linear_map
+
+
+def _with_own_evidence(
+    engine: Engine, state: State, rows: _Rows, alignment: Alignment, which: int
+) -> State:
+    """Return the state with what the view's encoder says now about the delivered rows."""
+    encoder, directions = state.encoder(rows.count.view), state.directions
+    assert directions is not None
+    if encoder is None:  # of so few rows that none is kept
+        return state
+    mine = slice(which * (m := directions.n_numbers), (which + 1) * m)
+
+    def put(block: Matrix, evidence: Array) -> Array:
+        made = evidence.copy()
+        made[:, mine] = directions.say(encoder(block))
+        return made
+
+    before = engine.map(_same, alignment.known_rows(state.evidence))
+    of_view = put, rows.raw, alignment.view_rows(state.evidence)
+    return replace(state, evidence=alignment.merge(of_view, (_same, alignment.absent(before))))
 
 
 def _nearest(engine: Engine, state: State, alignment: Alignment, known_labels: RowSet) -> RowSet:

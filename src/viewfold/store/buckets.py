@@ -88,6 +88,7 @@ TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "confidence": (pa.float32(),),
     "added": (pa.int32(),),
     "fingerprints": (pa.int32(),),
+    "evidence": (pa.int8(),),
     "novelty": (pa.uint8(),),
     "views_seen": (pa.bool_(),),
     "history": (pa.int32(),),
@@ -152,6 +153,7 @@ class FolderStore(Store):
         kept: Sequence[State | str] = (),
         change: Change | None = None,
         keep: int = 1,
+        contents: Any = None,
     ) -> State:
         """Write a new generation.
 
@@ -194,6 +196,9 @@ class FolderContents(Contents):
     def __init__(self, path: StrPath, folder: Folder) -> None:
         self.path, self.folder = path, folder
         self._take(current_manifest(folder))
+
+    def close(self) -> None:
+        """Nothing is open between two questions."""
 
     def _take(self, manifest: Manifest) -> None:
         self.manifest, self.keep = manifest, manifest.keep
@@ -526,7 +531,7 @@ def check_bucket(
         for _ in check.check_batches([every], expected.n_views, expected.n_steps):
             pass
         rows = {name: every[name] for name in COLUMNS}
-        unchecked = "fingerprints", "novelty"  # any numbers will do
+        unchecked = "fingerprints", "evidence", "novelty"  # any numbers will do
         named = {COLUMNS[name]: array for name, array in rows.items() if name not in unchecked}
         for problem in check.row_problems(expected, **named):
             raise UnreadableError(problem)
