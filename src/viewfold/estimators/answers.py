@@ -55,7 +55,8 @@ def to_frame(
         Whose DataFrame to return. That of polars has a first column ``id``, in which all ids are
         texts if some are.
     min_confidence : float, optional
-        Samples that are less certain have −1 for their cluster, the label of noise.
+        Samples that are less certain have −1 for their cluster, the label of noise. Labels that
+        are kept stay as they are.
     max_novelty : float, optional
         So have samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 

@@ -279,7 +279,7 @@ def update(
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
     after = novelty.tell_group(engine, expect_more(after, found))
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
-    return after, replace(count, n_novel=after.log[-1].n_novel or 0, comparison=found)
+    return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
@@ -313,7 +313,7 @@ def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
     after = novelty.tell_group(engine, expect_more(after, found))
     after = learn_moments(engine, after, view, raw, labels, alignment)
-    return after, replace(new.count, n_novel=after.log[-1].n_novel or 0, comparison=found)
+    return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def no_encoder(name: str) -> ValueError:

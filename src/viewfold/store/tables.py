@@ -144,9 +144,9 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
+    columns["novelty"] = np.uint8
     rows = {"views_seen": bool, "history": np.int32, "embedding": float}
     rows |= {"fingerprints": np.int32, "evidence": np.int8}
-    columns["novelty"] = np.uint8
     return Table(
         {name: np.empty(0, kind) for name, kind in columns.items()}
         | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
@@ -470,14 +470,8 @@ def time_of(microseconds: int) -> datetime:
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
-_SQL = {
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int8": "TINYINT",
-}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "uint8": "UTINYINT"}
+_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 
 def small_table(
