@@ -336,7 +336,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
-    levels = novelty.measure(engine, record.encoder, rows.raw)
+    levels = novelty.measure(engine, record.encoder, rows.raw, learned=False)
     had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
