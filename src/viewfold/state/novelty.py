@@ -37,6 +37,9 @@ GROUP, GROWN = 0.0075, 1.5
 TYPICAL = 1.2
 # The part of that which is asked for where nearly all samples were learned from.
 AT_FIRST = 0.3
+# It scatters by at most so much of what clusters scatter by: encoders know no directions in which it
+# does, so that planted groups have 0.1 to 0.8, and noise has 1 to 1.7.
+TIGHT = 0.9
 ROUNDS = 4  # steps of k-means that a candidate for a group is moved by
 
 
@@ -114,7 +117,8 @@ def find_group(
 
     Candidates are the novel samples of each cluster. A sample is on the side of a candidate if it
     is nearer to the mean of that than to the mean of the others in its own cluster. A group has
-    enough novel samples on its side, and few others: their mean surprise is high.
+    enough novel samples on its side, and few others: their mean surprise is high. It does not
+    scatter more than clusters do.
     """
     need = max(FEWEST, GROUP * embedding.shape[0])
 
@@ -159,7 +163,10 @@ def find_group(
         n_there, n_novel, n_unlike, total = counts
         means = toward / np.maximum(n_novel, 1)[:, None]
     least = TYPICAL * (AT_FIRST + (1 - AT_FIRST) * n_new / embedding.shape[0])
-    found = (n_novel >= need) & (total > least * n_there)
+    # Rows have length 1, so that they scatter by 1 − ‖mean‖² around their mean.
+    within = size @ (1 - (centers**2).sum(axis=1)) / size.sum()
+    tight = 1 - (means**2).sum(axis=1) <= TIGHT * within
+    found = (n_novel >= need) & (total > least * n_there) & tight
     return int(n_unlike[found].max(initial=0))
 
 
