@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from viewfold.estimators.selection import Suggestion, suggest_n_clusters
     from viewfold.state.state import State, ViewRecord
     from viewfold.store import convert, edit, forget, load, restore, undo, verify
+    from viewfold.store.encoder import ExportedEncoder, load_encoder
     from viewfold.web import report
 
 _home = {
@@ -32,6 +33,7 @@ _home = {
         "viewfold.estimators": ("FCMVC", "ViewFold"),
         "viewfold.estimators.selection": ("Suggestion", "suggest_n_clusters"),
         "viewfold.state.state": ("State", "ViewRecord"),
+        "viewfold.store.encoder": ("ExportedEncoder", "load_encoder"),
         "viewfold.store": ("convert", "edit", "forget", "load", "restore", "undo", "verify"),
     }.items()
     for name in names
@@ -42,6 +44,7 @@ _module = {"missing": "viewfold.datasets.missing", "report": "viewfold.web.repor
 __all__ = [
     "FCMVC",
     "DeliveryWarning",
+    "ExportedEncoder",
     "Inspection",
     "State",
     "StateFileError",
@@ -59,6 +62,7 @@ __all__ = [
     "forget",
     "inspect_views",
     "load",
+    "load_encoder",
     "metrics",
     "missing",
     "plot",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @opt.as_json
 @opt.rows_and_columns
+@opt.rename
 @section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
 @section(
     "Clusters",
@@ -68,6 +70,7 @@ def add(
     min_shared: str | None,
     max_moved: str | None,
     reading: dict[str, Any],
+    rename: dict[str, str],
     as_json: bool,
     **wanted: Any,
 ) -> None:
@@ -83,7 +86,8 @@ def add(
             flag = f"--{one.replace('_', '-')}"
             raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
     limit = opt.Limit(max_moved)
-    wanted["options"], wanted["strict"] = ReadOptions.of(**reading), reading["strict"]
+    wanted["options"] = replace(ReadOptions.of(**reading), rename=rename)
+    wanted["strict"] = reading["strict"]
     if wanted["strict"] and wanted["quarantine"] is not None:
         raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
     if min_shared is not None:

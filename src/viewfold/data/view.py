@@ -6,15 +6,17 @@ where rows came from that were read in partitions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
-from viewfold._util.file import ReadOptions
-from viewfold._util.messages import short_repr
+from viewfold._util.file import ReadOptions, nothing_in_common
+from viewfold._util.messages import format_names, short_repr, with_suggestion
 from viewfold._util.types import Array, Kind, Matrix
 from viewfold.rows import BucketRows, RowSet, engine_of
 from viewfold.rows.linalg import column_sums, filled, is_sparse
@@ -58,6 +60,38 @@ def columns_for(columns: Iterable[Column], features: Sequence[str]) -> tuple[Col
         held.append(replace(column, levels=tuple(level for _, level in pairs_in_order)))
     held.sort(key=lambda column: place.get(next(iter(column.features), ""), -1))
     return tuple(held) if features_of(held) == tuple(features) else None
+
+
+def tell_columns(
+    known: Mapping[str, Kind], names: Sequence[str], label: str, *, strict: bool = False
+) -> None:
+    """Say which columns of a known view a table lacks, and which are new; refuse another table.
+
+    What is missing counts as missing cells, what is new is ignored; `strict` refuses both.
+    """
+    needed = [name for name, kind in known.items() if kind != "out"]
+    there = set(names)
+    missing = [name for name in needed if name not in there]
+    new = [name for name in names if name not in known]
+    if len(missing) == len(needed):
+        raise nothing_in_common(label, names, needed)
+    if not missing and not new:
+        return
+    said, options = "", {}
+    if missing:
+        if 2 * len(missing) > len(needed):
+            said += " Most columns of the view are missing: is this the right table?"
+        said += f" Missing are {len(missing):,} of {len(needed):,} columns "
+        said += f"({format_names(missing, 5)}): their cells count as missing cells."
+    if new:
+        said += f" Columns that the view does not know: {format_names(new, 5)}. They are ignored "
+        said += "until the view is refreshed."
+    if len(missing) == len(new) == 1 and get_close_matches(new[0].lower(), [missing[0].lower()]):
+        options = {"rename": {missing[0]: new[0]}}
+        said += f" If {new[0]!r} is the new name of {missing[0]!r}, say rename={options['rename']}."
+    if strict:
+        raise with_suggestion(ValueError(f"{label}:{said}"), **options)
+    warn_user(f"{label}:{said}")
 
 
 @dataclass(frozen=True, eq=False)

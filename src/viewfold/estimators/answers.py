@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.types import Array, IdsOfViews, Seed, ViewsLike
+from viewfold._util.types import Array, IdsOfViews, PathLike, Seed, ViewsLike
 from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
@@ -210,25 +211,34 @@ def stability(
 
 
 def transform(
-    self: FoldingEstimator, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Array:
     """Embed rows of known views, as if their samples had been in these views alone.
 
     Parameters
     ----------
     X : view, list of views, dict of views or MuData
-        Rows with the features of a known view; columns that have names may be in any order. Of
-        several views, samples get the mean over the views that they are in: they are matched by
-        id, or by row number, with rows of NaN for the views that they lack. Rows of zeros are
-        such rows, too, if they were taken for absent samples when the view was folded. In a
-        list, files and `View` belong to the known view of their name, everything else by its
-        place in the list. An AnnData is read as it was when the view was folded (``layer=``,
-        ``use_rep=``), and so are empty markers.
+        Rows with the features of a known view. Columns that have names may be in any order; those
+        that are missing count as missing cells, and others are ignored, with a warning. Of several
+        views, samples get the mean over the views that they are in: they are matched by id, or by
+        row number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
+        if they were taken for absent samples when the view was folded. In a list, files and `View`
+        belong to the known view of their name, everything else by its place in the list. An AnnData
+        is read as it was when the view was folded (``layer=``, ``use_rep=``), and so are empty
+        markers.
     ids : array-like, str, False, list or dict, optional
         The ids of the view, or those of each view; see `as_views`.
     view : str or int, optional
         Name or number of the view; needed for one view without a name if there is more than
         one. Of several, the one to take.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows: ``{"iron": "Fe"}``. Nothing is
+        remembered of it here; `partial_fit` remembers it.
 
     Returns
     -------
@@ -241,7 +251,7 @@ def transform(
     viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
     """
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(found.rows)
 
 
@@ -253,6 +263,7 @@ def predict(
     view: str | int | None = None,
     min_confidence: float | None = None,
     max_novelty: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> NDArray[np.intp]:
     """Return the cluster of each row of known views; the model stays as it is.
 
@@ -264,6 +275,8 @@ def predict(
         Samples that are less certain get −1, the label of noise.
     max_novelty : float, optional
         So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
@@ -281,10 +294,10 @@ def predict(
     """
     if min_confidence is not None or max_novelty is not None:
         least = {"min_confidence": min_confidence, "max_novelty": max_novelty}
-        frame = self.predict_frame(X, ids=ids, view=view, **least)
+        frame = self.predict_frame(X, ids=ids, view=view, rename=rename, **least)
         return np.asarray(frame["cluster"])
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(assign(self._engine, self._clusters, found.rows))
 
 
@@ -296,6 +309,7 @@ def predict_frame(
     view: str | int | None = None,
     min_confidence: float | None = None,
     max_novelty: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return the cluster of each sample of new rows, with confidence and novelty, by id.
 
@@ -307,6 +321,8 @@ def predict_frame(
         Samples that are less certain get −1, the label of noise.
     max_novelty : float, optional
         So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
@@ -321,7 +337,7 @@ def predict_frame(
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
     """
     check_is_fitted(self)
-    engine, found = self._engine, place_rows(self, X, ids, view, surprise=True)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename, surprise=True)
     surprise = found.collect(found.surprise)
     with engine.session():
         state = self._judged
@@ -335,6 +351,66 @@ def predict_frame(
         {"cluster": labels, **self._names_of(labels), "confidence": sure, "novelty": novelty},
         index=pd.Index(found.collect(found.ids), name="id"),
     )
+
+
+def predict_proba(
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> Array:
+    """Return the probability of every cluster for each row of known views.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view, or of several; see `transform`.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view; see `as_views`.
+    view : str or int, optional
+        Name or number of the view; see `transform`.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters)
+        Rows sum to 1. The largest number of a row is the confidence of `predict_frame`.
+
+    See Also
+    --------
+    viewfold.ViewFold.predict_frame : The cluster of each row, by id, with its confidence.
+    """
+    check_is_fitted(self)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename)
+    with engine.session():
+        state = self._judged
+        assert state.clusters is not None
+        clusters = scattered(engine, state.clusters, state.embedding)
+        return found.collect(confidence(engine, clusters, found.rows, found.seen, each=True))
+
+
+def export_encoder(self: FoldingEstimator, path: PathLike) -> None:
+    """Write a small file from which `viewfold.load_encoder` predicts: no sample is in it.
+
+    It holds the encoders of the views, what became of their columns, and the centres and names of
+    clusters; no ids, and nothing by which the model could learn or forget. docs/howto/serve.md
+    shows a service that uses it.
+
+    Parameters
+    ----------
+    path : path
+        Where to, such as ``patients.vfe``. A file that is there is replaced in one step.
+
+    See Also
+    --------
+    viewfold.load_encoder : Read it.
+    viewfold.ViewFold.save : Write all of the model.
+    """
+    check_is_fitted(self)
+    importlib.import_module("viewfold.store.encoder").write(self, path)
 
 
 def score(

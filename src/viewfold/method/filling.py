@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,9 @@ from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder
+
+if TYPE_CHECKING:
+    from viewfold.state.state import Encoder
 
 ROOM = 2**20  # Rows are completed a few at a time, with so many numbers at once
 

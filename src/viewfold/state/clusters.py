@@ -110,8 +110,12 @@ def confidence(
     embedding: RowSet,
     seen: RowSet,
     novelty: RowSet | None = None,
+    *,
+    each: bool = False,
 ) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
+
+    With `each`, that of every cluster: a column for each of them, and rows that sum to 1.
 
     If squared distances d² to the centres have the mean s² and ν = 2 s⁴ / Var(d²) degrees of
     freedom within clusters, a share R of the samples is found again in half of the rows, and a
@@ -137,8 +141,10 @@ def confidence(
         margins *= sharpness[group] * views.sum(axis=1) ** 0.25
         if clusters.apart is not None:
             _limit(margins, views, clusters.apart)
-        sure = np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
-        return sure if levels is None else sure * belief(levels)
+        total = np.exp(-margins, out=margins).sum(axis=0)
+        if each:
+            return np.ascontiguousarray((margins / total).T)
+        return np.asarray(1 / total) * (1 if levels is None else belief(levels))
 
     leading = engine.leading(embedding, len(clusters.projection))
     return engine.map(judge, leading, seen, *([] if novelty is None else [novelty]))

@@ -37,8 +37,8 @@ GROUP, GROWN = 0.0075, 1.5
 TYPICAL = 1.2
 # The part of that which is asked for where nearly all samples were learned from.
 AT_FIRST = 0.3
-# It scatters by at most so much of what clusters scatter by: encoders know no directions in which it
-# does, so that planted groups have 0.1 to 0.8, and noise has 1 to 1.7.
+# It scatters by at most so much of what clusters scatter by. Planted groups have 0.1 to 0.8, as
+# encoders do not know the directions in which they scatter; noise has 1 to 1.7.
 TIGHT = 0.9
 ROUNDS = 4  # steps of k-means that a candidate for a group is moved by
 
