@@ -100,8 +100,9 @@ def predict(
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        options = {"rename": rename, "max_novelty": max_novelty}
-        frame = model.predict_frame(rows, ids=ids, view=which, **options)
+        frame = model.predict_frame(
+            rows, ids=ids, view=which, rename=rename, max_novelty=max_novelty
+        )
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 
