@@ -5,10 +5,10 @@
 
 With sets: each dense view is folded without a fifth of its samples. The area under the ROC curve
 (AUC) compares the novelty of these with that of as many rows of several kinds: ``shuffled`` (each
-column permuted by itself), ``noise`` (normal, with the columns' means and spreads), ``apart`` (known
-rows, each moved by one spread in all columns on average), ``shifted`` (all moved alike, by three
-spreads), ``group`` (a tight group off the data), and ``class`` (the samples of a class that was left
-out, for up to three classes). ``above 0.9`` and ``above 0.99`` are shares of the known rows.
+column permuted by itself), ``noise`` (normal, with the columns' means and spreads), ``apart``
+(known rows, each moved by one spread in all columns on average), ``shifted`` (all moved alike, by
+three spreads), ``group`` (a tight group off the data), and ``class`` (the samples of a class that
+was left out, for up to three classes). ``above 0.9`` and ``above 0.99`` are shares of known rows.
 
 With worlds: how often a planted group is told of, and how often none was there. A world has five
 clusters in three tables of 8, 10 and 6 columns, each blind to one distinction.
