@@ -137,6 +137,7 @@ def add(
 
     started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
     with ExitStack() as stack:
+        model: Any
         new = loaded = None
         if wanted.only_new or store.exists():
             loaded = stack.enter_context(loading(store))
@@ -225,6 +226,7 @@ def _fold(
     model: FoldingEstimator, view: View, step: Step, wanted: Wanted, aside: Quarantine | None
 ) -> dict[str, Any]:
     """Fold a view; return who came, who was there before, and who moved."""
+    from viewfold.rows import engine_of
     from viewfold.state.updates import Delivery
 
     step(f"folding {view.name}")
@@ -244,6 +246,9 @@ def _fold(
             aside.put(odd, why)
     found = came.comparison
     view = rest if rest is not None else view
+    state = model._fitted
+    at = state.names.index(came.view)
+    unseen = engine_of(state.seen).reduce(lambda seen: (~seen[:, at]).sum(), state.seen)
     return {
         "view": came.view,
         "samples": view.shape[0],
@@ -253,7 +258,7 @@ def _fold(
         "corrected": came.n_corrected,
         "same": came.n_same,
         "empty": view.n_empty,
-        "unseen": int((~model.seen_[view.name]).sum()),
+        "unseen": int(unseen),
         "moved": came.n_moved,
         "novel": came.n_novel,
         "update": came.update,

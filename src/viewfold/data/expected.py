@@ -111,10 +111,14 @@ class Profile:
             counts=np.array([n, since + came.n, number + 1, *rest]),
         )
 
-    def relearned(self) -> Profile:
-        """Return the profile of a view that was learned again from what came lately."""
+    def relearned(self, came: Tally, usual: Array) -> Profile:
+        """Return the profile of a view that was learned again; see `distance_of`."""
         n, since, _, *rest = self.counts
-        return replace(self, learned=self.recent, counts=np.array([n + since, 0, 0, *rest]))
+        spread = self.learned[1]
+        level, there = came.level(self.shift), came.present >= FEWEST
+        now = np.vstack([level[0] - usual[0] * spread, level[1] / usual[1]])
+        learned = np.where(there & (spread > 0) & (now[1] > 0), now, self.learned)
+        return replace(self, learned=learned, counts=np.array([n + since, 0, 0, *rest]))
 
     def without(self, gone: list[int]) -> Profile:
         """Return the profile without what is known of some columns."""
@@ -344,8 +348,8 @@ def at_most(x: Array | float, m: Array | float, p: Array | float) -> Array:
 class Distance:
     """How far rows are from those that a view was learned from, net of what chance explains.
 
-    A column's number is a length: the shift of its mean, in standard deviations of then, and the
-    change of the logarithm of its standard deviation. Far cells count as if they were at the cuts.
+    A column's number is a length: the shift of its mean, in standard deviations of then, and half
+    the change of the logarithm of its standard deviation. Far cells count as if at the cuts.
     """
 
     columns: Array  # (n_features,): of each column, 0 if chance explains it
@@ -355,8 +359,8 @@ class Distance:
 def distance_of(profile: Profile, came: Tally, usual: Array | None = None) -> Distance:
     """Tell how far a delivery is from what was learned.
 
-    `usual` (2 × n_features) says what is to be expected of these samples: a shift of the mean, in
-    standard deviations, and a factor of the standard deviation.
+    `usual` (2 × n_features) says what is to be expected of its samples: the shift of means, in
+    standard deviations of when the view was learned, and the factor of the standard deviation.
     """
     return _distance(profile, came.level(profile.shift), came.present, usual)
 
@@ -376,9 +380,10 @@ def _distance(profile: Profile, level: Array, there: Array, usual: Array | None 
         shift = np.where(varies, (level[0] - mean) / profile.learned[1], 0)
         ratio = np.where(varies & (level[1] > 0), level[1] / spread, 1e-3)
         log = np.where(varies, np.clip(np.log(ratio), -2, 2), 0)
-    # The expected square of both by chance: 1 / n of a mean, 1 / 2n of a logarithm of a spread.
-    chance = 1.5 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
-    squares = np.where(varies, shift**2 + log**2 - chance, 0)
+    # The spread counts by half: that of a few clusters is not well known. The expected square of
+    # both by chance is 1 / n of a mean, 1 / 2n of a logarithm of a spread.
+    chance = 1.125 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
+    squares = np.where(varies, shift**2 + log**2 / 4 - chance, 0)
     total = np.sqrt(max(squares.sum() / max(np.count_nonzero(varies), 1), 0))
     return Distance(np.sqrt(np.maximum(squares, 0)), float(total))
 

@@ -37,9 +37,9 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.arguments import arguments_of, check_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.data import View, as_view, as_views
+from viewfold.data import View, as_views
 from viewfold.data.ids import Similar
-from viewfold.data.opening import own_name
+from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
 from viewfold.estimators.known import check_rename, check_y, delivered, embed, given, view_of_known
@@ -258,7 +258,7 @@ class FoldingEstimator(
                 f"({type(holder).__name__}). Leave engine= out, or save the model "
                 "and load it with viewfold.load(path, engine=…)."
             )
-        engine = engine or holder
+        engine, options = engine or holder, ReadOptions.of(**reading)
         state, names = state.placed(engine), state.names
         name = own_name(X) if view is None else view
         if name in (None, ""):  # 0 is neither: it is refused as no text
@@ -266,7 +266,7 @@ class FoldingEstimator(
         if name not in names:
             check_rename(rename, ())
             with using(engine):
-                came = as_view(X, ids=ids, name=name, **reading)
+                came = read_view(X, ids, name, options)
             came = admit(engine, state, came, similar_ids)
             after = self._fold(engine, state, came, min_shared)
             count = Delivery.first(after)
@@ -274,8 +274,7 @@ class FoldingEstimator(
             if not self.keep_encoders:
                 raise no_encoder(name)
             record, me = state.views[names.index(name)], type(self).__name__
-            renamed = check_rename(rename, [record])
-            options = replace(ReadOptions.of(**reading), rename=renamed)
+            options = replace(options, rename=check_rename(rename, [record]))
             with using(engine):
                 came = delivered(record, X, ids=ids, me=me, options=options)
             came = admit(engine, state, came, similar_ids)

@@ -368,8 +368,8 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         change = _revision(before, after, gone)
-        facts = {"kept": contents.schemas, "keep": contents.keep, "contents": contents}
-        written = store.write(turn, after, change=change, **facts)
+        kept, keep = contents.schemas, contents.keep
+        written = store.write(turn, after, kept=kept, change=change, keep=keep, contents=contents)
     return model_of(written)
 
 
