@@ -87,7 +87,7 @@ class Added:
         ]
 
     def notes(self, state: Path) -> list[str]:
-        """Return questions whether a delivery is the right one."""
+        """Return questions whether a delivery is the right one, and what it asks for."""
         found = []
         for one in self.set_aside():
             assert self.quarantine is not None
@@ -103,6 +103,12 @@ class Added:
                 found.append(
                     f"{corrected:,} of the {had:,} samples that were in {name} have another"
                     f" row of it now: ids and rows may not belong together.{back}"
+                )
+            if fold["novel"]:
+                more = self.model.n_clusters + 1
+                found.append(
+                    f"{_counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
+                    f" their own; recluster with n_clusters={more}?"
                 )
             known = {record.name: set(record.features or ()) for record in self.model.views_}
             before = list(known)[: list(known).index(name)]
@@ -259,6 +265,7 @@ def _fold(
         "moved": came.n_moved,
         "others_moved": came.n_others,
         "learned": came.learned,
+        "novel": came.n_novel,
         "update": came.update,
         "missing": view.missing(),
         "distance": None if found is None else round(found.distance.total, 3),

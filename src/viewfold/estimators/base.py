@@ -647,7 +647,8 @@ class FoldingEstimator(
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
-        Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
+        ``novel`` samples look like a group of their own: `recluster` with one more cluster shows
+        it. Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
         ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
         a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
         """

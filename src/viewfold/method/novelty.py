@@ -63,7 +63,8 @@ class Known:
         share = 1 - np.interp(value, knots, rank)
         below = np.exp(np.minimum(value - knots[0], 0) / scale)
         share = np.where(value < knots[0], 1 - rank[0] * below, share)
-        return -np.log10(share) + np.maximum(value - knots[-1], 0) / (scale * np.log(10))
+        beyond = np.maximum(value - knots[-1], 0) / (scale * np.log(10))
+        return np.asarray(beyond - np.log10(share))
 
     def measure(self, block: Matrix) -> Array:
         """Return how far rows are, and the share outside the directions if there is any; logs."""

@@ -164,7 +164,8 @@ def fold(
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
     directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
-    levels = novelty.measure(engine, raw and record.encoder, raw or view.rows)
+    known = (None, alignment.known) if raw is None else (record.encoder, raw)
+    levels = novelty.measure(engine, *known, learned=True)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)

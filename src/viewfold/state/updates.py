@@ -317,7 +317,11 @@ def refresh(
     rows = state.embedding, state.seen, state.evidence, came
     records = list(state.views)
     records[which] = replace(records[which], name=name + REPLACED)
-    before = replace(state, embedding=engine.map(without, *rows), views=tuple(records))
+    # Rows that the view is learned from now are not novel any more.
+    novel = engine.map(lambda level, came: level * ~came, state.novelty, came)
+    before = replace(
+        state, embedding=engine.map(without, *rows), views=tuple(records), novelty=novel
+    )
     after = fold(engine, before, view, method, seed=seed, keep_encoders=True, min_shared=min_shared)
     seen, prints, evidence = engine.map(
         join_columns, after.seen, after.fingerprints, after.evidence
@@ -406,7 +410,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
-    levels = novelty.measure(engine, record.encoder, rows.raw)
+    levels = novelty.measure(engine, record.encoder, rows.raw, learned=False)
     had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
