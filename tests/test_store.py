@@ -202,5 +202,4 @@ def test_a_command_opens_the_state_once_to_read_it(
     monkeypatch.setattr(file, "making", lambda *a, **k: made.append(1) or making(*a, **k))
     code, _, err = runner(monkeypatch, capsys)(line)
     assert code == 0, err
-    # Whoever writes attaches it once more, to copy what undo returns to.
     assert (len(read), len(made)) == (1, int("labs.csv" not in line))

@@ -40,6 +40,12 @@ LEAST_NOISE = 1e-3
 #: The share of cells that is hidden to learn how to blend two predictions.
 HIDDEN = 0.05
 
+# -- novelty
+#: What rows are like is known in so many principal directions, a tenth of the samples at most.
+KNOWN_DIRECTIONS = 50
+#: There is a landmark for so many of the rows that this is learned from.
+PER_LANDMARK = 20
+
 # -- complete
 #: Fewer shared samples connect nothing, and what is kept of a view is made of so many or more.
 FEWEST = 10

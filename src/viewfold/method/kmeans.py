@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, ward
-from scipy.spatial.distance import squareform
-from sklearn.cluster import kmeans_plusplus
 
 from viewfold._util import constants
 from viewfold._util.messages import frozen_record
@@ -151,6 +149,8 @@ def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Mean
 
 
 def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[Array]:
+    from sklearn.cluster import kmeans_plusplus
+
     random = np.random.RandomState(seed)
     for _ in range(n_init):
         yield kmeans_plusplus(rows, n_clusters, random_state=random)[0]
@@ -164,7 +164,8 @@ def from_trees(
     for i in range(n_init):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, embedding.shape[1] * (n_init - i) // n_init)
-        tree = fcluster(grown(embedding[part, :columns]), n_clusters, "maxclust") - 1
+        whole = grown(embedding[part, :columns])
+        tree = scipy.cluster.hierarchy.fcluster(whole, n_clusters, "maxclust") - 1
         start = means(rows[part], tree, n_clusters, None if weights is None else weights[part])
         # A tree has fewer branches than asked for if fewer rows are distinct.
         yield np.where(np.isnan(start), rows[:1], start)
@@ -178,5 +179,5 @@ def grown(rows: Array) -> Array:
     near = unit @ unit.T
     near -= squares
     near -= squares[:, None]
-    apart = squareform(near, checks=False)
-    return np.asarray(ward(np.sqrt(np.maximum(-2 * apart, 0))))
+    apart = scipy.spatial.distance.squareform(near, checks=False)
+    return np.asarray(scipy.cluster.hierarchy.ward(np.sqrt(np.maximum(-2 * apart, 0))))

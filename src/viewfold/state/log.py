@@ -27,6 +27,7 @@ class Event:
     n_moved: int | None = None  # that changed their cluster
     n_forgotten: int | None = None
     n_corrected: int | None = None  # of an update: that had the view, and have another row now
+    n_novel: int | None = None  # that look like a group of their own
     undoes: int | None = None  # of an undo or a restore: the first entry that it took back
     n_clusters: int | None = None  # of a recluster: how many clusters there are since
     note: str | None = None  # what happened to names of clusters

@@ -18,8 +18,10 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
+from viewfold.state.deliveries import learn_expected
 from viewfold.state.evidence import NONE, carry_evidence, learn_directions
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import FINAL, noted
@@ -189,6 +191,7 @@ def fold(
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
     directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
+    levels = novelty.measure(engine, raw and record.encoder, raw or view.rows)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
@@ -214,6 +217,7 @@ def fold(
         added=alignment.carry(state.added, log[-1].entry),
         fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
         evidence=_with_column(engine, evidence, alignment, own, NONE),
+        novelty=novelty.carry(levels, state.novelty, alignment, None),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
@@ -225,9 +229,11 @@ def fold(
     if raw is None:
         return after.without_encoders(engine)
     if known_labels is not None:
+        after = novelty.tell_group(engine, after)
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return learn_expected(engine, after, view, raw, labels, alignment)
 
 
 def _with_column(

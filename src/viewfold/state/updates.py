@@ -16,10 +16,13 @@ import numpy as np
 from viewfold._util import constants
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.features import with_new_names
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
+from viewfold.state.deliveries import Comparison, compare, expect_more, warn_of
 from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
@@ -53,6 +56,12 @@ class Committee:
         total = sum(one.n_rows for one in members)
         embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
         return np.asarray(sum(embedded), block.dtype)
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is: of those that are least unlike it."""
+        told = (getattr(one.encoder, "surprise", None) for one in self.members())
+        each = [surprise(block) for surprise in told if surprise is not None]
+        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)
@@ -102,8 +111,12 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    n_novel : int
+        Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
+    comparison : Comparison or None
+        How its rows compare with what the view looked like before; None if that is not known.
     """
 
     view: str
@@ -112,14 +125,19 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    n_novel: int = 0
     update: bool = True
+    comparison: Comparison | None = None
 
     @classmethod
     def first(cls, state: State) -> Delivery:
         """Return what the last fold of a state brought."""
         view, event = state.views[-1], state.log[-1]
         n_moved = event.n_moved or 0
-        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
+        n_novel = event.n_novel or 0
+        return cls(
+            view.name, view.n_new, view.n_shared, n_moved=n_moved, n_novel=n_novel, update=False
+        )
 
     @property
     def n_changed(self) -> int:
@@ -196,8 +214,11 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
+    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
+    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    warn_of(found)
     if not rows.count.n_changed:
-        return state, rows.count
+        return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
     many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
     anew = record.encoder is None or many
@@ -257,10 +278,12 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
+    return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
-def extend(engine: Engine, state: State, view: View) -> State:
+def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
@@ -278,6 +301,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     prints = fingerprints(engine, raw, state.key)
     new = _Rows(view, raw, prints, alignment, Delivery(name, n, 0), view.n_missing)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    warn_of(found)
     with engine.session():
         after = _placed(engine, state, new, which)
         labels = _nearest(engine, after, alignment, state.labels(engine))
@@ -287,7 +312,9 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def no_encoder(name: str) -> ValueError:
@@ -310,6 +337,8 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
+    levels = novelty.measure(engine, record.encoder, rows.raw)
+    had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
@@ -317,6 +346,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
+        source=with_new_names(record.source, rows.view.source),
         columns=count_levels(
             engine,
             record.columns,
@@ -333,6 +363,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
             (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
         evidence=alignment.carry(state.evidence, NONE),
+        novelty=novelty.carry(levels, state.novelty, alignment, had),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
         views=(*state.views[:which], record, *state.views[which + 1 :]),

@@ -200,6 +200,7 @@ def problems(state: State) -> Iterator[str]:
 
 
 def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
+    from viewfold.data.expected import TRAITS, Profile
     from viewfold.data.view import features_of
     from viewfold.state.moments import Moments
 
@@ -225,6 +226,12 @@ def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
             continue
         for problem in part_problems(record.moments, {"d": record.n_features, "p": both}):
             yield f"{problem} in the moments of view {record.name!r}"
+        if not isinstance(record.profile, Profile | None):
+            yield f"the profile of view {record.name!r} is something else"
+            continue
+        sizes = {"d": record.n_features, "t": len(TRAITS), "c": 4, "l": 2, "n": 5}
+        for problem in part_problems(record.profile, sizes):
+            yield f"{problem} in the profile of view {record.name!r}"
 
 
 @dataclass(frozen=True)
@@ -330,6 +337,8 @@ def part_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     if kind == "committee":
         yield from _committee_problems(part, axes)
         return
+    if kind == "known":  # it has directions of its own
+        axes = {"d": axes["d"]}
     for field in fields(part):
         value = getattr(part, field.name)
         letters = known.get(field.name)

@@ -46,10 +46,11 @@ COLUMNS = {
     "added": "added",
     "fingerprints": "fingerprints",
     "evidence": "evidence",
+    "novelty": "novelty",
 }
 
 _TIME = "TIMESTAMP WITH TIME ZONE"
-_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
+_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected", "n_novel")
 
 # The small tables: their columns and types, as they are written and as files have to have them.
 SMALL = {
@@ -117,6 +118,7 @@ def samples_table(
     added: Array,
     fingerprints: Array,
     evidence: Array,
+    novelty: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
@@ -126,10 +128,11 @@ def samples_table(
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
+        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
         "added": added,
         "fingerprints": fingerprints,
         "evidence": evidence,
+        "novelty": novelty,
         "views_seen": seen,
         "history": history,
         "embedding": embedding,
@@ -141,6 +144,7 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
+    columns["novelty"] = np.uint8
     rows = {"views_seen": bool, "history": np.int32, "embedding": float}
     rows |= {"fingerprints": np.int32, "evidence": np.int8}
     return Table(
@@ -209,6 +213,7 @@ def _parts(state: State) -> dict[str, Part]:
     for i, record in enumerate(state.views, 1):
         parts |= take_apart(record.encoder, f"encoder/{i}")
         parts |= take_apart(record.moments, f"moments/{i}")
+        parts |= take_apart(record.profile, f"profile/{i}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i}")
         if record.source is not None:
@@ -380,6 +385,7 @@ def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
         source=None if said is None else said.source(),
         encoder=put_together(parts, f"encoder/{fold}"),
         moments=put_together(parts, f"moments/{fold}"),
+        profile=put_together(parts, f"profile/{fold}"),
     )
 
 
@@ -464,14 +470,8 @@ def time_of(microseconds: int) -> datetime:
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
-_SQL = {
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int8": "TINYINT",
-}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR"}
+_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 
 def small_table(
