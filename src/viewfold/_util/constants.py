@@ -57,6 +57,8 @@ HALF_TRUST = 0.01
 FLOOR = 0.05
 
 # -- more rows of a known view
+#: They are learned from if their columns moved so far, in standard deviations of what was learned.
+DRIFTED = 0.25
 #: Rows that are learned from after they were placed have this energy, times their share of all.
 AGAIN = 0.5
 

@@ -111,6 +111,11 @@ class Profile:
             counts=np.array([n, since + came.n, number + 1, *rest]),
         )
 
+    def relearned(self) -> Profile:
+        """Return the profile of a view that was learned again from what came lately."""
+        n, since, _, *rest = self.counts
+        return replace(self, learned=self.recent, counts=np.array([n + since, 0, 0, *rest]))
+
     def without(self, gone: list[int]) -> Profile:
         """Return the profile without what is known of some columns."""
         made = {one.name: getattr(self, one.name).copy() for one in fields(self)}
@@ -347,9 +352,13 @@ class Distance:
     total: float  # the root of the mean square over columns that vary
 
 
-def distance_of(profile: Profile, came: Tally) -> Distance:
-    """Tell how far a delivery is from what was learned."""
-    return _distance(profile, came.level(profile.shift), came.present)
+def distance_of(profile: Profile, came: Tally, usual: Array | None = None) -> Distance:
+    """Tell how far a delivery is from what was learned.
+
+    `usual` (2 × n_features) says what is to be expected of these samples: a shift of the mean, in
+    standard deviations, and a factor of the standard deviation.
+    """
+    return _distance(profile, came.level(profile.shift), came.present, usual)
 
 
 def drift_of(profile: Profile) -> Distance:
@@ -358,11 +367,13 @@ def drift_of(profile: Profile) -> Distance:
     return _distance(profile, profile.recent, rows)
 
 
-def _distance(profile: Profile, level: Array, there: Array) -> Distance:
+def _distance(profile: Profile, level: Array, there: Array, usual: Array | None = None) -> Distance:
     mean, spread = profile.learned
+    if usual is not None:
+        mean, spread = mean + usual[0] * spread, spread * usual[1]
     varies = (spread > 0) & (there >= FEWEST)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = np.where(varies, (level[0] - mean) / spread, 0)
+        shift = np.where(varies, (level[0] - mean) / profile.learned[1], 0)
         ratio = np.where(varies & (level[1] > 0), level[1] / spread, 1e-3)
         log = np.where(varies, np.clip(np.log(ratio), -2, 2), 0)
     # The expected square of both by chance: 1 / n of a mean, 1 / 2n of a logarithm of a spread.

@@ -34,7 +34,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._util.arguments import arguments_of, check_arguments
+from viewfold._util.arguments import arguments_of, check_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
@@ -52,7 +52,7 @@ from viewfold.state.hashes import seed_of
 from viewfold.state.names import rename
 from viewfold.state.state import State, ViewRecord
 from viewfold.state.transitions import Method, fold, forget, recluster
-from viewfold.state.updates import Delivery, extend, no_encoder, update
+from viewfold.state.updates import Delivery, extend, no_encoder, refresh, update
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -373,6 +373,62 @@ class FoldingEstimator(
         out = np.full((n, *found.shape[1:]), gap, found.dtype)
         out[at] = found
         return out
+
+    @changes
+    @takes_reading
+    def refresh(
+        self,
+        X: ViewLike,
+        *,
+        view: str,
+        ids: IdsLike = None,
+        similar_ids: Similar = "refuse",
+        min_shared: float | None = None,
+        **reading: Unpack[ReadKeywords],
+    ) -> Self:
+        """Replace a known view by a delivery of all its rows, and learn it anew.
+
+        What the view said about these samples is taken from the consensus before X is folded, so
+        that the view does not gain weight. Samples that had the view and are not in X keep what
+        they had. Columns may be others than before.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+            All rows of the view; see `as_view`.
+        view : str
+            The name of the view.
+        ids : array-like, str or False, optional
+            The sample ids; see `as_view`.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with new ids that are almost known; see `fit`.
+        min_shared : int or float, optional
+            Refuse the delivery if fewer of its samples are known; see `partial_fit`.
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+            How the view is to be read; see `as_view`.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        viewfold.ViewFold.partial_fit : Take in some rows of a known view.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        engine, state = self._engine, self._fitted.placed(self._engine)
+        which_view(state.names, view, "This model holds")
+        if not self.keep_encoders:
+            raise no_encoder(view)
+        with using(engine):
+            came = as_view(X, ids=ids, name=view, **reading)
+        came = admit(engine, state, came, similar_ids)
+        seed = seed_of(self.random_state)
+        after, self.delivery_ = refresh(
+            engine, state, came, self._method(), seed=seed, min_shared=min_shared
+        )
+        return self._keep(self._in_clusters(after, self.n_clusters))
 
     @changes
     def extend(

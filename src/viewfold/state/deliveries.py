@@ -34,8 +34,9 @@ from viewfold.data.view import View
 from viewfold.errors import DeliveryWarning
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
+from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
-from viewfold.state.moments import Moments, described
+from viewfold.state.moments import Moments, described, products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -101,13 +102,16 @@ def learn_expected(
     return _with_profile(state, which, profile)
 
 
-def expect_more(state: State, found: Comparison | None) -> State:
+def expect_more(state: State, found: Comparison | None, *, learned: bool = False) -> State:
     """Return a state whose profile of a view knows the delivery that was compared with it."""
     if found is None:
         return state
     which = state.names.index(found.view)
     profile = state.views[which].profile
-    return state if profile is None else _with_profile(state, which, profile.updated(found.tally))
+    if profile is None:
+        return state
+    profile = profile.updated(found.tally)
+    return _with_profile(state, which, profile.relearned() if learned else profile)
 
 
 def _with_profile(state: State, which: int, profile: Profile | None) -> State:
@@ -299,6 +303,47 @@ def warn_of(found: Comparison | None) -> None:
         "coming is soon expected."
     )
     warn_user(DeliveryWarning(message, found.view, found))
+
+
+def drift(
+    engine: Engine,
+    before: State,
+    after: State,
+    which: int,
+    alignment: Alignment,
+    found: Comparison | None,
+) -> float:
+    """Return how far a delivery is from what was learned, beyond what its samples explain.
+
+    A delivery of one cluster has another mean than the view, and less spread. What is known of its
+    samples (of new ones: where the encoder placed them) tells how much of that is to be expected.
+    """
+    record = before.views[which]
+    moments, profile, clusters = record.moments, record.profile, before.clusters
+    if found is None or moments is None or profile is None or found.n < FEWEST:
+        return 0.0
+    assert clusters is not None
+    labels, k = before.labels(engine), clusters.n_clusters
+
+    def sums(row: Array, of: Array, known: Array, was: Array, had: Array) -> tuple[Array, ...]:
+        P = described(np.where(known[:, None], was, row), np.where(known, had, of), k)
+        return P.T @ P, P.sum(axis=0)
+
+    row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
+    beside = assign(engine, clusters, row), alignment.known
+    partners = alignment.partners(before.embedding), alignment.partners(labels)
+    PP, total = engine.reduce(sums, row, *beside, *partners)
+    all_PP, all_total, n_all = products(engine, before, which, labels)
+    C = (moments.coefficients @ moments.directions).astype(np.float64)
+    n, mean, all_mean = row.shape[0], total / row.shape[0], all_total / max(n_all, 1)
+    here, there = (
+        PP / n - np.outer(mean, mean),
+        all_PP / max(n_all, 1) - np.outer(all_mean, all_mean),
+    )
+    explained = np.einsum("ij,ij->j", C, there @ C)
+    variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
+    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))])
+    return distance_of(profile, found.tally, usual).total
 
 
 # -- rows and their samples

@@ -22,7 +22,7 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.deliveries import Comparison, compare, expect_more, warn_of
+from viewfold.state.deliveries import Comparison, compare, drift, expect_more, warn_of
 from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
@@ -35,6 +35,7 @@ from viewfold.state.transitions import (
     add_step,
     check_enough,
     count_moved,
+    fold,
     with_current_encoders,
     with_evidence,
 )
@@ -90,9 +91,6 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     return made
 
 
-MANY = 0.1  # More is learned from a delivery with so many rows for each that the view had
-
-
 @dataclass(frozen=True)
 class Delivery:
     """How many rows of a delivery were what.
@@ -111,6 +109,11 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    n_others : int
+        Of these, samples without a row in the delivery.
+    learned : bool
+        Whether the view was learned again from it, because its columns had drifted; else nobody
+        else moves.
     n_novel : int
         Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
@@ -125,6 +128,8 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    n_others: int = 0
+    learned: bool = False
     n_novel: int = 0
     update: bool = True
     comparison: Comparison | None = None
@@ -220,9 +225,7 @@ def update(
     if not rows.count.n_changed:
         return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
-    many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
-    anew = record.encoder is None or many
-    known_labels, step = state.labels(engine), None
+    known_labels, step, anew = state.labels(engine), None, record.encoder is None
     with engine.session():
         if record.encoder is None:  # nothing could place the rows one by one
             try:
@@ -236,19 +239,12 @@ def update(
                 ) from None
         else:
             after = _placed(engine, state, rows, which)
-            if many and method.relearns:
+            far = drift(engine, state, after, which, alignment, found)
+            if method.relearns and far > constants.DRIFTED:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after, step = _learned(engine, after, rows, again, which, method, seed)
-            elif many:
-                step = method.basis(engine, after.embedding)
-                rotate = lambda block: block @ step.astype(block.dtype)  # noqa: E731
-                after = replace(
-                    after,
-                    embedding=engine.map(rotate, after.embedding),
-                    views=with_current_encoders(after, step),
-                    maps=(None,) * len(after.views),
-                )
+                    anew = True
         previous = after.labels(engine)
         if anew:
             labels, clusters = method.cluster(
@@ -263,7 +259,9 @@ def update(
             after = _with_own_evidence(engine, after, rows, alignment, which)
         else:
             labels = _nearest(engine, after, alignment, known_labels)
-    count = replace(rows.count, n_moved=count_moved(engine, previous, labels))
+    moved = count_moved(engine, previous, labels)
+    touched = count_moved(engine, alignment.partners(known_labels, -1), alignment.view_rows(labels))
+    count = replace(rows.count, n_moved=moved, n_others=moved - touched, learned=anew)
     log = noted(
         state.log,
         "update",
@@ -273,14 +271,97 @@ def update(
         n_shared=count.n_late,
         n_corrected=count.n_corrected,
         n_moved=count.n_moved,
+        note=f"learned again, {count.n_others:,} others moved" if anew else None,
     )
     after = add_step(engine, replace(after, log=log), previous, labels)
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = novelty.tell_group(engine, expect_more(after, found))
+    after = novelty.tell_group(engine, expect_more(after, found, learned=anew))
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
     return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
+
+
+def refresh(
+    engine: Engine,
+    state: State,
+    view: View,
+    method: Method,
+    *,
+    seed: int,
+    min_shared: float | None = None,
+) -> tuple[State, Delivery]:
+    """Replace the share of a known view by a delivery of all its rows, and learn it anew.
+
+    What the view said about delivered samples is taken from their rows of the consensus, as far as
+    other views say something, too; then the delivery is folded as a view. Samples that had the view
+    and are not in the delivery keep what they had.
+    """
+    which, name = state.names.index(view.name or ""), view.name or ""
+    directions, known_labels = state.directions, state.labels(engine)
+    assert directions is not None
+    m = directions.n_numbers
+    mine = slice(which * m, (which + 1) * m)
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    here = alignment.merge(
+        (lambda known: np.ones(len(known), bool), alignment.known),
+        (lambda added: np.zeros(len(added), bool), alignment.absent(state.added)),
+    )
+
+    def without(row: Array, seen: Array, evidence: Array, came: Array) -> Array:
+        others = seen.sum(axis=1) - seen[:, which]
+        replaced = came & seen[:, which] & (others > 0) & (evidence[:, which * m] != NONE)
+        said = directions.mean + directions.lifted(evidence[replaced, mine])
+        made = row.astype(np.float64)
+        made[replaced] += (made[replaced] - said) / others[replaced, None]
+        return np.asarray(made, row.dtype)
+
+    def join_columns(seen: Array, prints: Array, evidence: Array) -> tuple[Array, Array, Array]:
+        kept = np.arange(seen.shape[1]) != which
+        seen, prints, evidence = seen.copy(), prints.copy(), evidence.copy()
+        late = seen[:, which] & ~seen[:, -1]
+        seen[late, -1], prints[late, -1] = True, prints[late, which]
+        each = evidence.reshape(len(seen), len(kept), -1)
+        each[late, -1] = each[late, which]
+        return seen[:, kept], prints[:, kept], each[:, kept].reshape(len(seen), -1)
+
+    came = engine.map(_same, alignment.known_rows(here))
+    rows = state.embedding, state.seen, state.evidence, came
+    records = list(state.views)
+    records[which] = replace(records[which], name=f"{name}\n")  # two views of one name, for a while
+    before = replace(state, embedding=engine.map(without, *rows), views=tuple(records))
+    after = fold(engine, before, view, method, seed=seed, keep_encoders=True, min_shared=min_shared)
+    seen, prints, evidence = engine.map(
+        join_columns, after.seen, after.fingerprints, after.evidence
+    )
+    views = list(with_current_encoders(after, np.eye(after.embedding.shape[1])))
+    n = int(engine.reduce(lambda block: np.count_nonzero(block[:, -1]), seen))
+    views[-1] = replace(views[-1], n_samples=n)
+    labels, event = after.labels(engine), after.log[-1]
+    touched = count_moved(engine, alignment.partners(known_labels, -1), alignment.view_rows(labels))
+    moved = event.n_moved or 0
+    had = engine.map(lambda block: block[:, which], alignment.partners(state.seen, False))
+    n_had = int(engine.reduce(np.count_nonzero, had))
+    count = Delivery(
+        name,
+        n_new=alignment.n_new,
+        n_late=alignment.n_shared - n_had,
+        n_corrected=n_had,
+        n_moved=moved,
+        n_others=moved - touched,
+        learned=True,
+    )
+    event = replace(event, what="refresh", n_shared=count.n_late, n_corrected=n_had)
+    after = replace(
+        after,
+        seen=seen,
+        fingerprints=prints,
+        evidence=evidence,
+        views=(*views[:which], *views[which + 1 :]),
+        maps=(None,) * (len(views) - 1),
+        log=(*after.log[:-1], event),
+    )
+    return after, count
 
 
 def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Bytes of the numbers that arrays may hold.
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 
-CAME = ("fold", "update", "extend")  # changes by which samples come
+CAME = ("fold", "update", "refresh", "extend")  # changes by which samples come
 
 # Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids.
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
