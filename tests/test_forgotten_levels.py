@@ -186,7 +186,6 @@ def test_a_sample_that_lacks_the_view_costs_it_nothing() -> None:
 
 
 def test_of_levels_that_were_never_counted_each_may_be_one_of_the_forgotten() -> None:
-
     from dataclasses import replace
 
     model = ViewFold(3, random_state=0).partial_fit(wards(), view="stay")

@@ -184,5 +184,7 @@ def test_whatever_fails_the_state_is_before_or_after(
     assert wanted <= set(names)
 
 
-def test_ctrl_c_at_any_call_of_a_save_leaves_the_state_before_or_after(good: Path, tmp_path: Path) -> None:
+def test_ctrl_c_at_any_call_of_a_save_leaves_the_state_before_or_after(
+    good: Path, tmp_path: Path
+) -> None:
     run_all(good, tmp_path, save, KeyboardInterrupt)
