@@ -61,7 +61,7 @@ _SAMPLE = 4 * 2**20  # bytes that tell the encoding
 _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
-_BLOCK_CELLS = 2**18  # some 20 MB
+_BLOCK_CELLS, _BLOCK_TEXT = 2**18, 2**24  # cells, and characters where cells are long
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -318,7 +318,8 @@ def _blocks(layout: _Layout) -> Iterator[tuple[list[int], list[list[str]]]]:
     # Not pandas: it fills rows that are too short, and does not say in which line a cell is.
     reader = csv.reader(layout.lines.after(layout.skip), delimiter=layout.delimiter, strict=True)
     width, line = len(layout.names), layout.lines.n_blank + layout.skip + 1
-    most = max(64, _BLOCK_CELLS // width)
+    longest = max(map(len, layout.lines.looked_at))  # the others may well be like these
+    most = max(64, min(_BLOCK_CELLS // width, _BLOCK_TEXT // longest))
     while rows := list(islice(reader, most)):
         end = layout.lines.n_blank + layout.skip + reader.line_num + 1
         lines = list(range(line, end))
