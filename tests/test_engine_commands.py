@@ -9,7 +9,7 @@ import pytest
 
 import viewfold
 from commands import Run, runner
-from viewfold.rows import current_engine
+from viewfold.rows import DiskEngine, current_engine
 
 run = pytest.fixture(runner, name="run")
 
@@ -41,7 +41,8 @@ def test_a_folder_gets_the_labels_of_a_file_and_every_command_reads_it(run: Run)
     for state in ("p.vf", "p.vfd"):
         for view in ("labs/*.parquet", "scan"):
             name = view.split("/")[0]
-            code, _, said = run(f"add {state} {view} --id patient -k 3 --view {name}")
+            more = "--buckets 3" if state == "p.vfd" else ""
+            code, _, said = run(f"add {state} {view} --id patient -k 3 --view {name} {more}")
             assert code == 0, said
     assert labels_of(run, "p.vfd").equals(labels_of(run, "p.vf"))
     code, _, said = run("recluster p.vfd --clusters 2 --memory 1GB")
@@ -55,6 +56,13 @@ def test_a_folder_gets_the_labels_of_a_file_and_every_command_reads_it(run: Run)
     facts = json.loads(run("status p.vfd --json")[1])
     assert facts["samples"] == len(viewfold.load("p.vfd").ids_)
     assert type(current_engine()).__name__ == "LocalEngine"
+
+
+def test_a_new_folder_has_64_buckets_unless_it_is_told_otherwise(tmp_path: Path) -> None:
+    viewfold.ViewFold(2, n_init=1).fit(np.eye(9)).save(tmp_path / "a.vfd")
+    (manifest,) = (tmp_path / "a.vfd").glob("manifest-*.json")
+    assert json.loads(manifest.read_text())["states"][0]["n_buckets"] == 64
+    assert DiskEngine().n_buckets == 64
 
 
 @pytest.mark.usefixtures("deliveries")
