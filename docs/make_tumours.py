@@ -19,8 +19,9 @@ from matplotlib.patches import FancyBboxPatch
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
-from viewfold import FCMVC, ViewFold, datasets, metrics
+from viewfold import FCMVC, ViewFold, metrics
 from viewfold.plot import COLOURS
+from viewfold_research import datasets
 
 INK, SOFT, PALE = "#1f2933", "#66727f", "#e6eaee"
 STARTS = 10  # numbers are means over so many seeds, colours those of the first

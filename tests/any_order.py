@@ -216,7 +216,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 SETTINGS = settings(
-    max_examples=20,
+    max_examples=8,
     stateful_step_count=15,
     deadline=None,
     derandomize=True,

@@ -16,7 +16,6 @@ pytest_plugins = [
     "store_models",
     "ui_pages",
     "vfd_models",
-    "web_server",
     "writers",
 ]
 

@@ -38,7 +38,7 @@ BLOCK = re.compile(
     r"|^(?:<!-- not run: (?P<why>[^\n]+?) -->\n+)?```(?P<language>[^\n`]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-RUN_BY = re.compile(r"^<!-- run by: (tests/test_\w+\.py) -->$", re.MULTILINE)
+RUN_BY = re.compile(r"^<!-- run by: ((?:research/)?tests/test_\w+\.py) -->$", re.MULTILINE)
 SHELL = ("sh", "bash", "shell", "console")
 TYPED = re.compile(r"^(\$ |viewfold |make |pip |python |docker |git )", re.MULTILINE)
 VARIES = [

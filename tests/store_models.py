@@ -1,5 +1,6 @@
 """A model and its state file, every bit of a model, and files that are changed with SQL."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -15,10 +16,30 @@ import viewfold
 from viewfold import ViewFold
 from viewfold.state.log import Event
 from viewfold.state.state import State
-from viewfold.store import Kept, store_of
+from viewfold.store import Kept, file, store_of
 from viewfold.store.models import plan_undo
 
 HERE = Path(__file__).parent
+EVERYTHING = file._OTHERS
+NO_FUNCTIONS = "".join(
+    line for line in EVERYTHING.splitlines(True) if "duckdb_functions()" not in line
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_search_for_macros() -> Iterator[None]:
+    """Spare a third of each opening: DuckDB goes through its own 3,000 functions to find a macro.
+
+    Tests of files with macros ask for `search_for_macros`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file, "_OTHERS", NO_FUNCTIONS)
+        yield
+
+
+@pytest.fixture
+def search_for_macros(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file, "_OTHERS", EVERYTHING)
 
 
 @pytest.fixture(scope="session")

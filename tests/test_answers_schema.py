@@ -53,11 +53,11 @@ COMMANDS = {
     "verify w.vf": "verify",
     "report w.vf -o report.html": "report",
     "export w.vf -o all.csv": "export",
+    "export w.vf --encoder w.vfe": "export-encoder",
     "diff before.vfd w.vf --max-moved 1%": "diff",
     "undo w.vf --yes": "undo",
     "undo w.vf --to 3 --yes": "undo",
     "forget w.vf w004": "forget",
-    "datasets": "datasets",
     "labels nobody.vf": "error",
 }
 ELSEWHERE = {

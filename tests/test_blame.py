@@ -1,5 +1,6 @@
 """A file is called damaged for what is wrong with it, never for a question that went wrong."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,18 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return runner(monkeypatch, capsys)
 
 
-@pytest.fixture(params=["n.vf", "n.vfd"])
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    path = tmp_path / request.param
+@pytest.fixture(scope="module", params=["n.vf", "n.vfd"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state that nobody changes."""
+    path = Path(tmp_path_factory.mktemp("made") / request.param)
     ViewFold(2, random_state=0).fit(np.random.default_rng(0).normal(size=(30, 3))).save(path)
     return path
+
+
+@pytest.fixture
+def state(made: Path, tmp_path: Path) -> Path:
+    (shutil.copytree if made.is_dir() else shutil.copy)(made, tmp_path / made.name)
+    return tmp_path / made.name
 
 
 @pytest.mark.parametrize("wrong", ["--5", "-", "5-", "²", "99"])
@@ -43,8 +51,8 @@ def test_numbers_with_a_sign_and_zeros_are_found(state: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyError, TypeError, RuntimeError, OverflowError])
-def test_errors_of_a_question_stay_what_they_are(state: Path, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="mine") as error, queries.opened(state, "id"):
+def test_errors_of_a_question_stay_what_they_are(made: Path, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="mine") as error, queries.opened(made, "id"):
         raise kind("mine")
     assert type(error.value) is kind
 

@@ -21,9 +21,10 @@ from viewfold.rows import block_bytes
 def test_folding_one_by_one_equals_fit(estimator: Any, data: Data) -> None:
     parts = data.parts()
     views, ids = ({name: part[i] for name, part in parts.items()} for i in (0, 1))
+    one_by_one = snapshot(folded_once(estimator, data))
     whole = clone(estimator).fit(views, ids=ids)
-    assert snapshot(folded(estimator, parts)) == snapshot(whole)
-    assert snapshot(whole.fit(views, ids=ids)) == snapshot(folded(estimator, parts))
+    assert snapshot(whole) == one_by_one
+    assert snapshot(whole.fit(views, ids=ids)) == one_by_one
 
 
 @every_estimator
@@ -45,7 +46,7 @@ def test_order_of_rows_does_not_matter(estimator: Any, data: Data) -> None:
 
 
 @every_estimator
-@pytest.mark.parametrize("size", [1, 1000, 10**9])
+@pytest.mark.parametrize("size", [1, 1000])
 def test_block_size_does_not_matter(estimator: Any, data: Data, size: int) -> None:
     with block_bytes(size):
         model = folded(estimator, data.parts())
@@ -55,18 +56,16 @@ def test_block_size_does_not_matter(estimator: Any, data: Data, size: int) -> No
 @every_estimator
 def test_number_of_threads_does_not_matter(estimator: Any, data: Data) -> None:
     models = []
-    for threads in (1, 2, 5):
+    for threads in (1, 3):
         with threadpool_limits(threads), block_bytes(500):
             models.append(folded(estimator, data.parts()))
     assert np.array_equal(models[0].embedding_, models[1].embedding_)
-    assert np.array_equal(models[0].embedding_, models[2].embedding_)
     assert same(models[0], models[1])
 
 
 @every_estimator
 def test_same_seed_same_answer(estimator: Any, data: Data) -> None:
-    first, second = (folded(estimator, data.parts()) for _ in range(2))
-    assert snapshot(first) == snapshot(second)
+    assert snapshot(folded(estimator, data.parts())) == snapshot(folded_once(estimator, data))
 
 
 @every_estimator

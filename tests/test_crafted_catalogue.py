@@ -8,6 +8,8 @@ from crafted_files import FOR_EVER, again, craft, declared
 import viewfold
 from viewfold import StateFileError
 
+pytestmark = pytest.mark.usefixtures("search_for_macros")
+
 CATALOGUE = {
     "meta computes for ever": f"DROP TABLE meta; CREATE VIEW meta AS {FOR_EVER}",
     "meta is a view on itself": "ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS FROM m",

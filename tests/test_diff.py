@@ -1,6 +1,8 @@
 """What differs between two state files, and the exit code when too many samples moved."""
 
+import contextlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import viewfold
-from commands import Run, runner
+from commands import Run, runner, typed
 from viewfold.cli.options import Limit
 from viewfold.errors import MOVED
 from viewfold.explain.events import difference, one_story
@@ -31,12 +33,25 @@ def table(seed: int, truth: np.ndarray, first: int = 0) -> pd.DataFrame:
     return frame
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three tables, the second with other groups than the first, and states of the first."""
+    folder = tmp_path_factory.mktemp("made")
+    table(0, np.arange(N) % K).to_csv(folder / "labs.csv", index=False)
+    table(1, np.arange(N) // 40).to_csv(folder / "scan.csv", index=False)
+    table(2, np.arange(100) % K, first=60).to_csv(folder / "text.csv", index=False)
+    with contextlib.chdir(folder):
+        typed(f"viewfold add old.vf labs.csv --id patient --clusters {K}")
+        shutil.copy("old.vf", "new.vf")
+        shutil.copy("old.vf", "merged.vf")
+        typed("viewfold recluster merged.vf --clusters 2")
+    return folder
+
+
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """Three tables; the second has other groups than the first."""
-    table(0, np.arange(N) % K).to_csv(tmp_path / "labs.csv", index=False)
-    table(1, np.arange(N) // 40).to_csv(tmp_path / "scan.csv", index=False)
-    table(2, np.arange(100) % K, first=60).to_csv(tmp_path / "text.csv", index=False)
+def files(made: Path, tmp_path: Path) -> Path:
+    for one in made.iterdir():
+        shutil.copy(one, tmp_path)
     return tmp_path
 
 
@@ -47,8 +62,6 @@ def fold(run: Run, state: str, *names: str, more: str = "") -> tuple[int, str, s
 
 
 def test_a_later_state_of_the_same_file(files: Path, run: Run) -> None:
-    fold(run, "old.vf", "labs")
-    (files / "new.vf").write_bytes((files / "old.vf").read_bytes())
     fold(run, "new.vf", "text")
     code, out, err = run("diff old.vf new.vf --json")
     facts = json.loads(out)
@@ -67,9 +80,8 @@ def test_a_later_state_of_the_same_file(files: Path, run: Run) -> None:
 
 
 def test_files_without_a_common_log_are_matched(files: Path, run: Run) -> None:
-    fold(run, "old.vf", "labs")
-    model = viewfold.load(files / "old.vf")
-    own = model.to_frame()["cluster"]
+    own = viewfold.load(files / "old.vf").to_frame()["cluster"]
+    (files / "new.vf").unlink()
     run(f"add new.vf labs.csv --id patient --clusters {K} --seed 5")
     facts = json.loads(run("diff old.vf new.vf --json")[1])
     new = viewfold.load(files / "new.vf").to_frame()["cluster"]
@@ -93,9 +105,7 @@ def test_clusters_in_other_numbers_are_matched_before_samples_are_counted() -> N
 
 
 def test_events_between_files_are_told(files: Path, run: Run) -> None:
-    fold(run, "old.vf", "labs")
-    (files / "new.vf").write_bytes((files / "old.vf").read_bytes())
-    run("recluster new.vf --clusters 2")
+    shutil.copy("merged.vf", "new.vf")
     facts = json.loads(run("diff old.vf new.vf --json")[1])
     assert [(e["kind"], len(e["before"]), e["samples"]) for e in facts["events"]] == [
         ("merged", 2, 80)
@@ -115,11 +125,10 @@ def test_events_between_files_are_told(files: Path, run: Run) -> None:
 
 
 def test_a_fit_in_between_begins_a_new_numbering(files: Path, run: Run) -> None:
-    fold(run, "p.vf", "labs")
-    before = viewfold.load(files / "p.vf")._state.log
-    with viewfold.edit(files / "p.vf") as model:
+    before = viewfold.load(files / "old.vf")._state.log
+    with viewfold.edit(files / "new.vf") as model:
         model.fit(table(0, np.arange(N) % K).set_index("patient"))
-    again = viewfold.load(files / "p.vf")._state.log
+    again = viewfold.load(files / "new.vf")._state.log
     assert again[: len(before)] == before
     assert not one_story(before, again)
     assert one_story(before, before)
@@ -127,9 +136,7 @@ def test_a_fit_in_between_begins_a_new_numbering(files: Path, run: Run) -> None:
 
 
 def test_diff_ends_with_a_code_of_its_own_if_too_many_moved(files: Path, run: Run) -> None:
-    fold(run, "old.vf", "labs")
-    (files / "new.vf").write_bytes((files / "old.vf").read_bytes())
-    run("recluster new.vf --clusters 2")
+    shutil.copy("merged.vf", "new.vf")
     assert json.loads(run("diff old.vf new.vf --json")[1])["moved"] == 40
     for limit, code in {"33%": 13, "40": 0}.items():
         ended, out, err = run(f"diff old.vf new.vf --max-moved {limit} --json")
@@ -184,7 +191,6 @@ def test_add_writes_the_state_and_says_by_its_exit_code_that_too_many_moved(
 
 
 def test_diff_of_empty_and_missing_files(files: Path, run: Run) -> None:
-    fold(run, "old.vf", "labs")
     viewfold.ViewFold(3).save("new.vf")
     code, _, err = run("diff old.vf new.vf")
     assert code == 1

@@ -81,7 +81,7 @@ def test_help_lists_them_and_says_of_a_broken_one_why(site: Path) -> None:
 
 
 def test_other_commands_do_not_import_them(site: Path) -> None:
-    for line in ("add --help", "--version", "datasets --help"):
+    for line in ("add --help", "--version", "verify --help"):
         code, told, said = viewfold(site, line)
         assert code == 0, said
         assert "imported others" not in told

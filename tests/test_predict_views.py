@@ -16,7 +16,7 @@ from ugly_files import write_workbook
 
 import viewfold
 from viewfold import ViewFold, as_view
-from viewfold.estimators.known import in_order
+from viewfold.estimators.known import align_columns
 from viewfold.rows import Rows, block_bytes
 
 NEW = {"labs": ["ann", "bob", "cleo"], "scan": ["cleo", "dan", "bob"]}
@@ -194,7 +194,7 @@ def test_columns_are_put_in_order_block_by_block(tmp_path: Path) -> None:
     assert np.array_equal(np.vstack(blocks), X[1:][:, [3, 1, 0, 2]])
     assert np.array_equal(rows.take(np.array([7, 2])), X[[8, 3]][:, [3, 1, 0, 2]])
     record = ViewFold(2).fit(pd.DataFrame(np.eye(12)[:, :4], columns=list("dbac"))).views_[0]
-    ordered = in_order(view, record)
+    ordered = align_columns(view, record, "ViewFold")
     assert ordered.rows.X is view.rows.X
     assert ordered.features == ("d", "b", "a", "c")
 
@@ -217,7 +217,7 @@ def test_names_that_occur_twice_cannot_be_put_in_order() -> None:
     cells.var_names = ["a", "b", "a"]
     model = ViewFold(2, random_state=0).fit(cells)
     assert model.predict(cells).size == 20
-    with pytest.raises(ValueError, match="some occur twice"):
+    with pytest.raises(ValueError, match="names of features occur twice"):
         model.predict(cells[:, [1, 0, 2]])
 
 

@@ -32,7 +32,7 @@ def fold(path: Path, data: Data, name: str, **options: Any) -> Any:
     new = ViewFold(4, encoder="linear", n_init=1, random_state=0)
     with viewfold.edit(path, new=new, **options) as model:
         model.partial_fit(X, ids=ids, view=name)
-    return learned(viewfold.load(path))
+    return learned(model)
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +281,9 @@ def test_one_kept_state_at_a_time_is_in_memory(path: Path, monkeypatch: pytest.M
         "CREATE VIEW undo2.helper AS SELECT 1",
     ],
 )
-def test_a_schema_is_one_of_ours_or_the_file_is_refused(path: Path, statement: str) -> None:
+def test_a_schema_is_one_of_ours_or_the_file_is_refused(
+    path: Path, statement: str, search_for_macros: None
+) -> None:
     changed(path, statement)
     with pytest.raises(StateFileError, match="viewfold did not put there"):
         viewfold.load(path)

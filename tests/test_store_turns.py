@@ -3,9 +3,11 @@
 import threading
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from writers import run
 
 from viewfold import store
@@ -113,3 +115,22 @@ def test_another_program_is_kept_away_and_found(small_state: Path) -> None:
     assert lock.is_held(small_state) is False
     with store.writing(small_state, wait=0):
         assert lock.is_held(small_state) is False, "it is this program"
+
+
+def test_who_asks_whether_a_state_is_written_is_no_writer(
+    small_state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks has the lock for a moment: a writer who does not want to wait tries again."""
+    refused = []
+
+    class Asked(FileLock):
+        def _acquire(self) -> None:
+            with nullcontext() if refused else FileLock(self.lock_file):
+                super()._acquire()
+            if not self.is_locked:
+                refused.append(self.lock_file)
+
+    monkeypatch.setattr(lock, "FileLock", Asked)
+    with store.writing(small_state, wait=0) as turn:
+        turn.check()
+    assert len(refused) == 1

@@ -285,3 +285,46 @@ def test_an_engine_that_is_chosen_holds_in_its_own_thread() -> None:
         assert engine.current_engine() is chosen
         (other,) = in_threads(engine.current_engine)
     assert isinstance(other, engine.LocalEngine)
+
+
+def test_every_answer_is_that_of_one_of_the_states() -> None:
+    """Threads ask without pause while deliveries are folded: no answer is of half a state."""
+    rng = np.random.default_rng(0)
+    asked = rng.normal(size=(7, 6)) + 3 * np.eye(6)[np.arange(7) % 3]
+    rows = [rng.normal(size=(40, 6)) + 3 * np.eye(6)[np.arange(40) % 3] for _ in range(6)]
+
+    def answers(model: Any) -> tuple[bytes, bytes]:
+        return model.transform(asked, view="labs").tobytes(), (
+            model.predict_frame(asked, view="labs").to_numpy().tobytes()
+        )
+
+    def deliver(model: Any, i: int) -> None:
+        model.partial_fit(rows[i], ids=range(40 * i, 40 * i + 40), view="labs")
+
+    alone, expected = ViewFold(3, random_state=0), []
+    for i in range(len(rows)):
+        deliver(alone, i)
+        expected.append(answers(alone))
+    assert len(set(expected)) == len(rows)
+    model, done = ViewFold(3, random_state=0), threading.Event()
+    deliver(model, 0)
+
+    def ask() -> list[tuple[bytes, bytes]]:
+        found = []
+        while not done.is_set():
+            found.append(answers(model))
+        return [*found, answers(model)]
+
+    with ThreadPoolExecutor(3) as pool:
+        asking = [pool.submit(ask) for _ in range(3)]
+        try:
+            for i in range(1, len(rows)):
+                deliver(model, i)
+        finally:
+            done.set()
+        seen = [one.result() for one in asking]
+    transformed, framed = (set(each) for each in zip(*expected, strict=True))
+    for found in seen:
+        assert {one for one, _ in found} <= transformed
+        assert {one for _, one in found} <= framed
+        assert found[-1] == expected[-1]

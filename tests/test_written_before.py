@@ -4,12 +4,14 @@ import errno
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from writers import worth_failing
 
 import viewfold
 from commands import Run, runner
@@ -39,9 +41,12 @@ class Fault:
 
     def __init__(self, at: int, error: Callable[[], BaseException], late: bool) -> None:
         self.left, self.error, self.late = at, error, late
+        self.lines: list[tuple[str, str, int]] = []
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **more: Any) -> Any:
+            caller = sys._getframe(1)
+            self.lines.append((call.__name__, caller.f_code.co_filename, caller.f_lineno))
             self.left -= 1
             if self.left != 0:
                 return call(*args, **more)
@@ -55,31 +60,37 @@ class Fault:
         return counted
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, eio])
-@pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
-def test_what_is_said_to_be_written_is_written(
-    name: str, error: Any, late: bool, tmp_path: Path, run: Run
-) -> None:
-    good = tmp_path / "good" / name
-    good.parent.mkdir()
+@pytest.fixture(scope="module", params=["p.vf", "p.vfd"])
+def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = Path(tmp_path_factory.mktemp("good") / request.param)
     rng = np.random.default_rng(0)
     for i in range(3):
         new = ViewFold(2, n_init=1, random_state=0)
-        with viewfold.edit(good, new=new, keep=3, engine=DiskEngine(2)) as model:
+        with viewfold.edit(path, new=new, keep=3, engine=DiskEngine(2)) as model:
             model.partial_fit(rng.normal(size=(30, 3)), ids=range(30), view=f"v{i}")
-    n = len(viewfold.load(good).log_)
-    outcomes = []
-    for step in range(1, 200):
-        work = tmp_path / "work"
+    return path
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, eio])
+def test_what_is_said_to_be_written_is_written(
+    good: Path, error: Any, late: bool, tmp_path: Path, run: Run
+) -> None:
+    name, n = good.name, len(viewfold.load(good).log_)
+    work = tmp_path / "work"
+
+    def undo(step: int) -> tuple[Fault, int, str, str]:
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(good.parent, work)
         fault = Fault(step, error, late)
         with pytest.MonkeyPatch.context() as patch:
             for module, call in CALLS:
                 patch.setattr(module, call, fault.wrap(getattr(module, call)))
-            code, said, err = run("undo --yes --json", work / name)
+            return fault, *run("undo --yes --json", work / name)
+
+    outcomes = []
+    for step in worth_failing(undo(0)[0].lines):
+        fault, code, said, err = undo(step)
         changed = len(viewfold.load(work / name).log_) == n + 1
         if fault.left > 0:
             assert code == 0, said + err

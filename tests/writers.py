@@ -1,8 +1,9 @@
-"""Several writers of one file: programs that write."""
+"""Several writers of one file: programs that write; which of their calls should fail."""
 
 import subprocess
 import sys
 import textwrap
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,13 @@ def run(script: str, *args: Any, **options: Any) -> subprocess.Popen[str]:
         text=True,
         **options,
     )
+
+
+def worth_failing(calls: Sequence[Hashable]) -> list[int]:
+    """Return which calls are to fail, and one that is not there: a line's first and its last."""
+    first = {line: at for at, line in reversed([*enumerate(calls, 1)])}
+    last = {line: at for at, line in enumerate(calls, 1)}
+    return sorted({*first.values(), *last.values(), len(calls) + 1})
 
 
 def names(model: Any) -> set[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["bench_results", "bench_sets"]
+pytest_plugins = ["bench_results", "bench_sets", "web_server"]
 
 settings.register_profile("viewfold", deadline=None)  # the first example imports things
 settings.load_profile("viewfold")

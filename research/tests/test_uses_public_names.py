@@ -18,7 +18,8 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 import from_code  # noqa: E402
 
-FILES = [*HERE.glob("src/**/*.py"), *HERE.glob("benchmarks/**/*.py"), *HERE.glob("docs/*.py")]
+FOLDERS = ("src/**", "benchmarks/**", "docs", "nights", ".")
+FILES = [path for folder in FOLDERS for path in HERE.glob(f"{folder}/*.py")]
 PRIVATE = re.compile(r"\._(state|keep|now|fitted|engine|method)\b")
 EXCEPT = {
     "benchmarks/explain.py": "leaves one step of a fold out, to measure what it costs",

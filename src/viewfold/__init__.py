@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from viewfold.app.inspection import Inspection, inspect_views
     from viewfold.data import View, as_view, as_views
     from viewfold.datasets import missing
-    from viewfold.errors import StateFileError
+    from viewfold.errors import DeliveryWarning, StateFileError
     from viewfold.estimators import FCMVC, ViewFold
     from viewfold.estimators.selection import Suggestion, suggest_n_clusters
     from viewfold.state.state import State, ViewRecord
     from viewfold.store import convert, edit, forget, load, restore, undo, verify
+    from viewfold.store.encoder import ExportedEncoder, load_encoder
     from viewfold.web import report
 
 _home = {
@@ -28,10 +29,11 @@ _home = {
     for module, names in {
         "viewfold.app.inspection": ("Inspection", "inspect_views"),
         "viewfold.data": ("View", "as_view", "as_views"),
-        "viewfold.errors": ("StateFileError",),
+        "viewfold.errors": ("DeliveryWarning", "StateFileError"),
         "viewfold.estimators": ("FCMVC", "ViewFold"),
         "viewfold.estimators.selection": ("Suggestion", "suggest_n_clusters"),
         "viewfold.state.state": ("State", "ViewRecord"),
+        "viewfold.store.encoder": ("ExportedEncoder", "load_encoder"),
         "viewfold.store": ("convert", "edit", "forget", "load", "restore", "undo", "verify"),
     }.items()
     for name in names
@@ -41,6 +43,8 @@ _module = {"missing": "viewfold.datasets.missing", "report": "viewfold.web.repor
 
 __all__ = [
     "FCMVC",
+    "DeliveryWarning",
+    "ExportedEncoder",
     "Inspection",
     "State",
     "StateFileError",
@@ -58,6 +62,7 @@ __all__ = [
     "forget",
     "inspect_views",
     "load",
+    "load_encoder",
     "metrics",
     "missing",
     "plot",

@@ -7,6 +7,7 @@ codes are part of the interface: docs/commands.md lists them, and none is ever g
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 
 class ViewfoldError(Exception):
@@ -89,9 +90,40 @@ class UnreadableError(ValueError):
         self.kind = kind
 
 
+class DeliveryWarning(ViewfoldError, UserWarning):  # noqa: N818 - it is a warning, too
+    """More rows of a known view are not what the view looked like before.
+
+    The message has the columns, what was expected, what came, and what to do. The rows are folded
+    all the same, unless the warning is made an error: then the model stays as it was.
+
+    Attributes
+    ----------
+    view : str
+        The view.
+    comparison : Comparison or None
+        What was found, for programs; see `viewfold.state.deliveries.Comparison`.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from viewfold import DeliveryWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", DeliveryWarning)  # partial_fit now refuses such rows
+    """
+
+    code = "suspicious"
+    exit_code = 14
+
+    def __init__(self, message: str, view: str = "", comparison: Any = None) -> None:
+        super().__init__(message)
+        self.view, self.comparison = view, comparison
+
+
 USAGE = ("usage", 2)
 MOVED = ("moved", 13)
 """No error: more samples moved than ``--max-moved`` says, and what was asked for was done."""
+QUARANTINED = ("quarantined", 15)
+"""No error: suspicious rows were written to the file of ``--quarantine``, the others folded."""
 INTERRUPTED = ("interrupted", 130)
 BUILT_IN: tuple[tuple[type[BaseException], str, int], ...] = (
     (KeyboardInterrupt, *INTERRUPTED),

@@ -1,10 +1,10 @@
-"""The data sets of the FCMVC-IV paper, of which `viewfold.datasets.listed` knows the sizes."""
+"""The data sets of the FCMVC-IV paper, of which `datasets.listed` knows the sizes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from viewfold.datasets import listed, sources
+from viewfold_research.datasets import listed, sources
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def warn_user(message: str) -> None:
+def warn_user(message: str | Warning) -> None:
     """Warn, and point to the line outside viewfold that led here, however deep that is."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("viewfold."):

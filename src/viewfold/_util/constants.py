@@ -40,6 +40,12 @@ LEAST_NOISE = 1e-3
 #: The share of cells that is hidden to learn how to blend two predictions.
 HIDDEN = 0.05
 
+# -- novelty
+#: What rows are like is known in so many principal directions, a tenth of the samples at most.
+KNOWN_DIRECTIONS = 50
+#: There is a landmark for so many of the rows that this is learned from.
+PER_LANDMARK = 20
+
 # -- complete
 #: Fewer shared samples connect nothing, and what is kept of a view is made of so many or more.
 FEWEST = 10
@@ -51,12 +57,18 @@ HALF_TRUST = 0.01
 FLOOR = 0.05
 
 # -- more rows of a known view
+#: They are learned from if their columns moved so far, in standard deviations of what was learned.
+DRIFTED = 0.25
 #: Rows that are learned from after they were placed have this energy, times their share of all.
 AGAIN = 0.5
 
 # -- cluster
 #: A tree of Ward's method is grown on so many rows, or on ten for each cluster.
 TREE = 150
+#: Clusters stay unless k-means from other starts has less than this share of their inertia,
+CALM = 0.98
+#: or the log determinant of the covariance within clusters is so much smaller.
+LIKELIER = 0.25
 #: The confidence in a cluster is a softmax of squared distances over so much of their mean.
 CAUTION = 5.5
 #: Means of features tell two clusters apart if they differ by so many standard deviations.

@@ -60,7 +60,8 @@ class ReadOptions:
     Public functions make one of their keywords (`of`) and hand it on; a reader gets it as an
     argument. `kinds` says what the columns of a known view are, `remembered` how it was read, and
     `views` how to read those views of a file that are known. `by_view` holds `columns` and `drop`
-    that are given for each view.
+    that are given for each view. `rename` has the new name of a column of a known view, by the name
+    that the view knows.
     """
 
     empty_rows: EmptyRows = "absent"
@@ -80,6 +81,7 @@ class ReadOptions:
     remembered: ReadOptions | None = None
     views: Mapping[str, ReadOptions] = field(default_factory=dict, hash=False)
     by_view: Mapping[str, Mapping[str, Names]] = field(default_factory=dict, hash=False)
+    rename: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.empty_rows not in get_args(EmptyRows):
@@ -168,7 +170,9 @@ class ReadOptions:
     def to_remember(self) -> ReadOptions | None:
         """Return what rows that come later have to know; None if there is nothing."""
         layer, use_rep = self.part
-        kept = ReadOptions(empty_markers=self.empty_markers, layer=layer, use_rep=use_rep)
+        kept = ReadOptions(
+            empty_markers=self.empty_markers, layer=layer, use_rep=use_rep, rename=self.rename
+        )
         return None if kept == ReadOptions() else kept
 
     @property
@@ -190,8 +194,13 @@ class ReadOptions:
         self, names: Sequence[str], label: str, error: type[ValueError] = ValueError
     ) -> tuple[str, ...]:
         """Return the names of the columns to read, in the order of the table."""
-        if self.kinds:
-            return tuple(name for name in names if self.kinds.get(name) != "out")
+        if self.kinds:  # of a known view, other columns are not read; a list gives numbered ones
+            known = dict(zip(names, self.known_names(names, label, error), strict=True))
+            kinds = ((one, self.kinds.get(known[one], self.kinds.get(f"{one}_0"))) for one in names)
+            wanted = tuple(name for name, kind in kinds if kind not in (None, "out"))
+            if not wanted:
+                raise nothing_in_common(label, names, self.kinds, error)
+            return wanted
         there = set(names)
         for key in ("columns", "drop", "categories"):
             unknown = [column for column in getattr(self, key) or () if column not in there]
@@ -206,13 +215,39 @@ class ReadOptions:
             raise error(f"{label}: no column is left. Take another one, or leave the view out.")
         return wanted
 
+    def known_names(
+        self, names: Iterable[str], label: str, error: type[ValueError] = ValueError
+    ) -> tuple[str, ...]:
+        """Return the names of columns by which the view knows them, if they have new ones."""
+        known = {new: old for old, new in self.rename.items()}
+        found = tuple(known.get(name, name) for name in names)
+        if self.rename and len(set(found)) < len(found):
+            new = next(name for name in names if name in known and found.count(known[name]) > 1)
+            raise error(
+                f"{label}: there are columns {known[new]!r} and {new!r}, which is the new name of "
+                f"{known[new]!r} (rename). Give one of them."
+            )
+        return found
+
     def kind_of(self, name: str) -> Kind | None:
         """Return what a column is, if that is said."""
-        return "category" if name in self.categories else self.kinds.get(name)
+        known = next((old for old, new in self.rename.items() if new == name), name)
+        return "category" if name in self.categories else self.kinds.get(known)
 
     def is_coded(self, name: str) -> bool:
         """Whether cells are to be read as texts, whatever they look like."""
         return self.kind_of(name) in ("category", "date")
+
+
+def nothing_in_common(
+    label: str, names: Iterable[str], known: Iterable[str], error: type[ValueError] = ValueError
+) -> ValueError:
+    """Return the error about a table without any column of the view that it is to belong to."""
+    return error(
+        f"{label}: it has no column of this view. The view was folded with {format_names(known)}; "
+        f"this table has {format_names(names)}. Is it the wrong table, or the wrong view? If its "
+        "columns have new names, give them: rename={'old': 'new'}."
+    )
 
 
 # The options of a `File`; the others are keywords of `as_view`.

@@ -36,13 +36,15 @@ def replacing(
     like: str | os.PathLike[str] | None = None,
     mode: int | None = PRIVATE,
     ready: Callable[[], None] | None = None,
+    folder: Path | None = None,
 ) -> Iterator[Path]:
     """Give a path to write to; when the block succeeds, that file takes the place of another.
 
     If the block fails, nothing has happened. The draft has the same name, in a folder of its own
-    beside the file; a path that is no regular file, such as a pipe, is written to as it is. A file
-    that is replaced keeps owner, group and mode; a new one takes after `like`, or gets `mode` (None
-    for what the system gives). `ready` is called when the draft is on the disk, and may refuse.
+    beside the file (`folder`, or any that is not there yet); a path that is no regular file, such
+    as a pipe, is written to as it is. A file that is replaced keeps owner, group and mode; a new
+    one takes after `like`, or gets `mode` (None for what the system gives). `ready` is called when
+    the draft is on the disk, and may refuse.
     """
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
@@ -52,8 +54,8 @@ def replacing(
     if target.exists() and not target.is_file():
         yield target
         return
-    with workshop(target) as folder:
-        draft = folder / target.name
+    with workshop(target, folder) as made:
+        draft = made / target.name
         yield draft
         model = next((p for p in (target, like) if p and os.path.exists(p)), None)
         if model is not None:
@@ -107,12 +109,15 @@ def sync(handle: int, path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def workshop(target: Path) -> Iterator[Path]:
+def workshop(target: Path, wanted: Path | None = None) -> Iterator[Path]:
     """Make a folder beside a file; it is locked, so that others know that somebody works there."""
     clear(target)
     while True:
-        name = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-        folder, lock = Path(name), None
+        if wanted is None:
+            name = tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        else:
+            wanted.mkdir(0o700)
+        folder, lock = Path(name) if wanted is None else wanted, None
         try:
             try:
                 lock = _lock(folder)

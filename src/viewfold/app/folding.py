@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.states import empty, is_there
+from viewfold.app.quarantine import Quarantine, split
+from viewfold.app.states import empty
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
+from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
     from viewfold.state.state import State
+    from viewfold.state.updates import Delivery
 
 SEVERAL = (".npz", ".mat", ".h5mu", ".xlsx")  # files that may hold several views
 
@@ -44,6 +48,8 @@ class Wanted:
     keep: int | None = None
     wait: float = 60
     dry_run: bool = False
+    strict: bool = False  # refuse rows of a known view that are not as before
+    quarantine: Path | None = None  # or write them here, and fold the others
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Added:
     chosen: Suggestion | None
     seconds: float
     dry_run: bool
+    quarantine: Quarantine | None = None
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -66,11 +73,27 @@ class Added:
             **({} if self.chosen is None else {"suggestion": scores(self.chosen)}),
             "seconds": self.seconds,
             "dry_run": self.dry_run,
+            **({} if self.quarantine is None else {"quarantine": self.set_aside()}),
         }
+
+    def set_aside(self) -> list[dict[str, Any]]:
+        """Return which rows were set aside, for programs."""
+        if (kept := self.quarantine) is None:
+            return []
+        return [
+            {"view": name, "file": str(kept.path(name)), "samples": view.shape[0]}
+            for name, view in kept.rows.items()
+        ]
 
     def notes(self, state: Path) -> list[str]:
         """Return questions whether a delivery is the right one."""
         found = []
+        for one in self.set_aside():
+            assert self.quarantine is not None
+            into = (
+                f"{one['samples']:,} rows {'would go' if self.dry_run else 'are'} in {one['file']}"
+            )
+            found.append(f"{self.quarantine.why[one['view']]} {into}, and not folded.")
         for fold in self.folds:
             name, corrected = fold["view"], fold["corrected"]
             had = self.model.n_samples_ - fold["unseen"] - fold["new"] - fold["shared"]
@@ -103,31 +126,40 @@ def add(
 
     `begin` gets the model before anything is folded.
     """
-    from viewfold.store.models import editing, model_of, read_loaded
+    from viewfold.store import store_of
+    from viewfold.store.models import editing, loading, model_of
 
-    started, clusters = perf_counter(), wanted.clusters
-    new = None if wanted.only_new or is_there(state) else _first_model(state, wanted)
-    loaded = None if new is not None else read_loaded(state)
-    known = None if loaded is None else loaded.state
-    views = _read_views(state, file, wanted, known)
-    step(f"waiting for {state}")
-    opened: AbstractContextManager[FoldingEstimator]
-    if wanted.dry_run:  # nobody has to wait for it
-        opened = nullcontext(new if known is None else model_of(known))  # type: ignore[arg-type]
-    else:
-        opened = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
-    with opened as model:
+    started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
+    with ExitStack() as stack:
+        new = loaded = None
+        if wanted.only_new or store.exists():
+            loaded = stack.enter_context(loading(store))
+        else:
+            new = _first_model(state, wanted)
+        views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
+        aside = None
+        if wanted.quarantine is not None:
+            aside = Quarantine(wanted.quarantine, (state, file))
+        step(f"waiting for {state}")
+        if not wanted.dry_run:
+            changing = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
+            model = stack.enter_context(changing)
+        else:  # nobody has to wait for it
+            model = new if loaded is None else model_of(loaded.state)
         begin(model)
         removed = _set_parameters(model, wanted)
         if clusters == AUTO and new is not None:
             model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
-        folds, chosen = [_fold(model, view, step, wanted) for view in views], None
+        folds = [_fold(model, view, step, wanted, aside) for view in views]
+        chosen = None
         if clusters == AUTO:
             step("choosing a number of clusters")
             chosen = choose(model)
+        if aside is not None and not wanted.dry_run:
+            aside.write(state)  # first: rows are neither folded nor lost if it fails
         step(f"writing {state}")
     seconds = round(perf_counter() - started, 3)
-    return Added(model, folds, removed, chosen, seconds, wanted.dry_run)
+    return Added(model, folds, removed, chosen, seconds, wanted.dry_run, aside)
 
 
 def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) -> list[View]:
@@ -183,17 +215,29 @@ def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
     return [record.name for record in views if record.encoder is not None]
 
 
-def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> dict[str, Any]:
+def _fold(
+    model: FoldingEstimator, view: View, step: Step, wanted: Wanted, aside: Quarantine | None
+) -> dict[str, Any]:
     """Fold a view; return who came, who was there before, and who moved."""
     from viewfold.state.updates import Delivery
 
     step(f"folding {view.name}")
-    if wanted.only_new:
-        model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
-        came = Delivery(str(view.name), n_new=view.shape[0], n_late=0)
-    else:
-        model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
-        came = model.delivery_
+    rest: View | None = view
+    came = Delivery(str(view.name), 0, 0)
+    for _ in range(3):  # a delivery, the part of it that is not odd, or nothing
+        try:
+            came = _deliver(model, rest, wanted) if rest is not None else came
+            break
+        except DeliveryWarning as why:
+            if aside is None:
+                raise
+            # A part that is odd in another way shows that it is not about some rows.
+            known = {one.name: one for one in model.views_}[why.view]
+            first = rest is view
+            rest, odd = split(view, known, why.comparison) if first else (None, view)
+            aside.put(odd, why)
+    found = came.comparison
+    view = rest if rest is not None else view
     return {
         "view": came.view,
         "samples": view.shape[0],
@@ -207,7 +251,22 @@ def _fold(model: FoldingEstimator, view: View, step: Step, wanted: Wanted) -> di
         "moved": came.n_moved,
         "update": came.update,
         "missing": view.missing(),
+        "distance": None if found is None else round(found.distance.total, 3),
+        "findings": [asdict(one) for one in (found.findings if found is not None else ())],
     }
+
+
+def _deliver(model: FoldingEstimator, view: View, wanted: Wanted) -> Delivery:
+    """Fold rows; refuse those of a known view that are not as before, if that is asked for."""
+    with warnings.catch_warnings():
+        if wanted.strict or wanted.quarantine is not None:
+            warnings.simplefilter("error", DeliveryWarning)
+        if wanted.only_new:
+            model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
+        else:
+            model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+    came: Delivery = model.delivery_
+    return came
 
 
 # -- what people are told of a fold

@@ -28,12 +28,14 @@ from viewfold._util.file import (
 from viewfold._util.messages import short_repr, suggestion_of, with_suggestion
 from viewfold._util.types import Array, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
+from viewfold.data.arrays import Spool
 from viewfold.data.cells import SENTINELS
 from viewfold.data.features import check_no_text_ids, learn
 from viewfold.data.fetch import STDIN, standard_input
 from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
 from viewfold.data.opening import make_view, named_views, open_path, own_name, read_view
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
+from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
 from viewfold.estimators.known import view_of_known
 from viewfold.method.scaling import scale_of
@@ -232,7 +234,8 @@ def inspect_views(
 
     Notes
     -----
-    A file is read once, as `as_view` reads it, and once more for each option that is proposed.
+    A file is read once, as `as_view` reads it, and once more for each option that is proposed; not
+    so for a column of ids that are texts.
 
     Examples
     --------
@@ -276,9 +279,10 @@ def _looks_at_file(
     try:
         with warnings.catch_warnings(record=True, action="always") as notes:
             held = look.open()
-    except ValueError:
+    except ValueError as error:
         if view is not None or not is_book:
-            return [look]  # it meets the same error, and says what would help
+            look.failed = error
+            return [look]  # it says what would help
         # One sheet may be in order though another one lacks the column of ids.
         with warnings.catch_warnings(action="ignore"):
             path, options = path_and_options(X, ReadOptions())
@@ -303,6 +307,8 @@ class _Look:
         self.X, self.view, self.model = X, view, model
         self.given, self.options = given, dict(given)
         self.held: Any = None  # the opened file, for the first attempt
+        self.failed: ValueError | None = None  # why it could not be opened at the first attempt
+        self.read: tuple[ReadOptions, Any] | None = None  # an attempt without ids, and what it gave
         self.notes: list[warnings.WarningMessage] = []  # warnings of opening it
         self.problems: list[str] = []
         self.facts: dict[str, Any] = {}
@@ -373,6 +379,9 @@ class _Look:
         return *path_and_options(source, ReadOptions.of(**said)), ids, rule
 
     def _read(self) -> None:
+        if self.failed is not None:
+            error, self.failed = self.failed, None
+            raise error
         X, options, ids, rule = self._read_options()
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)
@@ -417,6 +426,10 @@ class _Look:
         self, X: Any, ids: Any, options: ReadOptions
     ) -> tuple[Parts, str, str | None, Any]:
         """Return ids, rows and columns of the view, its name, file and how it is written."""
+        if self.read is not None and self.read[0] == options and isinstance(ids, str):
+            parts, *others = self.read[1]
+            if (read := with_ids(parts, ids)) is not None:
+                return read, *others
         held = open_path(X, ids, options) if self.held is None else self.held
         self.held, self.notes = None, []  # its batches come once
         several, key = named_views(held), None
@@ -429,7 +442,11 @@ class _Look:
         named = None if ids is False else ids
         if isinstance(held, FileView):
             label = view_label(name, held.file)
-            return split_file(held, named, label, options), name, held.file, held.written
+            parts = split_file(held, named, label, options)
+            found = parts, name, held.file, held.written
+            if ids is None and not options.names_columns:
+                self.read = options, found
+            return found
         return split_object(held, named, view_label(name), options), name, None, {}
 
     def _note(self, parts: Parts, name: str, ids: Any, options: ReadOptions, label: str) -> None:
@@ -564,6 +581,23 @@ def id_candidates(parts: Parts) -> list[str]:
         if sure:
             found.append((not named, j, name))
     return [name for _, _, name in sorted(found)]
+
+
+def with_ids(parts: Parts, column: str) -> Parts | None:
+    """Return what was read without ids as if with them; None if the file has to be read again."""
+    n = parts.rows.shape[0]
+    codes = parts.codes.get(column)
+    if parts.ids is not None or parts.names is None or codes is None:
+        return None
+    if codes.kind != "category" or codes.texts is None or len(codes.texts) != n:
+        return None
+    at, spool = parts.names.index(column), Spool()
+    for start in range(0, n, step := batch_rows(len(parts.names))):
+        rows = np.delete(parts.rows[start : start + step], at, axis=1)
+        spool.append(rows, rows.dtype)
+    others = {name: held for name, held in parts.codes.items() if name != column}
+    names = without(parts.names, [column])
+    return Parts(as_object(codes.texts), spool.matrix(), names, others, parts.dropped)
 
 
 # -- how the samples of a view compare with those that a model knows

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 # Options that are called otherwise on the command line than in Python.
 FLAGS = {
@@ -29,7 +29,7 @@ OPTIONS = (
     *("address", "categories", "columns", "decimal", "drop", "empty_markers", "empty_rows"),
     *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "memory", "metadata_columns"),
     *("metadata_id", "min_confidence", "min_shared", "missing_cells", "overwrite", "port", "raw"),
-    *("sheet", "similar_ids", "since", "thousands", "top", "unconnected", "view"),
+    *("rename", "sheet", "similar_ids", "since", "thousands", "top", "unconnected", "view"),
 )
 
 # Advice that is more than an option: what Python's users do, and what one types instead.
@@ -59,11 +59,12 @@ _UNDO = re.compile(r"viewfold\.undo\(('[^']*'|\"[^\"]*\"), entry=(\d+)\)")
 
 _TEXT = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATOM = rf"(?:{_TEXT}|-?\d+(?:\.\d+)?|True|False|None)"
+_DICT = rf"\{{(?:{_TEXT}): (?:{_TEXT})\}}"
 _LIST = rf"\[(?:{_ATOM}(?:, {_ATOM})*)?\]|\((?:{_ATOM}(?:, {_ATOM})*,?)?\)"
 # An option with its value; or else a text in quotes, such as the name of a column, which may look
 # like an option and stays as it is. An apostrophe within a word begins no text.
 _SAID = re.compile(
-    rf"(?<![\w./\\-])(?P<name>{'|'.join(OPTIONS)})=(?P<value>…|{_ATOM}|{_LIST})(?!\w|\.\w|[\[(='\"])"
+    rf"(?<![\w./\\-])(?P<name>{'|'.join(OPTIONS)})=(?P<value>…|{_ATOM}|{_LIST}|{_DICT})(?!\w|\.\w|[\[(='\"])"
     rf"|(?<!\w)(?:{_TEXT})"
 )
 
@@ -98,6 +99,8 @@ def _typed(said: re.Match[str]) -> str:
 def _quoted(value: object) -> str:
     """Return a value as one types it into a shell: names with commas between them."""
     text = str(value)
+    if isinstance(value, Mapping):
+        text = ",".join(f"{old}={new}" for old, new in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(value)

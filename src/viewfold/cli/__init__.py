@@ -22,7 +22,7 @@ from viewfold.cli.change import convert, forget, recluster, rename, undo
 from viewfold.cli.command import VOICE, Group, PluginGroup, listen
 from viewfold.cli.console import complain, journal, note, notes, print_json, say, showing, voice
 from viewfold.cli.look import diff, explain, history, labels, predict, status, suggest, verify
-from viewfold.cli.start import add, datasets, demo, inspect
+from viewfold.cli.start import add, demo, inspect
 from viewfold.cli.write import export, report, ui
 
 __all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
@@ -47,7 +47,6 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         demo: "/tmp/try",
         inspect: "labs.csv --state patients.vf",
         add: "patients.vf labs.parquet --id patient --clusters 10",
-        datasets: "--json",
     },
     "Look": {
         status: "patients.vf",

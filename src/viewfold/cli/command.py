@@ -162,6 +162,7 @@ class Group(click.Group):
 PLUGINS = "viewfold.commands"
 ELSEWHERE = {"bench": "viewfold-research"}  # commands of packages that may not be installed
 RENAMED = {
+    "datasets": "viewfold bench datasets",
     "init": "viewfold add STATE FILE --clusters K",
     "extend": "viewfold add STATE FILE --only-new",
     "restore": "viewfold undo STATE --to ENTRY",

@@ -67,6 +67,7 @@ def labels(
     help="Known view that a file belongs to; once for each file, in the same order. "
     "Unless given, the view named like the file, or the only view.",
 )
+@opt.rename
 @opt.min_confidence
 @opt.delivers
 @opt.reads
@@ -76,6 +77,7 @@ def predict(
     files: Sequence[File],
     ids: str | bool | None,
     view: tuple[str, ...],
+    rename: dict[str, str],
     min_confidence: float | None,
     output: opt.Output,
 ) -> None:
@@ -86,7 +88,7 @@ def predict(
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(rows, ids=ids, view=which)
+        frame = model.predict_frame(rows, ids=ids, view=which, rename=rename)
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 

@@ -130,6 +130,13 @@ private = click.option(
     help="Keep no encoders, and remove those of earlier views; predict then does not "
     "work. docs/privacy.md says what the file still reveals.",
 )
+quarantine = click.option(
+    "--quarantine",
+    metavar="FILE",
+    type=PATH,
+    help="Write rows of a known view that are not what it looked like before to this table, fold "
+    "the others, and end with exit code 15.",
+)
 raw = click.option(
     "--raw",
     is_flag=True,
@@ -255,9 +262,30 @@ ROWS_AND_COLUMNS = {
     "strict": click.option(
         "--strict",
         is_flag=True,
-        help="Refuse a file with columns of free text, instead of leaving these out.",
+        help="Refuse a file with columns of free text instead of leaving these out, and rows of a "
+        "known view that are not what it looked like before, or lack columns (exit code 14).",
     ),
 }
+
+
+def _renamed(context: Any, parameter: Any, given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [one.partition("=") for one in given]
+    if not all(old and new for old, _, new in pairs):
+        raise click.BadParameter("expected OLD=NEW, the known name of a column and its new one.")
+    return {old: new for old, _, new in pairs}
+
+
+rename = section(
+    READING,
+    click.option(
+        "--rename",
+        metavar="OLD=NEW",
+        multiple=True,
+        callback=_renamed,
+        help="Take column NEW of the file for column OLD of a known view; add remembers it. Give "
+        "it once for each column.",
+    ),
+)
 
 
 def rows_and_columns(command: Callable[..., None]) -> Callable[..., None]:

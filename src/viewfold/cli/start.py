@@ -1,16 +1,18 @@
-"""Commands to start with: demo, inspect, add, datasets."""
+"""Commands to start with: demo, inspect, add."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from viewfold import errors
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import Wanted, fold_line
 from viewfold.app.folding import add as fold
@@ -19,7 +21,7 @@ from viewfold.app.telling import command, evidence, inspected
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument, section
-from viewfold.cli.console import note, print_json, print_lines, print_rows, progress, say, tell
+from viewfold.cli.console import note, print_json, print_lines, progress, say, tell
 
 if TYPE_CHECKING:
     from viewfold.app.inspection import Inspection, SampleFacts
@@ -45,6 +47,7 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @opt.as_json
 @opt.rows_and_columns
+@opt.rename
 @section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
 @section(
     "Clusters",
@@ -58,7 +61,7 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
     opt.method,
     opt.seed,
 )
-@section("State file", opt.keep, opt.wait)
+@section("State file", opt.quarantine, opt.keep, opt.wait)
 @opt.reads
 @opt.works
 def add(
@@ -67,6 +70,7 @@ def add(
     min_shared: str | None,
     max_moved: str | None,
     reading: dict[str, Any],
+    rename: dict[str, str],
     as_json: bool,
     **wanted: Any,
 ) -> None:
@@ -82,7 +86,10 @@ def add(
             flag = f"--{one.replace('_', '-')}"
             raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
     limit = opt.Limit(max_moved)
-    wanted["options"] = ReadOptions.of(**reading)
+    wanted["options"] = replace(ReadOptions.of(**reading), rename=rename)
+    wanted["strict"] = reading["strict"]
+    if wanted["strict"] and wanted["quarantine"] is not None:
+        raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     with progress(f"reading {file}") as step:
@@ -104,6 +111,8 @@ def add(
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
+    if added.set_aside():
+        raise click.exceptions.Exit(errors.QUARANTINED[1])
     limit.end()
 
 
@@ -233,33 +242,7 @@ def _samples(samples: SampleFacts | None) -> str:
     return text
 
 
-# -- data sets and the demo
-
-
-@click.option("--fetch", metavar="NAME", help="Download this data set, unless it is there.")
-@click.option("--folder", type=PATH, help="Where data sets are kept, instead of VIEWFOLD_DATA.")
-@opt.as_json
-def datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
-    """List public data sets and where to get them, or download one."""
-    from viewfold import datasets as public
-
-    if fetch is not None:
-        with progress(f"fetching {fetch}"):
-            held = public.fetch(fetch, data_home=folder)
-        views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
-        shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
-        facts = {"name": fetch, "file": held.filename, "views": views}
-        tell(as_json, facts, f"{held.filename} has {fetch}: {shapes}.")
-        return
-    rows = public.listed()
-    if as_json:
-        print_json(rows)
-        return
-    sizes = ("name", "samples", "views", "classes", "features", "fetch")
-    print_rows([{name: row[name] for name in sizes} for row in rows])
-    for row in rows:
-        print_lines("", f"{row['name']}: {row['address']}", f"  {row['note']}")
-
+# -- the demo
 
 BEGINNING = """\
 1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a

@@ -16,6 +16,7 @@ from viewfold.cli import options as opt
 from viewfold.cli.command import PATH, argument
 from viewfold.cli.console import complain, progress, say, tell
 
+ENCODER = ".vfe"  # the ending of encoder files
 KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless another one is given
 
 
@@ -39,6 +40,12 @@ KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless anot
 )
 @click.option("--key", metavar="NAME", default=KEY, help="Name of the new columns of obs.")
 @click.option("--overwrite", is_flag=True, help="Replace columns of obs that have this name.")
+@click.option(
+    "--encoder",
+    metavar="FILE.vfe",
+    type=PATH,
+    help="Write what predictions need, and no sample; viewfold.load_encoder reads it.",
+)
 @opt.raw
 @opt.min_confidence
 @opt.as_json
@@ -49,6 +56,7 @@ def export(
     id_column: str | None,
     key: str,
     overwrite: bool,
+    encoder: Path | None,
     raw: bool,
     min_confidence: float | None,
     as_json: bool,
@@ -56,10 +64,25 @@ def export(
     """Write all there is about every sample to a table, an AnnData or a MuData.
 
     A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
-    confidence in its obs, and the embedding in its obsm; FILE stays as it is.
+    confidence in its obs, and the embedding in its obsm; FILE stays as it is. With --encoder, no
+    sample is written: only what a service needs to predict clusters of new rows.
     """
     from viewfold.store import queries
 
+    if encoder is not None:
+        others = (file, output, id_column, min_confidence, key != KEY or overwrite or raw or None)
+        if any(one is not None for one in others):
+            raise ValueError("--encoder goes with --json only. Leave the rest out.")
+        tables.check(encoder, (ENCODER,), [state])
+        with progress(f"reading {state}"):
+            model = folded_model(state)
+            model.export_encoder(encoder)
+        views = [record.name for record in model.views_ if record.encoder is not None]
+        size = encoder.stat().st_size
+        facts = {"file": str(encoder), "bytes": size, "views": views}
+        said = f"{encoder} is written ({size / 1e6:.1f} MB): it predicts from {', '.join(views)}."
+        tell(as_json, facts, said)
+        return
     if file is not None:
         from viewfold.data.hdf5 import Annotation
 

@@ -333,7 +333,8 @@ def look_at(view: View, *, ignore_zeros: bool, refuse: bool, first: int = 0) -> 
     # With few features every row has few values, and a row of zeros is one like any other.
     ignore_zeros |= X.shape[1] < FEWEST_VALUES
     nothing = np.empty(0, np.intp)
-    if X.dtype.kind != "f" and ignore_zeros:
+    lacking = view.rows.columns is not None and (view.rows.columns < 0).any()
+    if X.dtype.kind != "f" and ignore_zeros and not lacking:
         return Found(view.rows.double, nothing, nothing, False, 0)
     most = min(LARGEST, float(np.finfo(view.rows.dtype).max))
     if view.rows.is_sparse:

@@ -70,7 +70,8 @@ def without_absent(
                 f"{' other than zero' * bool(empty.size)}. Leave the view out."
             )
         rows = replace(rows, present=present)
-        view = replace(view, ids=view.ids[present], n_empty=empty.size)
+        ids = view.ids[present]
+        view = replace(view, ids=ids, n_empty=empty.size, n_absent=absent.size)
     gaps = Gaps.of(rows) if found.gaps else None
     rows = rows if gaps is None else replace(rows, fill=gaps)
     return replace(view, rows=rows, checked=True, gaps=gaps)

@@ -7,20 +7,24 @@ finds the levels of a file of any size. It sees `Cells`, whatever the table was 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from math import isinf
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
-from viewfold.data.source import FileError, too_large
+from viewfold.data.view import Column
+
+DAYS = "days"
+# Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
+MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 MOST_LEVELS = 1000  # of a column that the user calls a category
 LONGEST_LEVEL = 200  # a longer text is no level of anything
@@ -51,10 +55,9 @@ class Cells:
     def of(cls, values: Iterable[Any], *, declared: bool = False) -> Cells:
         """Return Python's values: whole numbers are written without a point."""
         texts = [value if type(value) is str else _written(value) for value in values]
-        held = np.empty(len(texts), dtype=object)
-        held[:] = texts
-        at, found = pd.factorize(held)
-        return cls(found.tolist(), at, declared)
+        place: dict[str, int] = {}
+        at = [-1 if text is None else place.setdefault(text, len(place)) for text in texts]
+        return cls(list(place), np.array(at, np.intp), declared)
 
     @classmethod
     def of_dates(cls, dates: Iterable[date | None]) -> Cells:
@@ -88,6 +91,9 @@ class Codes:
         self.n_cells, self.n_missing = 0, 0
         self.repeats = False  # whether any text was met twice
         self.too_many = False  # whether texts were so many, or so long, that they were forgotten
+        self.texts: (
+            list[str] | None
+        ) = []  # as written, while they may be ids: all there, no two same
         self.declared = kind == "category"  # whether the table or the user says so
         self.days: set[int] = set()  # of dates: those that occur, in days since 1970
         self._markers = markers
@@ -99,7 +105,7 @@ class Codes:
         if cells.moments is not None:
             self.kind = self.kind or "date"
             return self._days(cells.moments)
-        cells = self._without_markers(cells)
+        texts, cells = cells, self._without_markers(cells)
         held = int(np.count_nonzero(cells.at >= 0))
         if self.kind is None and held:
             self.kind = "number" if _numbers(cells.texts) is not None else None
@@ -112,9 +118,16 @@ class Codes:
             found = self._parsed(_numbers, cells.texts, "number")
             for text, value in zip(cells.texts, found, strict=True):
                 if isinf(value) and "n" not in text.lower():  # neither inf nor infinity
+                    from viewfold.data.source import too_large
+
                     raise too_large(f"{self.label}, column {self.name!r}", text)
             return cells.spread(found)
-        return self._numbers_of(cells, held)
+        found = self._numbers_of(cells, held)
+        if self.repeats or self.n_missing or max(map(len, texts.texts), default=0) > LONGEST_LEVEL:
+            self.texts = None
+        elif self.texts is not None:
+            self.texts += [texts.texts[i] for i in texts.at.tolist()]
+        return found
 
     def joined(self, other: Codes) -> Codes:
         """Add what was found in rows that follow, in another file; levels get new numbers."""
@@ -124,8 +137,8 @@ class Codes:
                 f"of {self.label} as {self.kind}. Write them alike, or say what the column is: "
                 f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise with_suggestion(FileError(said), categories=[self.name])
-        self.kind = self.kind or other.kind
+            raise _contradiction(said, self.name)
+        self.kind, self.texts = self.kind or other.kind, None
         self.repeats |= other.repeats or not self.levels.keys().isdisjoint(other.levels)
         for level in other.levels:
             if level not in self.levels and len(self.levels) < MOST_LEVELS:
@@ -153,7 +166,7 @@ class Codes:
                 f"before it are. Correct it, or say what the column is: "
                 f"categories={[self.name]!r}, or drop={[self.name]!r}."
             )
-            raise with_suggestion(FileError(said), categories=[self.name])
+            raise _contradiction(said, self.name)
         return found
 
     def _days(self, moments: Array) -> Array:
@@ -175,12 +188,18 @@ class Codes:
         return cells.spread([self.levels.get(level, -1) for level in found])
 
 
+def _contradiction(said: str, column: str) -> ValueError:
+    from viewfold.data.source import FileError
+
+    return with_suggestion(FileError(said), categories=[column])
+
+
 def codes_of(names: Iterable[str], label: str, options: ReadOptions) -> dict[str, Codes]:
     return {name: Codes(name, label, options.markers, options.kind_of(name)) for name in names}
 
 
 def _written(value: Any) -> str | None:
-    if value is None or value is pd.NA or value != value:
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return None
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
@@ -209,3 +228,55 @@ def _microseconds(day: date) -> float:
         day = datetime(day.year, day.month, day.day)
     away = day.utcoffset() or timedelta()
     return float((day.replace(tzinfo=None) - _1970 - away) // timedelta(microseconds=1))
+
+
+# -- features of coded cells
+
+
+def month_of(days: Array) -> Array:
+    return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
+
+
+def weekday_of(days: Array) -> Array:
+    # 1 is Monday, 7 is Sunday.
+    return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
+
+
+def features_of_cells(
+    cells: Array, column: Column, codes: Codes | None, unknown: dict[str, int]
+) -> Array:
+    """Return the features of a column of a known view; count cells that are of no known level."""
+    if column.kind == "number":
+        return cells[:, None]
+    if column.kind == "date":
+        days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
+        made = {DAYS: cells - column.first}
+        for names, part, period in ((MONTH, month_of(days), 12), (WEEKDAY, weekday_of(days), 7)):
+            angle = 2 * np.pi * (part - 1) / period
+            made |= zip(names, (np.sin(angle), np.cos(angle)), strict=True)
+        found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
+        found[np.isnan(cells)] = np.nan
+        return found
+    if codes is None:  # the table lacks the column
+        return np.full((len(cells), len(column.levels)), np.nan)
+    place = {level: j for j, level in enumerate(column.levels)}
+    # The last but one is for other levels, the last for missing cells.
+    other, missing = len(place), len(place) + 1
+    of_code = np.array([*(place.get(level, other) for level in codes.levels), other, missing])
+    code = np.where(np.isnan(cells), len(codes.levels) + 1, cells).astype(int)
+    code[code < 0] = len(codes.levels)
+    at = of_code[code]
+    n_other = int(np.count_nonzero(at == other))
+    if n_other:
+        unknown[column.name] = unknown.get(column.name, 0) + n_other
+    found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
+    found[at >= other] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
+    return found
+
+
+def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
+    if unknown:
+        shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
+        warn_user(
+            f"{label}: cells with a level that is not known: {shown}. They count as missing cells.",
+        )

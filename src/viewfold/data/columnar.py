@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, TypeAlias
 
 import duckdb
@@ -122,12 +122,15 @@ def open_parquet(
     `row` is the number of their first row.
     """
     with reading(file, "Parquet"):
-        there, sizes = _columns(file), _sizes(file)
+        footer = _footer(file)
+        there, sizes = footer.columns, footer.sizes
+        if min([footer.n_rows, *sizes]) < 0 or footer.n_rows != sum(sizes):
+            raise FileError(f"{file}: says that it has {footer.n_rows:,} rows. Is the file whole?")
         if not there:
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         names = [column.name for column in there]
         check_names(file, names, ids)
-        _refuse_index(file, names, ids)
+        _refuse_index(file, footer.notes, names, ids)
         wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
         taken = [column for column in there if column.name in wanted]
         columns = [column for column in there if column.name == ids or column.name in wanted]
@@ -139,7 +142,7 @@ def open_parquet(
         others = {column.name: column.kind for column in coded if not column.is_codable}
         check_numbers(file, others, ids)
         if groups is None:  # else somebody has had a look already
-            _check_size(file, len(there), sizes, columns)
+            _check_size(file, footer, columns)
         widths = _widths(file, [column for column in taken if column.is_list])
         codes = codes_of([column.name for column in coded], file, options)
         kinds = {column.kind.removesuffix("[]") for column in taken} - {'"NULL"'}
@@ -168,35 +171,50 @@ def open_parquet(
     )
 
 
-def _columns(file: str) -> list[_Column]:
-    """Return the columns; those of a struct or list are part of it."""
-    found, waiting = list[_Column](), 0
-    said = _arrow_schema(file)
+@dataclass(frozen=True)
+class _Footer:
+    """What a file says of itself, at its end."""
+
+    columns: tuple[_Column, ...]  # those of a struct or list are part of it
+    notes: dict[str, str]  # of programs
+    n_rows: int
+    # Of each row group: rows, bytes of the largest column, numbers, and bytes of all columns.
+    groups: tuple[tuple[int, int | None, int | None, int], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(rows for rows, *_ in self.groups)
+
+
+def _footer(file: str) -> _Footer:
+    found = os.stat(file)
+    return _read_footer(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(4)
+def _read_footer(file: str, _: tuple[int, ...]) -> _Footer:
+    asked = "SELECT decode(key), value FROM parquet_kv_metadata(?)"
+    notes = {key: bytes(value).decode("utf-8", "replace") for key, value in _ask(file, asked)}
+    said, columns, waiting = _arrow_schema(notes), list[_Column](), 0
     for name, children, kind in _ask(
         file, "SELECT name, coalesce(num_children, 0), duckdb_type FROM parquet_schema(?) OFFSET 1"
     ):
         if not waiting:
             declared, length, other = said.get(name, (False, None, None))
-            found.append(_Column(name, len(found) + 1, other or kind, declared, length))
+            columns.append(_Column(name, len(columns) + 1, other or kind, declared, length))
         waiting = max(waiting - 1, 0) + children
-    return found
-
-
-def _sizes(file: str) -> tuple[int, ...]:
-    """Return how many rows each row group has."""
     ((total,),) = _ask(file, "SELECT num_rows FROM parquet_file_metadata(?)")
-    asked = """SELECT any_value(row_group_num_rows) FROM parquet_metadata(?)
-               GROUP BY row_group_id ORDER BY row_group_id"""
-    sizes = tuple(size for (size,) in _ask(file, asked))
-    if min([total, *sizes]) < 0 or total != sum(sizes):
-        raise FileError(f"{file}: says that it has {total:,} rows. Is the file whole?")
-    return sizes
+    asked = """SELECT any_value(row_group_num_rows), max(total_uncompressed_size),
+                      sum(num_values) FILTER (WHERE type <> 'BYTE_ARRAY'),
+                      sum(total_uncompressed_size)
+               FROM parquet_metadata(?) GROUP BY row_group_id ORDER BY row_group_id"""
+    return _Footer(tuple(columns), notes, int(total), tuple(_ask(file, asked)))
 
 
-def _refuse_index(file: str, names: Sequence[str], ids: str | None) -> None:
+def _refuse_index(file: str, notes: dict[str, str], names: Sequence[str], ids: str | None) -> None:
     """Refuse a column that pandas wrote for an index that somebody had set, unless it is said."""
     try:
-        index = json.loads(_metadata(file)["pandas"])["index_columns"]
+        index = json.loads(notes["pandas"])["index_columns"]
         found = [name for name in index if isinstance(name, str) and name in names]
     except (KeyError, TypeError, ValueError):
         return
@@ -208,17 +226,14 @@ def _refuse_index(file: str, names: Sequence[str], ids: str | None) -> None:
         raise with_suggestion(FileError(said), ids=found[0])
 
 
-def _check_size(file: str, d: int, sizes: tuple[int, ...], columns: list[_Column]) -> None:
+def _check_size(file: str, footer: _Footer, columns: list[_Column]) -> None:
     """Refuse a file that would take too much, as far as it says so."""
-    n = sum(sizes)
+    n, d = footer.n_rows, len(footer.columns)
     Budget(file).spool(8 * n * d, f"{n:,} rows × {d:,} columns")
     # A page is unpacked as a whole, and it may be all that a column has in the group. Lists of any
     # length fit few bytes if their numbers are equal.
-    asked = """SELECT max(total_uncompressed_size),
-                      sum(num_values) FILTER (WHERE type <> 'BYTE_ARRAY')
-               FROM parquet_metadata(?) GROUP BY row_group_id"""
     many = 0
-    for size, values in _ask(file, asked):
+    for _, size, values, _ in footer.groups:
         Budget(file).hold(size or 0, "a column")
         many += values or 0
     Budget(file).spool(8 * many, f"{many:,} numbers")
@@ -304,8 +319,7 @@ class _Parquet:
 
     def _sections(self, columns: list[_Column]) -> list[list[_Column]]:
         """Divide the columns, so that each part needs little memory."""
-        asked = "SELECT sum(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY row_group_id"
-        most = max((size for (size,) in _ask(self.file, asked)), default=0)
+        most = max((size for *_, size in _footer(self.file).groups), default=0)
         # A group that has little is read as a whole, with a vector of each column.
         size = max(most, 8 * _VECTOR * self.width(self.columns))
         parts = min(len(columns), max(1, -(-size // _SECTION_BYTES)))
@@ -422,16 +436,9 @@ def _limited(file: str) -> Iterator[None]:
         ) from error
 
 
-def _metadata(file: str) -> dict[str, str]:
-    """Return what programs noted in a file."""
-    asked = "SELECT decode(key), value FROM parquet_kv_metadata(?)"
-    return {key: bytes(value).decode("utf-8", "replace") for key, value in _ask(file, asked)}
-
-
 def n_rows(file: str) -> int:
     """Return how many rows a Parquet file has."""
-    ((n,),) = _ask(fetched(file), "SELECT num_rows FROM parquet_file_metadata(?)")
-    return int(n)
+    return _footer(fetched(file)).n_rows
 
 
 # -- several files
@@ -443,7 +450,9 @@ def facts_of(file: str, ids: str | None, options: ReadOptions) -> Table:
         return open_parquet(file, ids, options)
     place = with_end_only(file)
     with reading(place, "Parquet"):
-        lists = [c for c in _columns(place) if c.is_list and c.length is None and c.name != ids]
+        lists = [
+            c for c in _footer(place).columns if c.is_list and c.length is None and c.name != ids
+        ]
     # The first list tells how long they are.
     return open_parquet(fetched(file) if lists else place, ids, options)
 
@@ -595,12 +604,12 @@ def _as_parquet(file: str) -> str:
     return place
 
 
-def _arrow_schema(file: str) -> dict[str, tuple[bool, int | None, str | None]]:
-    """Return what a Parquet file that Arrow wrote says of its columns.
+def _arrow_schema(notes: dict[str, str]) -> dict[str, tuple[bool, int | None, str | None]]:
+    """Return what a Parquet file that Arrow wrote notes about its columns.
 
     For each, whether it is a category, the length of its lists, and its type if Parquet has none.
     """
-    noted = _metadata(file).get("ARROW:schema")
+    noted = notes.get("ARROW:schema")
     if noted is None:
         return {}
     said = base64.b64decode(noted)

@@ -11,11 +11,11 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain, count, islice
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
@@ -58,6 +58,7 @@ class _Sheet:
     file: str
     name: str
     books: tuple[Any, ...]
+    stream: IO[bytes]
     unread: set[str] = field(default_factory=set, compare=False)  # sheets of the workbook
 
     def close(self) -> None:
@@ -66,6 +67,7 @@ class _Sheet:
         if not self.unread:
             for book in self.books:
                 book.close()
+            self.stream.close()
 
     @property
     def place(self) -> str:
@@ -113,18 +115,20 @@ class _Sheet:
 def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
     """Open the sheets of a workbook that hold anything, or those that are named."""
     openpyxl = optional("openpyxl", "excel", file)
-    kinds = (True, False) if _check_archive(file) else (True,)
-    with reading(file, _WHAT):
+    with reading(file, _WHAT), ExitStack() as stack:
+        stream = stack.enter_context(open(file, "rb"))
+        kinds = (True, False) if _check_archive(file, stream) else (True,)
         books = tuple(
-            openpyxl.load_workbook(file, read_only=True, data_only=results, keep_links=False)
+            openpyxl.load_workbook(stream, read_only=True, data_only=results, keep_links=False)
             for results in kinds
         )
+        stack.pop_all()  # who reads the last sheet closes it
     there, wanted = [sheet.title for sheet in books[0].worksheets], options.sheet
     for name in wanted or []:
         if name not in there:
             raise FileError(f"{file}: there is no sheet {name!r}. It has {format_names(there)}.")
     unread = set[str]()
-    sheets = [_Sheet(file, name, books, unread) for name in wanted or there]
+    sheets = [_Sheet(file, name, books, stream, unread) for name in wanted or there]
     rows = {sheet: sheet.rows() for sheet in sheets}
     full = {sheet: first for sheet in sheets if (first := next(rows[sheet], None)) is not None}
     unread.update(sheet.name for sheet in full)
@@ -257,14 +261,14 @@ def _id(place: str, row: int, cells: tuple[Any, ...], at: int) -> str:
 # -- a look at the archive
 
 
-def _check_archive(file: str) -> bool:
+def _check_archive(file: str, stream: IO[bytes]) -> bool:
     """Refuse macros, definitions of entities, and what is too large, before anything is parsed.
 
     Returns whether there are formulas.
     """
     text, whole = Budget(file), Budget(file)
     formulas = False
-    with reading(file, _WHAT), zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(stream) as archive:
         # Python's zipfile reads no more of a member than this, whatever it holds.
         sizes = {member.filename: member.file_size for member in archive.infolist()}
         if len(sizes) != len(archive.infolist()):

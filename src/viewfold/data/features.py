@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,19 +18,25 @@ from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
-from viewfold.data.codes import LONGEST_LEVEL, MOST_LEVELS
+from viewfold.data.codes import (
+    DAYS,
+    LONGEST_LEVEL,
+    MONTH,
+    MOST_LEVELS,
+    WEEKDAY,
+    features_of_cells,
+    month_of,
+    tell_unknown,
+    weekday_of,
+)
 from viewfold.data.ids import is_called_id
 from viewfold.data.numbers import refuse_disguised
-from viewfold.data.source import without
-from viewfold.data.view import Column, features_of
+from viewfold.data.view import Column, features_of, tell_columns
 from viewfold.rows import Rows
+from viewfold.rows.linalg import pick_columns
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
-
-DAYS = "days"
-# Sine and cosine of an angle: December is beside January, and Sunday beside Monday.
-MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 FEW_LEVELS = 50  # a text column with more is free text, unless the user calls it a category
 KEPT = (*FILE_OPTIONS, "empty_rows", "missing_cells")  # what may be said of later rows
@@ -92,15 +99,6 @@ def _reason(codes: Codes) -> str:
     return ""
 
 
-def month_of(days: Array) -> Array:
-    return np.asarray(days.astype("datetime64[M]").astype(int) % 12 + 1)
-
-
-def weekday_of(days: Array) -> Array:
-    # 1 is Monday, 7 is Sunday.
-    return np.asarray((days.astype("datetime64[D]").astype(int) + 3) % 7 + 1)
-
-
 def learn_columns(
     names: Sequence[str],
     codes: Mapping[str, Codes],
@@ -150,27 +148,41 @@ def known_options(
     return ReadOptions(
         **said,
         empty_markers=None if remembered is None else remembered.empty_markers,
+        strict=options is not None and options.strict,
         kinds={column.name: column.kind for column in known or ()},
         remembered=remembered,
+        rename={**(remembered.rename if remembered else {}), **(options.rename if options else {})},
     )
+
+
+def with_new_names(source: ReadOptions | None, delivered: ReadOptions | None) -> ReadOptions | None:
+    """Return how a view is read, with the new names of columns that a delivery came with."""
+    if delivered is None or not delivered.rename:
+        return source
+    return replace(source or ReadOptions(), rename=delivered.rename)
 
 
 def as_features(
     parts: Any, options: ReadOptions, known: tuple[Column, ...] | None, label: str
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
     """Return the matrix of features, their names, and what became of the columns."""
-    names = parts.names
+    names, codes = parts.names, parts.codes
+    if options.kinds and names is not None:
+        there = options.known_names((*names, *parts.dropped), label)
+        tell_columns(options.kinds, there, label, strict=options.strict)
+        names = there[: len(names)]
+        codes = dict(zip(options.known_names(codes, label), codes.values(), strict=True))
+        if known is None:  # all are numbers, which are put in order as they are
+            return parts.rows, names, None
     if known is None:
         if not parts.codes and not parts.dropped:
             return parts.rows, names, None
         known = learn_columns(names, parts.codes, options, parts.dropped, label)
     elif names is None:
         return parts.rows, None, known  # an array: its features are taken to be those of the view
-    else:
-        check_known(known, [*names, *parts.dropped], label)
     features = features_of(known)
     check_no_twins(features, label)
-    X, unknown = expand(parts.rows, names, parts.codes, known)
+    X, unknown = expand(parts.rows, names, codes, known)
     tell_unknown(unknown, label)
     return X, features, known
 
@@ -179,19 +191,6 @@ def check_no_twins(features: Sequence[str], label: str) -> None:
     if len(set(features)) < len(features):
         twice = Counter(features).most_common(1)[0][0]
         raise ValueError(f"{label}: two features are called {twice!r}. Rename or drop a column.")
-
-
-def check_known(known: Sequence[Column], names: Sequence[str], label: str) -> None:
-    """Refuse a table that does not have the columns of a known view."""
-    needed = [column.name for column in known if column.kind != "out"]
-    missing = without(needed, names)
-    unseen = without(names, (column.name for column in known))
-    if missing or unseen:
-        said = f"it has no {format_names(missing, 5)}" if missing else ""
-        said += (" and " if said and unseen else "") + (
-            f"it has {format_names(unseen, 5)}, which the view did not have" if unseen else ""
-        )
-        raise ValueError(f"{label}: {said}. Give the columns that the view was folded with.")
 
 
 def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -> None:
@@ -203,7 +202,7 @@ def check_same(known: Sequence[Column], columns: Sequence[Column], label: str) -
         {one.name: (one.kind, set(one.levels), one.first) for one in each if one.kind != "out"}
         for each in (known, columns)
     )
-    other = [name for name in had if had[name] != has.get(name)]
+    other = [name for name in had if name in has and had[name] != has[name]]
     if other:
         raise ValueError(
             f"{label} is a View, and what became of its {format_names(other, 5)} is not what "
@@ -220,22 +219,22 @@ def expand(
 ) -> tuple[Array, dict[str, int]]:
     """Return the features of rows whose cells were coded, and how many cells are of no known level.
 
-    A row without any value becomes a row of NaN. The features of rows in a file are in a file.
+    A column that is not there is missing cells. The features of rows in a file are in a file.
     """
     kept = [column for column in columns if column.kind != "out"]
     place = {name: j for j, name in enumerate(names)}
-    at = [place[column.name] for column in kept]
+    at = np.array([place.get(column.name, -1) for column in kept])
     unknown: dict[str, int] = {}
 
     def blocks() -> Iterator[Array]:
         for _, block in Rows(X).blocks():
-            parts = [
-                _features(block[:, j], column, codes.get(column.name), unknown)
-                for j, column in zip(at, kept, strict=True)
-            ]
-            made = np.column_stack(parts)
-            made[np.isnan(block[:, at]).all(axis=1)] = np.nan
-            yield made
+            cells = pick_columns(block, at)
+            yield np.column_stack(
+                [
+                    features_of_cells(cells[:, j], column, codes.get(column.name), unknown)
+                    for j, column in enumerate(kept)
+                ]
+            )
 
     if not isinstance(X, np.memmap):
         return np.vstack(list(blocks())), unknown
@@ -243,40 +242,3 @@ def expand(
     for made in blocks():
         spool.append(made, made.dtype)
     return spool.matrix(), unknown
-
-
-def _features(cells: Array, column: Column, codes: Codes | None, unknown: dict[str, int]) -> Array:
-    if column.kind == "number":
-        return cells[:, None]
-    if column.kind == "date":
-        days = np.floor(np.where(np.isnan(cells), 0, cells)).astype("datetime64[D]")
-        made = {DAYS: cells - column.first}
-        for names, part, period in ((MONTH, month_of(days), 12), (WEEKDAY, weekday_of(days), 7)):
-            angle = 2 * np.pi * (part - 1) / period
-            made |= zip(names, (np.sin(angle), np.cos(angle)), strict=True)
-        found = np.column_stack([made[part] for part in column.levels]).astype(np.float64)
-        found[np.isnan(cells)] = np.nan
-        return found
-    assert codes is not None
-    place = {level: j for j, level in enumerate(column.levels)}
-    # The last but one is for other levels, the last for missing cells.
-    other, missing = len(place), len(place) + 1
-    of_code = np.array([*(place.get(level, other) for level in codes.levels), other, missing])
-    code = np.where(np.isnan(cells), len(codes.levels) + 1, cells).astype(int)
-    code[code < 0] = len(codes.levels)
-    at = of_code[code]
-    n_other = int(np.count_nonzero(at == other))
-    if n_other:
-        unknown[column.name] = unknown.get(column.name, 0) + n_other
-    found = np.asarray(at[:, None] == np.arange(len(place)), np.float64)
-    found[at == missing] = np.nan  # nobody knows which level it is: a missing cell, as of numbers
-    return found
-
-
-def tell_unknown(unknown: Mapping[str, int], label: str) -> None:
-    if unknown:
-        shown = ", ".join(f"{n:,} of {name!r}" for name, n in list(unknown.items())[:5])
-        warn_user(
-            f"{label}: cells with a level that is not known: {shown}. They are zero in all "
-            "features of their column.",
-        )

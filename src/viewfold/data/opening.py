@@ -30,7 +30,7 @@ from viewfold.data.parts import (
     split_file,
     split_object,
 )
-from viewfold.data.view import Column, View, invented_name, view_label
+from viewfold.data.view import Column, View, features_of, invented_name, tell_columns, view_label
 from viewfold.rows import BucketEngine, Rows, current_engine
 
 
@@ -131,9 +131,10 @@ def open_view(
             raise ValueError(f"{label} is a View and has its ids already.")
         if options.names_columns:
             raise ValueError(f"{label} is a View: its columns are chosen already.")
-        if known is not None and X.columns is not None:
-            check_same(known, X.columns, label)
-        return replace(X, name=name, invented=False) if name else X
+        view = _with_known_names(X, options, label)
+        if known is not None and view.columns is not None:
+            check_same(known, view.columns, label)
+        return replace(view, name=name, invented=False) if name else view
     if is_path(X):
         path, X = os.fspath(X), open_path(X, ids, options)
         if isinstance(X, dict):
@@ -165,6 +166,19 @@ def open_view(
     is_part = isinstance(X, FileView) or is_anndata(X)
     kept = options if is_part else replace(options, layer=None, use_rep=None, remembered=None)
     return replace(view, source=kept.to_remember())
+
+
+def _with_known_names(view: View, options: ReadOptions, label: str) -> View:
+    """Return rows of a known view under its names of columns; say which are missing or new."""
+    if not options.kinds or view.features is None:
+        return view
+    held = view.columns or tuple(Column(name, "number") for name in view.features)
+    names = options.known_names([column.name for column in held], label)
+    tell_columns(options.kinds, names, label, strict=options.strict)
+    held = tuple(replace(one, name=name) for one, name in zip(held, names, strict=True))
+    columns = None if view.columns is None else held
+    source = options.to_remember() if options.rename else view.source
+    return replace(view, features=features_of(held), columns=columns, source=source)
 
 
 def make_view(

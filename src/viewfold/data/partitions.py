@@ -21,22 +21,22 @@ from numpy.typing import NDArray
 from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.types import Array, Ids
 from viewfold.data.arrays import Found, look_at
+from viewfold.data.codes import tell_unknown
 from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
-    check_known,
     check_no_text_ids,
     check_no_twins,
     expand,
     known_options,
     learn_columns,
-    tell_unknown,
 )
 from viewfold.data.files import FileError, FileView
 from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
 from viewfold.data.source import Table
-from viewfold.data.view import Column, Gaps, Partitions, View, features_of, view_label
+from viewfold.data.view import Column, Gaps, Partitions, View, features_of, tell_columns, view_label
 from viewfold.rows import BucketEngine, BucketRows, Rows
 from viewfold.rows.bucket_files import PartitionFiles, combine_partitions, remove, write_buckets
+from viewfold.rows.linalg import pick_columns
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
@@ -91,8 +91,11 @@ def open_partitions(
     given = None if numbered or ids is None or isinstance(ids, str) else as_ids(ids, n, label)
     most = max(1, PIECE // (len(names) * first.dtype.itemsize))
     runs = runs_of(X.files, facts, most, [is_address(file) for file in X.files])
-    columns, unsaid = known, ids is None and numbered and known is None
-    if known is None:
+    columns, unsaid = known, ids is None and numbered and not options.kinds
+    if options.kinds and X.features is not None:
+        there = options.known_names((*names, *first.dropped), label)
+        tell_columns(options.kinds, there, label, strict=options.strict)
+    elif known is None:
         coded = frozenset[str]().union(*(one.coded for one in facts))
         codes: dict[str, Codes] = {}
         if coded:
@@ -104,10 +107,9 @@ def open_partitions(
             check_no_text_ids(codes, label)
         if codes or first.dropped:  # else all of them are numbers that are taken
             columns = learn_columns(names, codes, options, first.dropped, label)
-    elif X.features is not None:
-        check_known(known, [*names, *first.dropped], label)
     made = None if X.features is None else columns
-    features, dtype = X.features, first.dtype
+    features = X.features and options.known_names(X.features, label)
+    dtype = first.dtype
     if made is not None:
         features, dtype = features_of(made), np.dtype(np.float64)
         check_no_twins(features, label)
@@ -282,12 +284,14 @@ class BucketWriter:
         """Return the features of some rows, in the order of the view."""
         rows, names = self.rows, table.features or ()
         if rows.known is not None:
-            block, found = expand(block, names, table.codes, rows.known)
+            known = partial(rows.options.known_names, label="")
+            codes = dict(zip(known(table.codes), table.codes.values(), strict=True))
+            block, found = expand(block, known(names), codes, rows.known)
             unknown.update(found)
         elif names != rows.names:
             place = {name: j for j, name in enumerate(names)}
             block = block[:, [place[name] for name in rows.names]]
-        block = block if rows.columns is None else block[:, rows.columns]
+        block = block if rows.columns is None else pick_columns(block, rows.columns)
         return block.astype(rows.dtype, copy=False)
 
 
@@ -384,6 +388,7 @@ def _without_absent(
         rows=replace(rows, fill=gaps),
         gaps=gaps,
         n_empty=n_empty,
+        n_absent=int(where.starts[-1]) - rows.shape[0],
         partitions=where,
         checked=True,
     )

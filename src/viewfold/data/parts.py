@@ -145,7 +145,9 @@ def split_table(
     whole = frame.columns
     if not whole:  # which libraries give no array of no columns
         return Parts(ids, np.empty((len(frame), 0)), None)
-    if options.kinds or options.names_columns:
+    # A table whose columns are numbered has no names, unless the view knows it by them.
+    known = bool(options.kinds) and (named or not options.kinds.keys().isdisjoint(whole))
+    if known or options.names_columns:
         frame = frame.select(*options.wanted(whole, label))
     schema = frame.schema
     coded = [
@@ -161,7 +163,7 @@ def split_table(
         return Parts(ids, numbers, tuple(schema), codes, dropped)
     single = all(kind == nw.Float32 for kind in schema.values())
     numbers = _floats(frame, nw.Float32 if single else nw.Float64)
-    features = tuple(frame.columns) if named or dropped or options.kinds else None
+    features = tuple(frame.columns) if named or dropped or known else None
     return Parts(ids, as_matrix(numbers, label), features, {}, dropped)
 
 

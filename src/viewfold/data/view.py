@@ -6,15 +6,17 @@ where rows came from that were read in partitions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
-from viewfold._util.file import ReadOptions
-from viewfold._util.messages import short_repr
+from viewfold._util.file import ReadOptions, nothing_in_common
+from viewfold._util.messages import format_names, short_repr, with_suggestion
 from viewfold._util.types import Array, Kind, Matrix
 from viewfold.rows import BucketRows, RowSet, engine_of
 from viewfold.rows.linalg import column_sums, filled, is_sparse
@@ -58,6 +60,38 @@ def columns_for(columns: Iterable[Column], features: Sequence[str]) -> tuple[Col
         held.append(replace(column, levels=tuple(level for _, level in pairs_in_order)))
     held.sort(key=lambda column: place.get(next(iter(column.features), ""), -1))
     return tuple(held) if features_of(held) == tuple(features) else None
+
+
+def tell_columns(
+    known: Mapping[str, Kind], names: Sequence[str], label: str, *, strict: bool = False
+) -> None:
+    """Say which columns of a known view a table lacks, and which are new; refuse another table.
+
+    What is missing counts as missing cells, what is new is ignored; `strict` refuses both.
+    """
+    needed = [name for name, kind in known.items() if kind != "out"]
+    there = set(names)
+    missing = [name for name in needed if name not in there]
+    new = [name for name in names if name not in known]
+    if len(missing) == len(needed):
+        raise nothing_in_common(label, names, needed)
+    if not missing and not new:
+        return
+    said, options = "", {}
+    if missing:
+        if 2 * len(missing) > len(needed):
+            said += " Most columns of the view are missing: is this the right table?"
+        said += f" Missing are {len(missing):,} of {len(needed):,} columns "
+        said += f"({format_names(missing, 5)}): their cells count as missing cells."
+    if new:
+        said += f" Columns that the view does not know: {format_names(new, 5)}. They are ignored "
+        said += "until the view is refreshed."
+    if len(missing) == len(new) == 1 and get_close_matches(new[0].lower(), [missing[0].lower()]):
+        options = {"rename": {missing[0]: new[0]}}
+        said += f" If {new[0]!r} is the new name of {missing[0]!r}, say rename={options['rename']}."
+    if strict:
+        raise with_suggestion(ValueError(f"{label}:{said}"), **options)
+    warn_user(f"{label}:{said}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,40 +173,26 @@ class View:
         The view's name.
     features : tuple of str or None
         Names of the columns, where they have names.
-    length : int or None
-        For a view that came without ids, the number of rows it came with (absent ones included):
-        its ids are then row numbers. None if the ids were given.
-    file : str or None
-        The path it was read from; errors name it.
-    checked : bool
-        Whether its cells were checked, which is done once.
-    n_empty : int
-        How many rows of zeros were taken for absent samples; see `as_view`.
-    columns : tuple of Column or None
-        Of a table with columns that are not numbers, or not taken: what became of each.
-    gaps : Gaps or None
-        Its missing cells, if it has any.
-    source : ReadOptions or None
-        What was said about how to read it, as far as later rows have to be read so.
-    partitions : Partitions or None
-        Of a view that was read in partitions: where its rows were.
-    invented : bool
-        Whether nobody chose the name: `as_views` made it up.
+    length, file, checked, n_empty, columns, source, gaps, partitions, invented, n_absent
+        What `as_view` found out, for whoever folds it.
     """
 
     ids: RowSet
     rows: RowSet
     name: str | None = None
     features: tuple[str, ...] | None = None
+    # Of a view that came without ids, the number of rows it came with (absent ones included): its
+    # ids are then row numbers. None if the ids were given.
     length: int | None = None
-    file: str | None = None
-    checked: bool = False
-    n_empty: int = 0
-    columns: tuple[Column, ...] | None = None
-    source: ReadOptions | None = None
-    gaps: Gaps | None = None
-    partitions: Partitions | None = None
-    invented: bool = False
+    file: str | None = None  # the path it was read from; errors name it
+    checked: bool = False  # whether its cells were checked, which is done once
+    n_empty: int = 0  # how many rows of zeros were taken for absent samples; see `as_view`
+    columns: tuple[Column, ...] | None = None  # of a table with others than numbers
+    source: ReadOptions | None = None  # how it was read, as far as later rows have to be read so
+    gaps: Gaps | None = None  # its missing cells, if it has any
+    partitions: Partitions | None = None  # of a view that was read in partitions: where rows were
+    invented: bool = False  # nobody chose the name: `as_views` made it up
+    n_absent: int = 0  # how many rows it came with that are no sample: of NaN, or zeros for it
 
     @property
     def n_came(self) -> int:

@@ -1,13 +1,16 @@
-"""Data sets that come with the package or are made: digits, patients, clusters of any size."""
+"""Data sets that come with the package, are made (patients, clusters of any size) or are read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from viewfold.data import read_set
 from viewfold.datasets.missing import GeneratorSeed, by_paper_rule
 
 if TYPE_CHECKING:
@@ -132,23 +135,11 @@ def make_patients(n_patients: int = 400, *, random_state: int = 0) -> Bunch:
     Each table lacks some patients, and neither tells all groups apart: the blood of those with a
     weak heart looks well.
 
-    Parameters
-    ----------
-    n_patients : int, default=400
-        How many there are.
-    random_state : int, default=0
-        What they are drawn from.
-
     Returns
     -------
     Bunch
         ``views``: the DataFrames ``labs`` and ``vitals``, with the ids of patients as their index;
         ``target``: the hidden group of every patient, a Series by id.
-
-    See Also
-    --------
-    make_multiview : Any number of views without names, for experiments.
-    load_digits_views : Real data that come with the package.
 
     Examples
     --------
@@ -197,12 +188,10 @@ def make_multiview(
 
     Parameters
     ----------
-    n_samples : int
-        How many samples there are in total.
+    n_samples, n_clusters : int
+        How many samples and clusters there are.
     n_features : sequence of int
         How many features each view has; as many views are made.
-    n_clusters : int
-        How many clusters there are.
     noise : float or sequence of float
         Standard deviation about the cluster centres, for all views or for each. At 1, clusters are
         easy to find in 20 features; at 100, a view tells next to nothing.
@@ -266,3 +255,47 @@ def make_multiview(
             block += centers[target[start : start + _ROWS]]
         X[gone[:, v]] = np.nan
     return Bunch(views=views, target=target, missing=gone)
+
+
+def load(path: str | PathLike[str]) -> Bunch:
+    """Read a multi-view data set from its file.
+
+    Parameters
+    ----------
+    path : str or path
+        A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features; for a sparse view the
+        parts of a CSR matrix, ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``,
+        or a ``.mat`` file in one of the layouts in which the field publishes its sets. Where views
+        have such names, other matrices of the file (masks, graphs) are no views.
+
+    Returns
+    -------
+    Bunch
+        ``views``, a dict of arrays or sparse matrices; ``target``, the classes as whole numbers
+        from 0 without gaps, in the order of the file's own classes, or None if it has none.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> from viewfold.datasets import load
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pets.npz"
+    >>> np.savez(path, view_0=np.eye(3), view_1=np.ones((3, 2)), y=[1, 3, 1])
+    >>> pets = load(path)
+    >>> [X.shape for X in pets.views.values()], pets.target
+    ([(3, 3), (3, 2)], array([0, 1, 0]))
+    """
+    from sklearn.utils import Bunch
+
+    views, classes = read_set(path)
+    named = {name: X for name, X in views.items() if re.fullmatch(r"view_\d+", name)}
+    views = named or views
+    if classes is None:
+        return Bunch(views=views, target=None)
+    target = np.unique(np.asarray(classes).ravel(), return_inverse=True)[1]
+    for name, X in views.items():
+        if X.shape[0] != target.size:
+            raise ValueError(
+                f"{path}: view {name!r} has {X.shape[0]} samples, but there are classes for "
+                f"{target.size}."
+            )
+    return Bunch(views=views, target=target)

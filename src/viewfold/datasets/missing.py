@@ -35,11 +35,6 @@ def by_paper_rule(
     random_state : int, Generator or None
         Seed.
 
-    Returns
-    -------
-    ndarray of bool, shape (n_samples, n_views)
-        True where a sample is missing.
-
     Examples
     --------
     >>> from viewfold.datasets.missing import by_paper_rule
@@ -96,7 +91,7 @@ def at_random(
 
 
 def by_mask(views: Any, missing: ArrayLike, *, ids: Any = None) -> list[View]:
-    """Take samples out of views.
+    """Take samples out of views; return what is left of each, ready to be folded.
 
     Parameters
     ----------
@@ -106,11 +101,6 @@ def by_mask(views: Any, missing: ArrayLike, *, ids: Any = None) -> list[View]:
         True where a sample is missing.
     ids : array-like, optional
         The sample ids; row numbers if not given.
-
-    Returns
-    -------
-    list of View
-        What is left of each view, ready to be folded.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from viewfold._util.arguments import is_whole_number
-from viewfold._util.types import Array, IdsOfViews, Seed, ViewsLike
+from viewfold._util.types import Array, IdsOfViews, PathLike, Seed, ViewsLike
 from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
@@ -29,6 +30,7 @@ from viewfold.explain.features import loadings as loadings_table
 from viewfold.method.clusters import silhouette, stability_table
 from viewfold.state.clusters import assign, confidence, next_nearest, scattered, sure_enough
 from viewfold.state.hashes import seed_of
+from viewfold.state.novelty import alike_enough, belief, to_levels, to_share, to_surprise
 
 if TYPE_CHECKING:
     from viewfold.estimators.base import FoldingEstimator
@@ -39,41 +41,47 @@ def to_frame(
     backend: Literal["pandas", "polars"] = "pandas",
     *,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
 ) -> Any:
-    """Return a row for every sample ever seen: cluster, confidence, number of views seen.
+    """Return a row for every sample ever seen: cluster, confidence, novelty, number of views seen.
 
     Confidence is the probability that a sample is in the right cluster, as far as distances
-    to the centres of clusters and its views tell; docs/method.md says how far.
+    to the centres of clusters and its views tell; docs/method.md says how far. Novelty is the share
+    of known rows that are less unlike the others than the row of the sample was when it came, of
+    several views the most; NaN if that is not known.
 
     Parameters
     ----------
     backend : {"pandas", "polars"}, default="pandas"
-        Whose DataFrame to return. That of polars has no index, but a first column ``id``;
-        where some ids are numbers and some are texts, all of them are texts in it.
+        Whose DataFrame to return. That of polars has a first column ``id``, in which all ids are
+        texts if some are.
     min_confidence : float, optional
         Samples that are less certain have −1 for their cluster, the label of noise. Labels that
         are kept stay as they are.
+    max_novelty : float, optional
+        So have samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
     DataFrame
-        Of pandas or polars, with the columns cluster, confidence and views_seen; and name, if
-        clusters have names.
+        With the columns cluster, confidence, novelty and views_seen; and name, if clusters have
+        names.
 
     See Also
     --------
     viewfold.ViewFold.uncertain : The least certain samples, each with its next cluster.
-    viewfold.ViewFold.movers : Who changed the cluster, and when.
     viewfold.ViewFold.annotate : The same into an AnnData or MuData.
     """
     if backend not in ("pandas", "polars"):
         raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
     check_is_fitted(self)
     ids, sure = self.ids_, self._confidence()
+    novelty = to_share(to_surprise(self._collected(self._fitted.novelty)))
     labels = sure_enough(self.labels_, sure, min_confidence)
+    labels = alike_enough(labels, novelty, max_novelty)
     seen = self._collected(self._fitted.seen).sum(axis=1)
     columns = {"cluster": labels, **self._names_of(labels)}
-    columns |= {"confidence": sure, "views_seen": seen}
+    columns |= {"confidence": sure, "novelty": novelty, "views_seen": seen}
     if backend == "pandas":
         return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
     try:
@@ -103,10 +111,9 @@ def annotate(
     Parameters
     ----------
     data : AnnData or MuData
-        What is annotated: ``obs[key]``, a categorical with the clusters as texts, as scanpy has
-        them; ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
-        ``obsm[f"X_{key}"]``, the embedding. Of a MuData, each modality gets the same for its
-        own samples.
+        It gets ``obs[key]``, a categorical with the clusters as texts, as scanpy has them;
+        ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
+        ``obsm[f"X_{key}"]``, the embedding. Of a MuData, so do the samples of each modality.
     key : str, default="viewfold"
         What they are called.
     ids : str, optional
@@ -117,11 +124,6 @@ def annotate(
         Whether to annotate a copy, and return that.
     min_confidence : float, optional
         Samples that are less certain have the category −1; see `to_frame`.
-
-    Returns
-    -------
-    AnnData, MuData or None
-        The copy, if one was asked for.
     """
     from viewfold.data.hdf5 import Annotation
 
@@ -144,8 +146,7 @@ def movers(
     view : str or int, default=-1
         Name or number of the view; the last one if not given.
     entry : int, optional
-        The log entry of a step, instead: a fold, more rows of a view, another number of
-        clusters.
+        The log entry of a step, instead.
 
     Returns
     -------
@@ -163,18 +164,10 @@ def movers(
 
 
 def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
-    """Return the samples whose cluster is least certain, the least certain first.
+    """Return the `n` samples whose cluster is least certain, the least certain first.
 
-    Parameters
-    ----------
-    n : int, default=20
-        How many.
-
-    Returns
-    -------
-    DataFrame
-        By id: ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the one that
-        the sample would be in otherwise; −1 if there is no other.
+    A DataFrame has, by id, ``cluster``, ``confidence`` (see `to_frame`) and ``next_cluster``, the
+    one that the sample would be in otherwise; −1 if there is no other.
     """
     if not is_whole_number(n) or n < 1:
         raise ValueError(f"n={n}: ask for one sample or more, with a whole number.")
@@ -182,7 +175,7 @@ def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
     other = next_nearest(engine, self._clusters, state.embedding, state.labels(engine))
     frame.insert(2, "next_cluster", self._collected(other))
     least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
-    return frame.drop(columns="views_seen").iloc[least]
+    return frame.drop(columns=["novelty", "views_seen"]).iloc[least]
 
 
 def stability(
@@ -190,17 +183,9 @@ def stability(
 ) -> pd.DataFrame:
     """Return how well each cluster is found again in resampled rows of the consensus.
 
-    Rows are drawn with replacement, and clusters found anew. The stability of a cluster is its
-    mean Jaccard similarity (of its drawn samples with those of a new cluster: how many are in
-    both, over how many are in either) to the new cluster that resembles it most. Unlike the
-    share of pairs that stay together, it is low as well if a cluster is joined with another.
-
-    Parameters
-    ----------
-    n_resamples : int, default=20
-        How often rows are drawn.
-    random_state : int, RandomState or None, default=0
-        Seed of all draws.
+    Rows are drawn with replacement, `n_resamples` times, and clusters found anew. The stability of
+    a cluster is its mean Jaccard similarity (of its drawn samples with those of a new cluster: how
+    many are in both, over how many are in either) to the new cluster that resembles it most.
 
     Returns
     -------
@@ -212,13 +197,8 @@ def stability(
     Notes
     -----
     At most 2,000 rows are used, or 50 for each cluster, so that time does not depend on the
-    number of samples; a small cluster has few of them. A stable cluster is found again in rows
-    of *this* consensus; that it means something is another question.
-
-    References
-    ----------
-    C. Hennig (2007): Cluster-wise assessment of cluster stability. Computational Statistics &
-    Data Analysis 52, 258-271.
+    number of samples. A stable cluster is found again in rows of *this* consensus; that it means
+    something is another question (C. Hennig, Computational Statistics & Data Analysis 52, 2007).
     """
     check_is_fitted(self)
     if not is_whole_number(n_resamples) or n_resamples < 1:
@@ -231,25 +211,34 @@ def stability(
 
 
 def transform(
-    self: FoldingEstimator, X: ViewsLike, *, ids: IdsOfViews = None, view: str | int | None = None
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> Array:
     """Embed rows of known views, as if their samples had been in these views alone.
 
     Parameters
     ----------
     X : view, list of views, dict of views or MuData
-        Rows with the features of a known view; columns that have names may be in any order. Of
-        several views, samples get the mean over the views that they are in: they are matched by
-        id, or by row number, with rows of NaN for the views that they lack. Rows of zeros are
-        such rows, too, if they were taken for absent samples when the view was folded. In a
-        list, files and `View` belong to the known view of their name, everything else by its
-        place in the list. An AnnData is read as it was when the view was folded (``layer=``,
-        ``use_rep=``), and so are empty markers.
+        Rows with the features of a known view. Columns that have names may be in any order; those
+        that are missing count as missing cells, and others are ignored, with a warning. Of several
+        views, samples get the mean over the views that they are in: they are matched by id, or by
+        row number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
+        if they were taken for absent samples when the view was folded. In a list, files and `View`
+        belong to the known view of their name, everything else by its place in the list. An AnnData
+        is read as it was when the view was folded (``layer=``, ``use_rep=``), and so are empty
+        markers.
     ids : array-like, str, False, list or dict, optional
         The ids of the view, or those of each view; see `as_views`.
     view : str or int, optional
         Name or number of the view; needed for one view without a name if there is more than
         one. Of several, the one to take.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows: ``{"iron": "Fe"}``. Nothing is
+        remembered of it here; `partial_fit` remembers it.
 
     Returns
     -------
@@ -262,7 +251,7 @@ def transform(
     viewfold.ViewFold.predict : The clusters of such rows. It says what both cost.
     """
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(found.rows)
 
 
@@ -273,19 +262,21 @@ def predict(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> NDArray[np.intp]:
     """Return the cluster of each row of known views; the model stays as it is.
 
     Parameters
     ----------
-    X : view, list of views, dict of views or MuData
+    X, ids, view
         Rows with the features of a known view, or of several; see `transform`.
-    ids : array-like, str, False, list or dict, optional
-        The ids of the view, or those of each view; see `as_views`.
-    view : str or int, optional
-        Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    max_novelty : float, optional
+        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
@@ -301,11 +292,12 @@ def predict(
     Time of order n d r for n rows of d features and r columns of the consensus, and n r m more
     for m landmarks, which ``encoder="linear"`` and FCMVC have not.
     """
-    if min_confidence is not None:
-        frame = self.predict_frame(X, ids=ids, view=view, min_confidence=min_confidence)
+    if min_confidence is not None or max_novelty is not None:
+        least = {"min_confidence": min_confidence, "max_novelty": max_novelty}
+        frame = self.predict_frame(X, ids=ids, view=view, rename=rename, **least)
         return np.asarray(frame["cluster"])
     check_is_fitted(self)
-    found = place_rows(self, X, ids, view)
+    found = place_rows(self, X, ids, view, rename)
     return found.collect(assign(self._engine, self._clusters, found.rows))
 
 
@@ -316,26 +308,28 @@ def predict_frame(
     ids: IdsOfViews = None,
     view: str | int | None = None,
     min_confidence: float | None = None,
+    max_novelty: float | None = None,
+    rename: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Return the cluster of each sample of new rows, with its confidence, by id.
+    """Return the cluster of each sample of new rows, with confidence and novelty, by id.
 
     Parameters
     ----------
-    X : view, list of views, dict of views or MuData
+    X, ids, view
         Rows with the features of a known view, or of several; see `transform`.
-    ids : array-like, str, False, list or dict, optional
-        The ids of the view, or those of each view, or the name of the column that holds them;
-        row numbers if there are none. See `as_views`.
-    view : str or int, optional
-        Name or number of the view; see `transform`.
     min_confidence : float, optional
         Samples that are less certain get −1, the label of noise.
+    max_novelty : float, optional
+        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------
     DataFrame
-        With the columns ``cluster`` and ``confidence``, and ``name`` if clusters have names.
-        Who is in fewer of the views is less certain.
+        With the columns ``cluster``, ``confidence`` and ``novelty`` (the share of known rows that
+        are less unlike the others), and ``name`` if clusters have names. Who is in fewer of the
+        views is less certain.
 
     See Also
     --------
@@ -343,18 +337,80 @@ def predict_frame(
     viewfold.ViewFold.uncertain : The least certain of the samples that were folded.
     """
     check_is_fitted(self)
-    engine, found = self._engine, place_rows(self, X, ids, view)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename, surprise=True)
+    surprise = found.collect(found.surprise)
     with engine.session():
         state = self._judged
         assert state.clusters is not None
         clusters = scattered(engine, state.clusters, state.embedding)
         labels = found.collect(assign(engine, clusters, found.rows))
         sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
-    labels = sure_enough(labels, sure, min_confidence)
+    sure, novelty = sure * belief(to_levels(surprise)), to_share(surprise)
+    labels = alike_enough(sure_enough(labels, sure, min_confidence), novelty, max_novelty)
     return pd.DataFrame(
-        {"cluster": labels, **self._names_of(labels), "confidence": sure},
+        {"cluster": labels, **self._names_of(labels), "confidence": sure, "novelty": novelty},
         index=pd.Index(found.collect(found.ids), name="id"),
     )
+
+
+def predict_proba(
+    self: FoldingEstimator,
+    X: ViewsLike,
+    *,
+    ids: IdsOfViews = None,
+    view: str | int | None = None,
+    rename: Mapping[str, str] | None = None,
+) -> Array:
+    """Return the probability of every cluster for each row of known views.
+
+    Parameters
+    ----------
+    X : view, list of views, dict of views or MuData
+        Rows with the features of a known view, or of several; see `transform`.
+    ids : array-like, str, False, list or dict, optional
+        The ids of the view, or those of each view; see `as_views`.
+    view : str or int, optional
+        Name or number of the view; see `transform`.
+    rename : dict of str to str, optional
+        New names of columns, by the names that the view knows; see `transform`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_clusters)
+        Rows sum to 1. The largest number of a row is the confidence of `predict_frame`.
+
+    See Also
+    --------
+    viewfold.ViewFold.predict_frame : The cluster of each row, by id, with its confidence.
+    """
+    check_is_fitted(self)
+    engine, found = self._engine, place_rows(self, X, ids, view, rename)
+    with engine.session():
+        state = self._judged
+        assert state.clusters is not None
+        clusters = scattered(engine, state.clusters, state.embedding)
+        return found.collect(confidence(engine, clusters, found.rows, found.seen, each=True))
+
+
+def export_encoder(self: FoldingEstimator, path: PathLike) -> None:
+    """Write a small file from which `viewfold.load_encoder` predicts: no sample is in it.
+
+    It holds the encoders of the views, what became of their columns, and the centres and names of
+    clusters; no ids, and nothing by which the model could learn or forget. docs/howto/serve.md
+    shows a service that uses it.
+
+    Parameters
+    ----------
+    path : path
+        Where to, such as ``patients.vfe``. A file that is there is replaced in one step.
+
+    See Also
+    --------
+    viewfold.load_encoder : Read it.
+    viewfold.ViewFold.save : Write all of the model.
+    """
+    check_is_fitted(self)
+    importlib.import_module("viewfold.store.encoder").write(self, path)
 
 
 def score(
@@ -369,12 +425,10 @@ def score(
 
     Parameters
     ----------
-    X : array-like, or dict of array-likes
-        Rows with the features of that view, or of several views; see `transform`.
+    X, view
+        Rows with the features of a known view, or of several; see `transform`.
     y : Ignored
-        Here for scikit-learn's sake: classes are not looked at. See `viewfold.metrics`.
-    view : str or int, optional
-        Name or number of the view; needed if there is more than one and X is not a dict.
+        Not used, present for API consistency. `viewfold.metrics` compares with classes.
 
     Returns
     -------
@@ -464,17 +518,14 @@ def explain(
 ) -> Explanation:
     """Return why a sample is in its cluster, and what speaks for the next one.
 
-    Needed is only its row of the consensus. Values of features are what that row says of them:
-    no cell of a view is kept.
+    Values of features are what its row of the consensus says of them: no cell of a view is kept.
 
     Parameters
     ----------
     id : int or str
         The sample.
-    view : str or int, optional
-        Name or number of a view; all of them if not given.
-    top : int, default=10
-        How many features to name; None for all.
+    view, top
+        Which view to ask, and how many features to name; see `features`.
 
     Returns
     -------
@@ -494,17 +545,9 @@ def explain(
 def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFrame:
     """Return the weights of the components of the consensus for the features of a view.
 
-    Parameters
-    ----------
-    view : str or int, optional
-        Name or number of the view; needed if there is more than one.
-
-    Returns
-    -------
-    DataFrame
-        A row for each feature, a column for each column of `embedding_`: by how many of its
-        standard deviations a feature changes with one standard deviation of the component.
-        NaN for features that do not vary.
+    A DataFrame has a row for each feature and a column for each column of `embedding_`: by how many
+    of its standard deviations a feature changes with one standard deviation of the component; NaN
+    for features that do not vary. The view is needed if there is more than one.
     """
     check_is_fitted(self)
     (one,) = ask_views(self, known_view(self.views_, view).name)

@@ -11,7 +11,7 @@ import importlib
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import wraps
@@ -34,7 +34,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
-from viewfold._util.arguments import arguments_of, check_arguments
+from viewfold._util.arguments import arguments_of, check_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
 from viewfold.data import View, as_view, as_views
@@ -42,7 +42,7 @@ from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
-from viewfold.estimators.known import check_y, delivered, embed, given, view_of_known
+from viewfold.estimators.known import check_rename, check_y, delivered, embed, given, view_of_known
 from viewfold.explain.events import events_table, log_table
 from viewfold.explain.features import distinguished
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
@@ -52,7 +52,7 @@ from viewfold.state.hashes import seed_of
 from viewfold.state.names import rename
 from viewfold.state.state import State, ViewRecord
 from viewfold.state.transitions import Method, fold, forget, recluster
-from viewfold.state.updates import Delivery, extend, no_encoder, update
+from viewfold.state.updates import Delivery, extend, no_encoder, refresh, update
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -195,6 +195,7 @@ class FoldingEstimator(
         view: str | None = None,
         similar_ids: Similar = "refuse",
         min_shared: float | None = None,
+        rename: Mapping[str, str] | None = None,
         engine: Engine | None = None,
         **reading: Unpack[ReadKeywords],
     ) -> Self:
@@ -203,6 +204,8 @@ class FoldingEstimator(
         Rows of a view that is known by its name are told apart by id, and counted in `delivery_`:
         new samples, known ones that lacked the view, and corrections. Rows that came before change
         nothing. If others are fewer than ten, or a tenth of the view's samples, nobody else moves.
+        Columns are told apart by name: missing ones count as missing cells, new ones are ignored,
+        and a warning says so.
 
         Parameters
         ----------
@@ -221,6 +224,9 @@ class FoldingEstimator(
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
             Refuse the view if fewer of its samples are known: so many, or this part of them.
+        rename : dict of str to str, optional
+            New names of columns of a known view, by the names that it knows: ``{"iron": "Fe"}``.
+            They are remembered for later rows.
         engine : Engine, optional
             Who computes with the rows and holds them; see `fit`. A model whose rows another engine
             holds already refuses it: `viewfold.load` can move them.
@@ -258,6 +264,7 @@ class FoldingEstimator(
         if name in (None, ""):  # 0 is neither: it is refused as no text
             name = invented_name(names, len(names))
         if name not in names:
+            check_rename(rename, ())
             with using(engine):
                 came = as_view(X, ids=ids, name=name, **reading)
             came = admit(engine, state, came, similar_ids)
@@ -267,7 +274,8 @@ class FoldingEstimator(
             if not self.keep_encoders:
                 raise no_encoder(name)
             record, me = state.views[names.index(name)], type(self).__name__
-            options = ReadOptions.of(**reading)
+            renamed = check_rename(rename, [record])
+            options = replace(ReadOptions.of(**reading), rename=renamed)
             with using(engine):
                 came = delivered(record, X, ids=ids, me=me, options=options)
             came = admit(engine, state, came, similar_ids)
@@ -367,6 +375,62 @@ class FoldingEstimator(
         return out
 
     @changes
+    @takes_reading
+    def refresh(
+        self,
+        X: ViewLike,
+        *,
+        view: str,
+        ids: IdsLike = None,
+        similar_ids: Similar = "refuse",
+        min_shared: float | None = None,
+        **reading: Unpack[ReadKeywords],
+    ) -> Self:
+        """Replace a known view by a delivery of all its rows, and learn it anew.
+
+        What the view said about these samples is taken from the consensus before X is folded, so
+        that the view does not gain weight. Samples that had the view and are not in X keep what
+        they had. Columns may be others than before.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
+            All rows of the view; see `as_view`.
+        view : str
+            The name of the view.
+        ids : array-like, str or False, optional
+            The sample ids; see `as_view`.
+        similar_ids : {"refuse", "match", "new"}, default="refuse"
+            What to do with new ids that are almost known; see `fit`.
+        min_shared : int or float, optional
+            Refuse the delivery if fewer of its samples are known; see `partial_fit`.
+        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
+            How the view is to be read; see `as_view`.
+
+        Returns
+        -------
+        self
+
+        See Also
+        --------
+        viewfold.ViewFold.partial_fit : Take in some rows of a known view.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        engine, state = self._engine, self._fitted.placed(self._engine)
+        which_view(state.names, view, "This model holds")
+        if not self.keep_encoders:
+            raise no_encoder(view)
+        with using(engine):
+            came = as_view(X, ids=ids, name=view, **reading)
+        came = admit(engine, state, came, similar_ids)
+        seed = seed_of(self.random_state)
+        after, self.delivery_ = refresh(
+            engine, state, came, self._method(), seed=seed, min_shared=min_shared
+        )
+        return self._keep(self._in_clusters(after, self.n_clusters))
+
+    @changes
     def extend(
         self,
         X: ViewLike,
@@ -374,6 +438,7 @@ class FoldingEstimator(
         ids: IdsLike = None,
         view: str | int | None = None,
         similar_ids: Similar = "refuse",
+        rename: Mapping[str, str] | None = None,
     ) -> Self:
         """Add new samples of a known view to the consensus. Nobody else moves.
 
@@ -387,6 +452,8 @@ class FoldingEstimator(
             Name or number of the view; needed if there is more than one.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with ids that are almost known; see `fit`.
+        rename : dict of str to str, optional
+            New names of columns, by the names that the view knows; see `partial_fit`.
 
         Returns
         -------
@@ -400,12 +467,14 @@ class FoldingEstimator(
         check_is_fitted(self)
         engine, state = self._engine, self._fitted.placed(self._engine)
         with using(engine):
-            (part, *others), _ = given(self.views_, X, ids, view)
+            (part, *others), _ = given(self.views_, X, ids, view, rename)
             if others:
                 raise ValueError("extend takes rows of one view. Name it with view=….")
-            new = view_of_known(part.rows, part.record, ids=part.ids, me=type(self).__name__)
+            me, options = type(self).__name__, part.options
+            new = view_of_known(part.rows, part.record, ids=part.ids, me=me, options=options)
         new = admit(engine, state, new, similar_ids, only_new=True)
-        return self._keep(extend(engine, state, new))
+        after, self.delivery_ = extend(engine, state, new)
+        return self._keep(after)
 
     @changes
     def recluster(self, n_clusters: int) -> Self:
@@ -671,7 +740,9 @@ class FoldingEstimator(
     stability = asks(answers.stability)
     transform = asks(answers.transform)
     predict = asks(answers.predict)
+    predict_proba = asks(answers.predict_proba)
     predict_frame = asks(answers.predict_frame)
+    export_encoder = asks(answers.export_encoder)
     score = asks(answers.score)
     features = asks(answers.features)
     explain = asks(answers.explain)
@@ -741,7 +812,7 @@ class FoldingEstimator(
     def _confidence(self) -> Array:
         state = self._judged
         assert state.clusters is not None
-        sure = confidence(self._engine, state.clusters, state.embedding, state.seen)
+        sure = confidence(self._engine, state.clusters, state.embedding, state.seen, state.novelty)
         return self._collected(sure)
 
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:

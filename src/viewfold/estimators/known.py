@@ -7,7 +7,7 @@ name; what has none belongs to a view by its place in the list.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
-from viewfold._util.messages import frozen_record
+from viewfold._util.messages import format_names, frozen_record, with_suggestion
 from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
@@ -32,8 +32,10 @@ from viewfold.data.opening import (
     read_view,
     read_views,
 )
-from viewfold.data.view import columns_for
-from viewfold.rows import BucketRows, Engine, RowSet, using
+from viewfold.data.partitions import LazyRows
+from viewfold.data.view import Column, Gaps, columns_for
+from viewfold.rows import BucketRows, Engine, Rows, RowSet, using
+from viewfold.rows.linalg import pick_columns
 from viewfold.rows.normal import kind_of
 from viewfold.state.admission import placed
 from viewfold.state.state import State, ViewRecord
@@ -69,60 +71,85 @@ def known_view(views: Sequence[ViewRecord], view: str | int | None) -> ViewRecor
     return views[which_view(names, view, "the model has folded")]
 
 
-def _other_names(name: str, unseen: list[str], missing: list[str]) -> str:
-    lines = ["The feature names should match those that were passed during fit."]
-    for title, names in (
-        ("Feature names unseen at fit time:", unseen),
-        ("Feature names seen at fit time, yet now missing:", missing),
-    ):
-        if names:
-            lines += [title, *(f"- {column}" for column in names[:5])]
-            lines += ["- ..."] if len(names) > 5 else []
-    if not unseen and not missing:
-        lines += [
-            "Feature names must be in the same order as they were in fit: some occur twice, and "
-            "columns cannot be put in order by name."
-        ]
-    return "\n".join([*lines, f"(View {name!r}: pass the columns it was folded with.)"])
+def align_columns(view: View, record: ViewRecord, me: str) -> View:
+    """Return rows with the features of the view that they belong to, in its order, by name.
 
-
-def check_features(view: View, record: ViewRecord, me: str) -> None:
-    """Refuse rows whose features are not those that a view was folded with, in any order."""
-    d = view.shape[1]
-    if (view.features is None) != (record.features is None):
-        has, had = ("has", "without") if view.features else ("does not have valid", "with")
+    Features that are missing are missing cells, others are left out: who read the table said so.
+    Without names, the number of features has to be the same.
+    """
+    d, had, has = view.shape[1], record.features, view.features
+    if (has is None) != (had is None):
+        does, was = ("has", "without") if has else ("does not have valid", "with")
         warnings.warn(
-            f"X {has} feature names, but {me} was fitted {had} feature names "
+            f"X {does} feature names, but {me} was fitted {was} feature names "
             f"(view {record.name!r}).",
             stacklevel=5,
         )
-    if view.features and record.features and set(view.features) != set(record.features):
-        unseen = sorted(set(view.features) - set(record.features))
-        missing = sorted(set(record.features) - set(view.features))
-        raise ValueError(_other_names(record.name, unseen, missing))
-    if d != record.n_features:
-        raise ValueError(
-            f"View {record.name!r}: X has {d} features, but {me} is expecting "
-            f"{record.n_features} features as input. Give the columns the view was folded with."
-        )
-    twice = view.features is not None and len(set(view.features)) < d
-    if record.features and twice and view.features != record.features:
-        raise ValueError(_other_names(record.name, [], []))
-
-
-def in_order(view: View, record: ViewRecord) -> View:
-    """Return rows with their columns, by name, in the order of the view that they belong to."""
-    if not view.features or not record.features or view.features == record.features:
+    if had == has and has is not None:
         return view
-    place = {name: j for j, name in enumerate(view.features)}
-    order = np.array([place[name] for name in record.features], np.intp)
-    rows, gaps = view.rows, view.gaps
-    if gaps is not None:
-        gaps = gaps.of_columns(order)
-        rows = replace(rows, fill=gaps)
-    rows = replace(rows, columns=order if rows.columns is None else rows.columns[order])
-    columns = None if view.columns is None else columns_for(view.columns, record.features)
-    return replace(view, rows=rows, gaps=gaps, features=record.features, columns=columns)
+    if had is None or has is None:
+        if d != record.n_features:
+            raise ValueError(
+                f"View {record.name!r}: X has {d} features, but {me} is expecting "
+                f"{record.n_features} features as input. Columns without names are told apart by "
+                "their place: give all that the view was folded with."
+            )
+        return view
+    if len(set(has)) < d or len(set(had)) < len(had):
+        raise ValueError(
+            f"View {record.name!r}: some names of features occur twice, and they are not in the "
+            "order that the view was folded with, so that nobody knows which is which. Give them "
+            "in that order, or names of their own."
+        )
+    place = {name: j for j, name in enumerate(has)}
+    order = np.array([place.get(name, -1) for name in had], np.intp)
+    columns = None if view.columns is None else columns_for(view.columns, had)
+    view, rows, lacking = replace(view, features=had, columns=columns), view.rows, min(order) < 0
+    if isinstance(rows, LazyRows):
+        return replace(view, rows=replace(rows, columns=order, width=order.size))
+    gaps = None if view.gaps is None else view.gaps.of_columns(order)
+    if rows.columns is not None:
+        order = np.where(order < 0, -1, rows.columns[order])
+    rows = replace(rows, columns=order, fill=None)
+    if (
+        lacking and isinstance(rows, Rows) and rows.is_sparse
+    ):  # cells are checked as they are stored
+        rows = replace(rows, X=pick_columns(rows.X.astype(rows.dtype), order), columns=None)
+    if lacking and view.checked:
+        gaps = Gaps.of(rows)
+    return replace(view, rows=rows if gaps is None else replace(rows, fill=gaps), gaps=gaps)
+
+
+def options_of(record: ViewRecord, options: ReadOptions | None = None) -> ReadOptions:
+    """Return how more rows of a view are read, with those new names of columns that concern it."""
+    columns = record.columns or tuple(Column(name, "number") for name in record.features or ())
+    options, names = options or ReadOptions(), {column.name for column in columns}
+    rename = {old: new for old, new in options.rename.items() if old in names}
+    return known_options(columns, record.source, replace(options, rename=rename))
+
+
+def check_rename(rename: Mapping[str, str] | None, views: Sequence[ViewRecord]) -> dict[str, str]:
+    """Refuse new names of columns that none of some known views has."""
+    known = {name for record in views for name in options_of(record).kinds}
+    for old, new in (rename or {}).items():
+        if not isinstance(old, str) or not isinstance(new, str):
+            raise TypeError(f"rename=… takes names of columns (texts), got {old!r} and {new!r}.")
+        if old in known:
+            continue
+        if not views:
+            raise ValueError(
+                "rename=… gives new names to columns of a known view; this is a new one."
+            )
+        said = f"rename={{{old!r}: {new!r}}}: "
+        said += f"{', '.join(repr(one.name) for one in views)} has no column {old!r}. "
+        if new in known:
+            other = {new: old}
+            raise with_suggestion(
+                ValueError(f"{said}The name that it knows comes first: rename={other}."),
+                rename=other,
+            )
+        raise ValueError(f"{said}It has {format_names(known)}.")
+    return dict(rename or {})
 
 
 class Given(NamedTuple):
@@ -131,14 +158,20 @@ class Given(NamedTuple):
     record: ViewRecord
     rows: Any
     ids: Any
+    options: ReadOptions
 
 
 def given(
-    views: Sequence[ViewRecord], X: Any, ids: Any, view: str | int | None
+    views: Sequence[ViewRecord],
+    X: Any,
+    ids: Any,
+    view: str | int | None,
+    rename: Mapping[str, str] | None = None,
 ) -> tuple[list[Given], bool]:
     """Return the rows of each known view that X holds, and whether X is a collection of views."""
     known = {record.name: record for record in views}
-    each = {one.name: known_options(one.columns, one.source) for one in views}
+    said = ReadOptions(rename=check_rename(rename, views))
+    each = {one.name: options_of(one, said) for one in views}
 
     def open_rows(rows: Any, ids: Any, record: ViewRecord | None) -> Any:
         options = ReadOptions() if record is None else each[record.name]
@@ -152,12 +185,13 @@ def given(
     named = named_views(X)
     held = listed_views(X) if named is None else list(named.values())
     if held is None:
-        return [Given(wanted or known_view(views, None), X, ids)], False
+        record = wanted or known_view(views, None)
+        return [Given(record, X, ids, each[record.name])], False
     names = _names_in_list(held, views) if named is None else list(named)
     of_each = ids_of_each(ids, names)
     if view is not None and wanted is not None:
         at = which_view(names, wanted.name, "X holds")
-        return [Given(wanted, held[at], of_each[at])], False
+        return [Given(wanted, held[at], of_each[at], each[wanted.name])], False
     parts: dict[str, Given] = {}
     for name, rows, of_view in zip(names, held, of_each, strict=True):
         entry = {name: rows}
@@ -172,7 +206,7 @@ def given(
                 )
             if key in parts:
                 raise ValueError(f"View {key!r} is given twice. Give each view once.")
-            parts[key] = Given(known[key], one, of_view)
+            parts[key] = Given(known[key], one, of_view, each[key])
     return list(parts.values()), True
 
 
@@ -205,15 +239,19 @@ def views_of(
     records = {record.name: record for record in known}
     own = name or own_name(X)
     if own in records:
+        check_rename(options.rename, [records[own]])
         return [delivered(records[own], X, ids=ids, me=me, options=options)]
+    if name is not None or not records:
+        check_rename(options.rename, ())
     if name is not None:
         return [read_view(X, ids, name, options)]
     X, options = path_and_options(X, options)
     if records and options.part == (None, None):
         # A file may hold several views, some of them known.
-        each = {record.name: known_options(record.columns, record.source) for record in known}
+        each = {record.name: options_of(record, options) for record in known}
         X = open_path(X, ids, replace(options, views=each))
     held = named_views(X) or {}
+    check_rename(options.rename, [records[one] for one in held if one in records])
     if not held.keys() & records.keys():
         return read_views(X, ids, options)
     new = {name: rows for name, rows in held.items() if name not in records}
@@ -229,14 +267,12 @@ def views_of(
 def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
     """Return more rows of a known view, with the features that it has."""
     try:
-        view = _open(record, X, ids, options)
-        check_features(view, record, me)
+        view = align_columns(_open(record, X, ids, options), record, me)
     except ValueError as error:
         if "folded with" not in str(error):  # its columns are not the trouble
             raise
         another = "give it a name of its own (view='NAME')"
         raise ValueError(f"{error} If this is another view, {another}.") from None
-    view = in_order(view, record)
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
     zeros = "absent" if record.n_empty else options.empty_rows
@@ -246,10 +282,11 @@ def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOpt
 
 def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     """Return rows that are read as the view was, as far as that is remembered."""
-    if record.encoder is None:
-        return open_view(X, ids=ids, name=record.name, options=options)
-    as_before = known_options(record.columns, record.source, options)
-    view = open_view(X, ids=ids, name=record.name, options=as_before, known=record.columns)
+    as_before, name = options_of(record, options), record.name
+    if record.encoder is None:  # nothing is remembered of how it was read
+        view = open_view(X, ids=ids, name=name, options=replace(options, rename={}))
+        return open_view(view, name=name, options=as_before)
+    view = open_view(X, ids=ids, name=name, options=as_before, known=record.columns)
     was, said = record.source or ReadOptions(), view.source or ReadOptions()
     if said.part not in (was.part, (None, None)):
         part = f"layer={said.layer!r}" if said.layer is not None else f"use_rep={said.use_rep!r}"
@@ -258,7 +295,13 @@ def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
 
 
 def view_of_known(
-    X: ViewLike, record: ViewRecord, *, ids: IdsLike = None, gaps: bool = False, me: str
+    X: ViewLike,
+    record: ViewRecord,
+    *,
+    ids: IdsLike = None,
+    gaps: bool = False,
+    me: str,
+    options: ReadOptions | None = None,
 ) -> View:
     """Return rows that have the features of a known view; gaps are rows of NaN."""
     if record.encoder is None:
@@ -266,10 +309,9 @@ def view_of_known(
             f"View {record.name!r} has no encoder (keep_encoders=False, or it "
             "had fewer than ten samples): nothing is known about samples that were not in it."
         )
-    options = known_options(record.columns, record.source)
+    options = options or options_of(record)
     view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
-    check_features(view, record, me)
-    view = in_order(view, record)
+    view = align_columns(view, record, me)
     # A few rows cannot tell what their zeros mean; the view they belong to could.
     zeros: EmptyRows = "absent" if record.n_empty else "keep"
     able: MissingCells = "accept" if takes_gaps(record.encoder) else "error"
@@ -292,6 +334,8 @@ class PlacedRows:
     rows: RowSet
     seen: RowSet  # (n_rows, n_views): 1 for the views that they are in
     order: Array | None  # where each row is that came, if rows are not in their order
+    # (n_rows,): how unlike known rows they are, of several views the most; None if nobody asked
+    surprise: RowSet | None
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""
@@ -299,13 +343,23 @@ class PlacedRows:
         return found if self.order is None else np.asarray(found[self.order])
 
 
-def place_rows(model: Any, X: ViewsLike, ids: IdsOfViews, view: str | int | None) -> PlacedRows:
+def place_rows(
+    model: Any,
+    X: ViewsLike,
+    ids: IdsOfViews,
+    view: str | int | None,
+    rename: Mapping[str, str] | None = None,
+    *,
+    surprise: bool = False,
+) -> PlacedRows:
     """Return who the samples of new rows are, their embedding, and in which views."""
     engine, state, me = model._engine, model._fitted, type(model).__name__
     with using(engine):
-        parts, several = given(state.views, X, ids, view)
+        parts, several = given(state.views, X, ids, view, rename)
         views = [
-            view_of_known(part.rows, part.record, ids=part.ids, gaps=several, me=me)
+            view_of_known(
+                part.rows, part.record, ids=part.ids, gaps=several, me=me, options=part.options
+            )
             for part in parts
         ]
     order = None
@@ -318,12 +372,15 @@ def place_rows(model: Any, X: ViewsLike, ids: IdsOfViews, view: str | int | None
     which = np.eye(len(state.views))[[state.names.index(part.record.name) for part in parts]]
     if not several:
         one = engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
-        return PlacedRows(engine, views[0].ids, embedded[0], one, order)
+        novel = surprises(engine, state, views[0]) if surprise else None
+        return PlacedRows(engine, views[0].ids, embedded[0], one, order, novel)
     found, rows, seen = _mean_of(engine, views, embedded, which)
+    novel = _most_of(engine, state, views, found) if surprise else None
     if order is not None:
         at = pd.Index(found).get_indexer(pd.Index(order))
         found, rows, seen = found[at], rows[at], seen[at]
-    return PlacedRows(engine, found, rows, seen, None)
+        novel = None if novel is None else novel[at]
+    return PlacedRows(engine, found, rows, seen, None, novel)
 
 
 def embed(engine: Engine, state: State, view: View) -> RowSet:
@@ -331,6 +388,23 @@ def embed(engine: Engine, state: State, view: View) -> RowSet:
     assert encode is not None
     with engine.session():
         return engine.map(encode, replace(view.rows, fill=None))
+
+
+def surprises(engine: Engine, state: State, view: View) -> RowSet:
+    """Return how unlike known rows those of a view are; NaN if its encoder does not tell."""
+    encoder = state.views[state.names.index(view.name or state.names[0])].encoder
+    told = getattr(encoder, "surprise", lambda block: np.full(block.shape[0], np.nan))
+    with engine.session():
+        return engine.map(told, replace(view.rows, fill=None))
+
+
+def _most_of(engine: Engine, state: State, views: list[View], found: Ids) -> Array:
+    """Return, for every sample, the largest surprise of its rows."""
+    most, known = np.full(len(found), np.nan), pd.Index(found)
+    for view in views:
+        at = known.get_indexer(pd.Index(engine.collect(view.ids)))
+        most[at] = np.fmax(most[at], engine.collect(surprises(engine, state, view)))
+    return most
 
 
 def _mean_of(

@@ -156,6 +156,7 @@ class ViewFold(FoldingEstimator):
             discriminants=True,
             n_init=self.n_init,
             unconnected=self.unconnected,
+            calm=True,
         )
         return kmeans_method(combine, options, basis=balanced.basis, relearns=True)
 
@@ -189,22 +190,14 @@ class FCMVC(FoldingEstimator):
     random_state : int, RandomState or None, default=None
         Seed of k-means, the only thing that is random.
     keep_encoders : bool, default=True
-        Whether to keep what `predict` and `transform` need: aggregates of ten samples or more. With
-        the embedding they give a low-rank copy of a view. If not, the next fold removes those of
-        earlier views, too. docs/privacy.md says what can be learned from a file either way.
+        Whether to keep what `predict` and `transform` need; see `ViewFold`.
 
     Attributes
     ----------
-    labels_ : ndarray of int, shape (n_samples,)
-        The cluster of every sample ever seen. Clusters keep their numbers from fold to fold.
-    ids_ : ndarray of shape (n_samples,)
-        Who they are.
+    labels_, ids_, views_, delivery_
+        As `ViewFold` has them.
     embedding_ : ndarray of shape (n_samples, rank)
         The consensus; its columns are orthonormal.
-    views_ : tuple of ViewRecord
-        What is remembered of each view.
-    delivery_ : Delivery
-        What the rows of the last `partial_fit` were: new, late, corrected, or the same as before.
     cluster_centers_ : ndarray of shape (n_clusters, rank)
         Centres of the clusters, among embedding rows of unit length.
     n_iter_ : int

@@ -54,16 +54,10 @@ class Suggestion:
     choose from by chance: √k is between the two.
 
     Heights are the mean of fifty trees, each on four fifths of the rows, at most a thousand (or ten
-    for each cluster). Rows have unit length and all their columns, as they have for the clusters of
-    `ViewFold`. Time and memory beyond one pass over the samples do not depend on their number.
-
-    On nineteen data sets with known classes (2 to 100), choosing from half to twice their
-    number, the suggestion was within a fifth of it on fifteen
-    (``research/benchmarks/accuracy.py --part suggest``), on 12 to 14 with other seeds, on 11
-    with 30 % of the samples missing. The rule was chosen by looking at these sets; chosen on
-    eighteen of them, it is right on fourteen of those left out. Where clusters are not clear,
-    their number is not well defined, so look at the scores and try several. docs/method.md has
-    more.
+    for each cluster). Time and memory beyond one pass over the samples do not depend on their
+    number. On nineteen data sets with known classes, the suggestion was within a fifth of their
+    number on fifteen; docs/method.md has more. Where clusters are not clear, their number is not
+    well defined, so look at the scores and try several.
 
     A model that was fitted for few clusters has few columns, which is all that larger k see: start
     from the views if unsure. The columns of `FCMVC` all have the same singular value, so that only
@@ -79,18 +73,9 @@ class Suggestion:
         return self.scores[self.best] > CLEAR
 
     def plot(self, ax: Any = None, *, now: int | None = None) -> Any:
-        """Draw the scores, and mark the best one. Needs matplotlib.
+        """Draw the scores, mark the best one (and that of `now`), and return the Axes.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure if not given.
-        now : int, optional
-            The number of clusters that there are, to be marked as well.
-
-        Returns
-        -------
-        matplotlib Axes
+        It draws into `ax`, or into a new figure, and needs matplotlib.
         """
         if ax is None:
             ax = needed("matplotlib.pyplot", "plots", "A plot").subplots()[1]

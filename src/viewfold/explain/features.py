@@ -31,24 +31,13 @@ from viewfold.state.state import State, ViewRecord
 
 @frozen_record
 class Told:
-    """What can be told about the clusters by the features of one view.
+    """What can be told about the clusters by the features of one view."""
 
-    Attributes
-    ----------
-    view : ViewRecord
-        The view; it has moments.
-    count : ndarray of int, shape (n_clusters,)
-        How many samples of each cluster are in the view.
-    middle : ndarray of shape (n_clusters, n_components)
-        Their mean in the consensus; of a cluster that has none, NaN.
-    effects : ndarray of shape (n_clusters, n_features)
-        Mean of each feature in each cluster minus its overall mean, in standard deviations. NaN for
-        clusters with fewer than ten samples, and for features that tell nothing.
-    """
-
-    view: ViewRecord
-    count: NDArray[np.intp]
-    middle: Array
+    view: ViewRecord  # it has moments
+    count: NDArray[np.intp]  # (n_clusters,): how many samples of each cluster are in the view
+    middle: Array  # (n_clusters, n_components): their mean in the consensus; of none, NaN
+    # (n_clusters, n_features): mean of each feature in each cluster minus its overall mean, in
+    # standard deviations. NaN for fewer than ten samples, and for features that tell nothing.
     effects: Array
 
     @property
@@ -268,7 +257,7 @@ def explain_sample(
     engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
-    row, seen, cluster = _found(engine, state, sample)
+    row, seen, novelty, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
     leading = row[None, : len(clusters.projection)]
@@ -276,7 +265,7 @@ def explain_sample(
     if clusters.n_clusters > 1:
         squares = squared_distances(clusters, leading)[0][:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None]))[0])
+    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None], novelty))[0])
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
@@ -295,14 +284,14 @@ def explain_sample(
     )
 
 
-def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, int]:
+def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, Array, int]:
     named = pd.Index([sample], tupleize_cols=False)
     mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
-    rows = (state.embedding, state.seen, state.labels(engine))
-    row, seen, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
+    rows = (state.embedding, state.seen, state.novelty, state.labels(engine))
+    row, seen, novelty, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
     if not len(row):
         raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
-    return row[0].astype(np.float64), seen[0], int(cluster[0])
+    return row[0].astype(np.float64), seen[0], novelty, int(cluster[0])
 
 
 def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def combine(
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
-        return Combined(rows, encode.then(Q), None)
+        return Combined(rows, encode.then(Q), None, own=rows)
     # Complete [B, F] by ridge regressions; the new consensus are its scores on its principal
     # directions.
     B = state.embedding
@@ -85,7 +85,8 @@ def combine(
         (score, F, alignment.partners(B), alignment.known),
         (lambda block: np.asarray(block @ from_old, dtype), alignment.absent(B)),
     )
-    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement)
+    own = engine.map(lambda block: block @ from_new, F)
+    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement, own=own)
 
 
 def rank(n_clusters: int) -> int:

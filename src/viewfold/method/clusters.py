@@ -23,13 +23,17 @@ from viewfold._util import constants
 from viewfold._util.types import Array
 from viewfold.data.view import View
 from viewfold.method.kmeans import (
+    Means,
     at_random,
     best_of,
     discriminant,
     effective,
     from_trees,
     in_discriminants,
+    inertia,
     lloyd,
+    log_volume,
+    means,
     sums,
 )
 from viewfold.rows import Alignment, Engine, LocalEngine, RowSet, all_on_one_thread
@@ -59,6 +63,8 @@ class ClusteringOptions:
     unconnected : {"pair", "separate"} or None
         Whether clusters of groups of samples that no view connects are paired by size, if sizes
         tell; None if the method makes nothing of groups.
+    calm : bool
+        Whether clusters stay, unless others have clearly less inertia.
     """
 
     n_clusters: int
@@ -67,6 +73,7 @@ class ClusteringOptions:
     discriminants: bool = False
     n_init: int = 10
     unconnected: Literal["pair", "separate"] | None = None
+    calm: bool = False
 
     def weigh_rows(self, rows: Array) -> Array:
         if not self.weighted:
@@ -130,6 +137,7 @@ def cluster(
     *,
     groups: RowSet | None = None,
     previous: RowSet | None = None,
+    anew: bool = False,
     seed: int = 0,
 ) -> tuple[RowSet, Clusters]:
     """Cluster the rows of an embedding by k-means on unit rows; see `Method.cluster`."""
@@ -139,7 +147,10 @@ def cluster(
     rows, theirs = engine.collect(engine.select(embedding, drawn)), None
     if groups is not None and options.unconnected == "pair":
         theirs = engine.collect(engine.select(groups, drawn))
-    clusters = _find(rows, theirs, options, seed)[1]
+    before = None
+    if options.calm and not anew and previous is not None:
+        before = engine.collect(engine.select(previous, drawn))
+    clusters = _find(rows, theirs, options, seed, before)[1]
     if groups is not None and options.unconnected is not None:
         _warn_unconnected(engine, groups, options.unconnected, len(clusters.centers) > 1)
     again = _found_again(clusters, rows, theirs, options, seed)
@@ -153,9 +164,16 @@ def cluster(
 
 
 def _find(
-    embedding: Array, groups: Array | None, options: ClusteringOptions, seed: int
+    embedding: Array,
+    groups: Array | None,
+    options: ClusteringOptions,
+    seed: int,
+    before: Array | None = None,
 ) -> tuple[NDArray[np.intp] | None, Clusters]:
-    """Find clusters of some rows: those of groups one by one, if they can be paired."""
+    """Find clusters of some rows: those of groups one by one, if they can be paired.
+
+    Clusters that rows had `before` (−1: none) stay, unless others are clearly better.
+    """
     paired = None if groups is None else _pair_groups(embedding, groups, options, seed)
     if paired is not None:
         return None, paired
@@ -168,12 +186,36 @@ def _find(
     else:
         starts = at_random(some, k, options.n_init, seed)
     best = best_of(some, starts, theirs)
+    if before is not None:
+        best = _kept_or(best, some, before[:few], theirs)
     if len(rows) > few:
         best = lloyd(rows, best.centers, weights)
     projection = np.eye(rows.shape[1])
     if options.discriminants and 1 < k < len(rows):
         projection, best = in_discriminants(rows, best, weights)
     return best.labels, Clusters(projection, np.stack([best.centers]))
+
+
+def _kept_or(best: Means, rows: Array, before: Array, weights: Array) -> Means:
+    """Return what k-means makes of the clusters of before, or `best` if that is clearly better.
+
+    It is if it has clearly less inertia, or if its clusters are clearly more likely as normal ones
+    of one covariance: of many directions, a few may tell clusters apart and hold little inertia.
+    """
+    k, known = len(best.centers), before >= 0
+    if not np.array_equal(np.unique(before[known]), np.arange(k)):
+        return best  # other clusters are asked for, or one has no row here
+    kept = lloyd(rows, means(rows[known], before[known], k, weights[known]), weights)
+    share = inertia(rows, best.labels, k, weights) / inertia(rows, kept.labels, k, weights)
+    if share >= 1:
+        return kept
+    if share < constants.CALM:
+        return best
+    volumes = [
+        log_volume(rows, in_discriminants(rows, one, weights)[1].labels, k, weights)
+        for one in (kept, best)
+    ]
+    return best if volumes[0] - volumes[1] > constants.LIKELIER else kept
 
 
 def _found_again(

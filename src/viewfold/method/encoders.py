@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
-from scipy import linalg
+import scipy
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
@@ -22,6 +22,7 @@ from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_directions
 from viewfold.method.landmarks import Landmarks, connect, graph_of, place
+from viewfold.method.novelty import learn_known
 from viewfold.method.scaling import (
     Projection,
     ScaleRule,
@@ -34,7 +35,9 @@ from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import damped
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder
+
+if TYPE_CHECKING:
+    from viewfold.state.state import Encoder
 
 EncoderKind = Literal["linear", "landmarks", "mix"]
 
@@ -146,7 +149,8 @@ def learn(
         )
         features, factor = _balanced(engine, rows, graph, linear, landmarks)
         known = scores, engine.collect(engine.select(features, drawn))
-    return Filled(kept, _kept(n, scaling, directions, linear, coarse, factor, known)), features
+    encoder = _kept(n, scaling, directions, linear, coarse, factor, known)
+    return Filled(kept, encoder, learn_known(engine, view, scaling, seed)), features
 
 
 def _kept(
@@ -179,7 +183,7 @@ def _kept(
     K = encoder.features(scores[:, :most]).astype(np.float64)
     inner = K.T @ K
     inner[np.diag_indices_from(inner)] += RIDGE * np.trace(inner) / len(inner) + 1e-300
-    return replace(encoder, output=linalg.solve(inner, K.T @ features, assume_a="pos"))
+    return replace(encoder, output=scipy.linalg.solve(inner, K.T @ features, assume_a="pos"))
 
 
 def _balanced(

@@ -7,7 +7,9 @@ the weighted mean of the landmarks that are nearest in those cells.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +25,9 @@ from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder
+
+if TYPE_CHECKING:
+    from viewfold.state.state import Encoder
 
 ROOM = 2**20  # Rows are completed a few at a time, with so many numbers at once
 
@@ -131,14 +135,23 @@ class Filled:
         What stands for missing cells.
     encode : Encoder
         What is done with complete rows.
+    known : Known or None
+        What complete rows are like; None if that is not known.
     """
 
     fill: Filling
     encode: Encoder
+    known: Callable[[Matrix], Array] | None = None
 
     def __call__(self, block: Matrix) -> Array:
         """Embed a block of rows."""
         return self.encode(self.fill(block))
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is; see `viewfold.method.novelty`."""
+        if self.known is None:
+            return np.full(block.shape[0], np.nan)
+        return self.known(self.fill(block))
 
     def then(self, linear_map: Array) -> Filled:
         """Return this encoder followed by a linear map of the embedding."""

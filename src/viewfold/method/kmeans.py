@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, ward
-from scipy.spatial.distance import squareform
-from sklearn.cluster import kmeans_plusplus
 
 from viewfold._util import constants
 from viewfold._util.messages import frozen_record
@@ -93,6 +91,14 @@ def inertia(
     return float((squares if weights is None else squares * weights).sum(dtype=np.float64))
 
 
+def log_volume(rows: Array, labels: NDArray[np.intp], n_clusters: int, weights: Array) -> float:
+    """Return log det of the covariance within clusters, shrunk as for discriminants."""
+    apart = (rows - means(rows, labels, n_clusters, weights)[labels]) * np.sqrt(weights)[:, None]
+    n = effective(weights.sum(), (weights**2).sum())
+    values = shrink_eigenvalues(np.linalg.eigvalsh(apart.T @ apart), n) / weights.sum()
+    return float(np.log(np.maximum(values, 1e-300)).sum())
+
+
 def in_discriminants(rows: Array, found: Means, weights: Array) -> tuple[Array, Means]:
     """Alternate between discriminant directions of clusters and k-means in these directions."""
     n_clusters, columns = found.centers.shape
@@ -144,6 +150,8 @@ def best_of(rows: Array, starts: Iterator[Array], weights: Array | None) -> Mean
 
 
 def at_random(rows: Array, n_clusters: int, n_init: int, seed: int) -> Iterator[Array]:
+    from sklearn.cluster import kmeans_plusplus
+
     random = np.random.RandomState(seed)
     for _ in range(n_init):
         yield kmeans_plusplus(rows, n_clusters, random_state=random)[0]
@@ -157,7 +165,8 @@ def from_trees(
     for i in range(n_init):
         part = np.arange(i * most, (i + 1) * most) % len(rows)
         columns = max(2, embedding.shape[1] * (n_init - i) // n_init)
-        tree = fcluster(grown(embedding[part, :columns]), n_clusters, "maxclust") - 1
+        whole = grown(embedding[part, :columns])
+        tree = scipy.cluster.hierarchy.fcluster(whole, n_clusters, "maxclust") - 1
         start = means(rows[part], tree, n_clusters, None if weights is None else weights[part])
         # A tree has fewer branches than asked for if fewer rows are distinct.
         yield np.where(np.isnan(start), rows[:1], start)
@@ -171,5 +180,5 @@ def grown(rows: Array) -> Array:
     near = unit @ unit.T
     near -= squares
     near -= squares[:, None]
-    apart = squareform(near, checks=False)
-    return np.asarray(ward(np.sqrt(np.maximum(-2 * apart, 0))))
+    apart = scipy.spatial.distance.squareform(near, checks=False)
+    return np.asarray(scipy.cluster.hierarchy.ward(np.sqrt(np.maximum(-2 * apart, 0))))

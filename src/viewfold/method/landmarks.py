@@ -7,8 +7,8 @@ landmarks that are kept are means of groups of ten samples or more.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
@@ -84,7 +84,9 @@ def weights_of(distance: Array, dtype: DTypeLike = np.float64) -> Matrix:
     keep = np.flatnonzero(weight > 0)
     row, column = row[keep], at[keep] % m
     starts = np.searchsorted(row, np.arange(n + 1))
-    return sparse.csr_array(((weight[keep] / total[row]).astype(dtype), column, starts), (n, m))
+    return scipy.sparse.csr_array(
+        ((weight[keep] / total[row]).astype(dtype), column, starts), (n, m)
+    )
 
 
 @part("landmarks", axes={"points": "mq", "cosine": "", "coordinates": "mc"})
@@ -109,7 +111,7 @@ def graph_of(scores: Array, points: Array, cosine: bool) -> Matrix:
         distance = rows[start : start + 500] @ (-2 * points.T)
         distance += squares
         parts.append(weights_of(distance, rows.dtype))
-    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+    return parts[0] if len(parts) == 1 else scipy.sparse.vstack(parts, format="csr")
 
 
 def place(scores: Array, most: int, cosine: bool) -> Array:

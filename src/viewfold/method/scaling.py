@@ -14,8 +14,8 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
@@ -26,7 +26,6 @@ from viewfold.rows import Engine, Rows, RowSet
 from viewfold.rows.linalg import column_sums, dense, filled, is_sparse, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
-from viewfold.state.transitions import NothingVariesError
 
 Standardise = Literal["zscore", "center"] | None
 
@@ -71,17 +70,19 @@ class Text:
 
     def __call__(self, block: Matrix) -> Matrix:
         if self.idf is not None:
-            block = sparse.csr_array(block)
+            block = scipy.sparse.csr_array(block)
             block.eliminate_zeros()
             with np.errstate(invalid="ignore", divide="ignore"):
                 tf = np.where(block.data > 0, 1 + np.log(block.data), block.data)
             scaled = (tf * self.idf[block.indices]).astype(block.dtype)
-            block = sparse.csr_array((scaled, block.indices, block.indptr), shape=block.shape)
+            block = scipy.sparse.csr_array((scaled, block.indices, block.indptr), shape=block.shape)
         squares = (block.astype(np.float64) ** 2).sum(axis=1)  # of small weights, too
         length = np.sqrt(np.asarray(squares).ravel())
         factor = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
         if is_sparse(block):
-            return sparse.csr_array(sparse.diags_array(factor) @ block, dtype=block.dtype)
+            return scipy.sparse.csr_array(
+                scipy.sparse.diags_array(factor) @ block, dtype=block.dtype
+            )
         return (block * factor[:, None]).astype(block.dtype, copy=False)
 
     def kept(self, n: int) -> Text:
@@ -276,7 +277,9 @@ def _squares(X: Matrix, full: bool) -> tuple[Array, NDArray[np.bool_]]:
     return second, faint
 
 
-def says_nothing(view: View) -> NothingVariesError:
+def says_nothing(view: View) -> ValueError:
+    from viewfold.state.transitions import NothingVariesError  # whoever only encodes does not fold
+
     return NothingVariesError(
         f"View {view.name!r} has no feature that varies between its samples "
         f"({view.shape[0]:,} samples): it says nothing about them. Leave it out."
@@ -349,7 +352,7 @@ def principal_directions(
     if kind == "tfidf":  # how rare each word is, from a sample of rows
         drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
         rows_with = engine.reduce(
-            lambda block: column_sums(sparse.csr_array(block != 0, dtype=np.float64)),
+            lambda block: column_sums(scipy.sparse.csr_array(block != 0, dtype=np.float64)),
             engine.select(view.rows, drawn),
         )
         text = Text(idf(drawn.size, rows_with))
@@ -414,12 +417,12 @@ def _of_wide(
     if n <= 10 * most or d <= WIDEST_GRAM:
         scaling, products = look(rows)
         tell_faint(view, products)
-        values, V = _from_rows(scaling.read(engine.collect(rows)), scaling, most)
+        values, V = directions_of_rows(scaling.read(engine.collect(rows)), scaling, most)
         return scaling, V, np.sqrt(values), products.energy
     drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="directions")
     some = engine.collect(engine.select(rows, drawn))
     scaling, _ = look(Rows(some))
-    _, basis = _from_rows(scaling.read(some), scaling, most + 10)
+    _, basis = directions_of_rows(scaling.read(some), scaling, most + 10)
     # Blocks come before features are standardised, so that has to be done to the other factor.
     raw = scaling.weight[:, None] * basis
     scaling, products = look(rows, lambda X: X @ raw.astype(X.dtype))
@@ -432,9 +435,9 @@ def _of_wide(
     return scaling, half @ (V / np.sqrt(values)), np.sqrt(values), products.energy
 
 
-def _from_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
+def directions_of_rows(X: Matrix, scaling: Scaling, most: int) -> tuple[Array, Array]:
     """Return top eigenvalues and eigenvectors of XᵀX from the products of few rows."""
-    weighted = X @ sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
+    weighted = X @ scipy.sparse.diags_array(scaling.weight) if is_sparse(X) else X * scaling.weight
     mean = scaling.mean * scaling.weight
     products = dense(weighted @ weighted.T).astype(np.float64)
     toward = weighted @ mean

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
@@ -43,16 +42,9 @@ def sample_map(
 ) -> Axes:
     """Draw a map on which samples with similar rows of the consensus are neighbours.
 
-    {model_and_ax}
-    most : int, default=2000
-        Of more samples than this, so many are drawn at random: always the same ones.
-
-    {axes}
-
-    Notes
-    -----
     The map is a t-SNE of the consensus that knows nothing of the clusters: where they look apart,
-    they are. It keeps neighbours together; distances between groups and their areas mean little.
+    they are. It keeps neighbours together; distances between groups and their areas mean little. Of
+    more than `most` samples, so many are drawn at random: always the same ones.
 
     Examples
     --------
@@ -87,10 +79,6 @@ def sample_map(
 def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how many samples each cluster has.
 
-    {model_and_ax}
-
-    {axes}
-
     Examples
     --------
     {model}
@@ -121,12 +109,6 @@ def cluster_sizes(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 def confidence(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how clear the clusters of the samples are.
 
-    {model_and_ax}
-
-    {axes}
-
-    Notes
-    -----
     Confidence is the probability that a sample is in the right cluster, see `to_frame`. Of each
     cluster, the thin line holds nine samples out of ten, the thick one the middle half, and the
     mark is the median.
@@ -161,12 +143,6 @@ PATTERNS = 20  # how many patterns of missing views are shown on their own
 def views_seen(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw which views the samples are in: each combination, and how many samples have it.
 
-    {model_and_ax}
-
-    {axes}
-
-    Notes
-    -----
     The Axes are divided into two: bars with the number of samples above, dots for the views that
     they are in below (``ax.child_axes``).
 
@@ -212,10 +188,6 @@ def views_seen(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 def agreement(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how much of each view the consensus before it explains; with `FCMVC` it is not known.
 
-    {model_and_ax}
-
-    {axes}
-
     Examples
     --------
     {model}
@@ -244,12 +216,9 @@ def agreement(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
 
 def _patterns(seen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
     """Return the combinations of views that samples are in, and how many have each, most first."""
-    packed = pd.DataFrame(np.packbits(seen, axis=1))
-    counts = (
-        packed.groupby(list(packed), sort=True).size().sort_values(ascending=False, kind="stable")
-    )
-    rows = counts.index.to_frame().to_numpy(np.uint8)
-    return np.unpackbits(rows, axis=1, count=seen.shape[1]).astype(bool), counts.to_numpy()
+    packed, counts = np.unique(np.packbits(seen, axis=1), axis=0, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return np.unpackbits(packed[order], axis=1, count=seen.shape[1]).astype(bool), counts[order]
 
 
 def _dots(ax: Axes, patterns: NDArray[np.bool_]) -> None:
@@ -276,12 +245,6 @@ GAP = 0.023
 def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """Draw how the labels of the samples flowed from cluster to cluster, fold by fold.
 
-    {model_and_ax}
-
-    {axes}
-
-    Notes
-    -----
     A column of blocks is the clusters after a fold, and a ribbon the samples that went from one to
     another; both are as high as they have samples. If there are more than 12 clusters, the smaller
     ones are taken together.

@@ -104,29 +104,29 @@ def cluster_axis(ax: Axes, n_clusters: int, names: Mapping[int, str]) -> None:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SHARED = {
-    "model_and_ax": """\
+# Sections that stand before the examples of every figure, and the model that these are about.
+PARAMETERS = """
 Parameters
 ----------
 model : fitted estimator
     `ViewFold` or `FCMVC`.
 ax : matplotlib Axes, optional
-    Where to draw; a new figure if not given.""",
-    "axes": """\
+    Where to draw; a new figure if not given.
+
 Returns
 -------
-matplotlib Axes""",
-    "model": """\
+matplotlib Axes
+
+Examples
+"""
+MODEL = """\
 >>> from viewfold import ViewFold, datasets, plot
 >>> data = datasets.make_multiview(60, (5, 4), 3, random_state=0)
->>> model = ViewFold(3, random_state=0).fit(data.views)""",
-}
+>>> model = ViewFold(3, random_state=0).fit(data.views)"""
 
 
 def figure(draw: Callable[P, R]) -> Callable[P, R]:
-    """Fill in ``{model_and_ax}``, ``{axes}`` and ``{model}`` in the docstring of a figure."""
-    text = inspect.cleandoc(draw.__doc__ or "")
-    for name, shared in SHARED.items():
-        text = text.replace(f"{{{name}}}", shared)
-    draw.__doc__ = text
+    """Add to the docstring of a figure what all of them share; ``{model}`` is made in examples."""
+    text = inspect.cleandoc(draw.__doc__ or "").replace("{model}", MODEL)
+    draw.__doc__ = text.replace("\nExamples\n", PARAMETERS)
     return suggests_arguments(draw)

@@ -17,13 +17,14 @@ from itertools import pairwise
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from viewfold._util.file import plain
 from viewfold._util.messages import needed
 from viewfold._util.types import Array, Matrix
 from viewfold.errors import FULL, NoSpaceError
+from viewfold.rows.linalg import is_sparse
 from viewfold.rows.local import LocalEngine, Rows
 from viewfold.rows.normal import hashed
 
@@ -53,7 +54,7 @@ class Stored:
         """Read the rows."""
         if not self.n:
             if self.kind == "sparse":
-                return sparse.csr_array((0, *self.tail), dtype=self.dtype)
+                return scipy.sparse.csr_array((0, *self.tail), dtype=self.dtype)
             return np.empty((0, *self.tail), object if self.kind == "text" else self.dtype)
         if self.kind == "dense":
             width = int(np.prod(self.tail, dtype=np.int64))
@@ -72,7 +73,7 @@ class Stored:
             return np.array(texts, dtype=object)
         values = self._range("values", self.dtype, first, last)
         columns = self._range("columns", "int32", first, last)
-        return sparse.csr_array((values, columns, starts), shape=(self.n, *self.tail))
+        return scipy.sparse.csr_array((values, columns, starts), shape=(self.n, *self.tail))
 
     def _range(self, ending: str, dtype: str, start: int, stop: int) -> Array:
         kind, path = np.dtype(dtype), f"{self.path}.{ending}"
@@ -90,8 +91,8 @@ class Stored:
 def store(path: str, rows: Matrix) -> Stored:
     """Write rows to a file."""
     n, tail = rows.shape[0], tuple(int(width) for width in rows.shape[1:])
-    if sparse.issparse(rows):
-        rows = sparse.csr_array(rows)
+    if is_sparse(rows):
+        rows = scipy.sparse.csr_array(rows)
         _write(f"{path}.starts", rows.indptr.astype(np.int64))
         _write(f"{path}.columns", rows.indices.astype(np.int32))
         _write(f"{path}.values", rows.data)
@@ -199,8 +200,8 @@ class Pieces:
 def stacked(blocks: list[Matrix]) -> Any:
     if len(blocks) == 1:
         return blocks[0]
-    if any(sparse.issparse(block) for block in blocks):
-        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    if any(is_sparse(block) for block in blocks):
+        return scipy.sparse.csr_array(scipy.sparse.vstack(blocks, format="csr"))
     return np.concatenate(blocks)
 
 
@@ -220,39 +221,20 @@ class Made:
 class BucketRows:
     """Rows (or single values) of samples, in buckets: all that a program may know of them.
 
-    Attributes
-    ----------
-    parts : tuple of Part
-        The rows of each bucket.
-    held : numpy.dtype
-        Their type in files.
-    tail : tuple of int
-        The shape of one row.
-    is_sparse : bool
-        Whether they are CSR arrays.
-    stored : int
-        Number of stored entries.
-    cells : bool
-        Whether these are rows of a view, read in blocks of floating-point numbers as `Rows` does.
-    columns, double, fill
-        See `Rows`.
-    engine : BucketEngine
-        Computes with them.
-    owner : object
-        Files are removed when nobody holds this any more.
+    `columns`, `double` and `fill` are those of `Rows`.
     """
 
-    parts: tuple[Part, ...]
-    held: np.dtype[Any]
-    tail: tuple[int, ...]
-    engine: Any
+    parts: tuple[Part, ...]  # the rows of each bucket
+    held: np.dtype[Any]  # their type in files
+    tail: tuple[int, ...]  # the shape of one row
+    engine: Any  # computes with them
     is_sparse: bool = False
-    stored: int = 0
-    cells: bool = False
+    stored: int = 0  # number of stored entries
+    cells: bool = False  # rows of a view, read in blocks of floating-point numbers as `Rows` does
     columns: NDArray[np.intp] | None = None
     double: bool = False
     fill: Callable[[Matrix], Matrix] | None = None
-    owner: Any = None
+    owner: Any = None  # files are removed when nobody holds this any more
     on_disk = True
 
     def __reduce__(self) -> Any:
@@ -346,7 +328,7 @@ def write_buckets(
 
 
 def n_entries(rows: Matrix) -> int:
-    return int(rows.nnz if sparse.issparse(rows) else rows.size)
+    return int(rows.nnz if is_sparse(rows) else rows.size)
 
 
 def _in_order(rows: Matrix | list[Array], order: NDArray[np.intp]) -> Matrix:

@@ -20,7 +20,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from viewfold._util.types import Array, Matrix
 from viewfold.rows.bucket_files import (
@@ -38,6 +37,7 @@ from viewfold.rows.bucket_files import (
     whole,
     write_buckets,
 )
+from viewfold.rows.linalg import is_sparse
 from viewfold.rows.local import (
     Alignment,
     Engine,
@@ -383,7 +383,7 @@ def _starts(rows: BucketRows) -> NDArray[np.intp]:
 
 def _row_bytes(rows: RowSet) -> float:
     held = rows.X if isinstance(rows, Rows) else rows
-    if sparse.issparse(held):
+    if is_sparse(held):
         return float(12 * held.nnz / max(held.shape[0], 1))
     return float(np.prod(held.shape[1:]) * held.dtype.itemsize)
 

@@ -35,12 +35,9 @@ class DaskEngine(SendingEngine):
         is none, a cluster is made on this machine: a process for each processor, until `close`.
     address : str, optional
         Of the scheduler, ``"tcp://10.0.0.7:8786"`` for instance.
-    n_buckets : int, default=64
-        How many buckets there are. A worker holds one at a time for each of its threads.
-    folder : str, optional
-        Where files are made that are needed for a while: a path on a disk that all machines share,
-        or an address that fsspec knows. The system's folder for such files if not given, which is
-        seen by all workers only if they are on this machine.
+    n_buckets, folder
+        See `DiskEngine`. All workers have to see the folder, and each of their threads holds a
+        bucket at a time.
 
     Examples
     --------

@@ -6,17 +6,21 @@ Nothing here knows where rows live: a product over all rows is ``engine.reduce(g
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import DTypeLike, NDArray
-from scipy import linalg, sparse
 
 from viewfold._util.types import Array, Matrix
 
 # Penalties from which `ridge` chooses, relative to the mean eigenvalue of AᵀA.
 PENALTIES = np.logspace(-2, 3, 16)
 
-is_sparse = sparse.issparse
+
+def is_sparse(block: Any) -> bool:
+    """Tell a sparse matrix; a program that has none need not import SciPy's."""
+    return not isinstance(block, np.ndarray) and bool(scipy.sparse.issparse(block))
 
 
 def gram(block: Matrix) -> Array:
@@ -37,7 +41,9 @@ def damped(rows: Array) -> Array:
     return np.asarray(rows / np.sqrt(np.where(length > 0, length, 1)))
 
 
-def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) -> sparse.csc_array:
+def membership(
+    labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64
+) -> scipy.sparse.csc_array:
     """Return the indicator matrix M of labels: M[l, i] = 1 if row i has label l, else 0.
 
     ``M @ A`` sums the rows of A by label.
@@ -48,7 +54,9 @@ def membership(labels: NDArray[np.intp], n: int, dtype: DTypeLike = np.float64) 
         raise ValueError(
             f"Labels go from {labels.min()} to {labels.max()}, but there are {n} clusters."
         )
-    return sparse.csc_array((np.ones(size, dtype), labels, np.arange(size + 1)), shape=(n, size))
+    return scipy.sparse.csc_array(
+        (np.ones(size, dtype), labels, np.arange(size + 1)), shape=(n, size)
+    )
 
 
 def polar(C: Array) -> Array:
@@ -57,7 +65,7 @@ def polar(C: Array) -> Array:
         T, condition = inverse_sqrt(C.T @ C)
         if condition < 1e5:
             return np.asarray(C @ T)
-    U, _, Vt = linalg.svd(C, full_matrices=False, check_finite=False)
+    U, _, Vt = scipy.linalg.svd(C, full_matrices=False, check_finite=False)
     return np.asarray(U @ Vt)
 
 
@@ -67,7 +75,7 @@ def inverse_sqrt(M: Array) -> tuple[Array, float]:
     ``A @ inverse_sqrt(A.T @ A)`` is the polar factor of A. If A has not full rank, an SVD fills
     the missing part of the factor with arbitrary vectors; here it is zero, which is unique.
     """
-    values, V = linalg.eigh(M, driver="evd", check_finite=False)
+    values, V = scipy.linalg.eigh(M, driver="evd", check_finite=False)
     keep = values > 1e-13 * values[-1]
     V = V[:, keep]
     condition = float(values[-1] / values[0]) if keep.all() else np.inf
@@ -76,13 +84,13 @@ def inverse_sqrt(M: Array) -> tuple[Array, float]:
 
 def triangle(block: Array) -> Array:
     """Return R of a QR factorisation, RᵀR = AᵀA. R of stacked Rs is R of all rows."""
-    R = linalg.qr(block.astype(np.float64), mode="r", overwrite_a=True, check_finite=False)[0]
+    R = scipy.linalg.qr(block.astype(np.float64), mode="r", overwrite_a=True, check_finite=False)[0]
     return np.asarray(R[: block.shape[1]])
 
 
 def whitener_of(R: Array, n: int, eps: float) -> Array:
     """Return T = (AᵀA)^(-1/2), so that ``A @ T`` is the polar factor of A, from R of its n rows."""
-    _, s, Vt = linalg.svd(R, check_finite=False)
+    _, s, Vt = scipy.linalg.svd(R, check_finite=False)
     keep = s > max(n, R.shape[1]) * eps * s[0]
     return np.asarray((Vt[: s.size][keep].T / s[keep]) @ Vt[: s.size][keep])
 
@@ -98,10 +106,10 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
         return np.empty(0), np.empty((0, 0))
     first = max(d - most, 0)
     if most > d / 6:  # all of them are cheaper by divide and conquer
-        values, vectors = linalg.eigh(M, driver="evd", check_finite=False)
+        values, vectors = scipy.linalg.eigh(M, driver="evd", check_finite=False)
         values, vectors = values[first:], vectors[:, first:]
     else:
-        values, vectors = linalg.eigh(M, subset_by_index=(first, d - 1), check_finite=False)
+        values, vectors = scipy.linalg.eigh(M, subset_by_index=(first, d - 1), check_finite=False)
     keep = values > 1e-12 * max(values[-1], 0)
     values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
     peak = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
@@ -110,7 +118,7 @@ def top_eigenvectors(M: Array, most: int) -> tuple[Array, Array]:
 
 def eigenbasis(M: Array) -> Array:
     """Return all eigenvectors of a symmetric M, largest value first, signs as above."""
-    _, Q = linalg.eigh(M, check_finite=False)
+    _, Q = scipy.linalg.eigh(M, check_finite=False)
     Q = Q[:, ::-1]
     return np.asarray(Q * np.sign(Q[np.abs(Q).argmax(axis=0), np.arange(Q.shape[1])]))
 
@@ -146,11 +154,11 @@ def ridge(AA: Array, AY: Array, YY: Array, n: int) -> Regression:
     C = (AᵀA + λI)⁻¹ AᵀY; each λ is chosen by generalised cross-validation, in closed form. AA, AY
     and YY are AᵀA, AᵀY and YᵀY of n rows; with less than two rows, the prediction is zero.
     """
-    energy, R = linalg.eigh(YY, driver="evd", check_finite=False)
+    energy, R = scipy.linalg.eigh(YY, driver="evd", check_finite=False)
     energy = np.maximum(energy, 0)
     if n < 2:
         return Regression(np.zeros_like(AY), R, np.zeros_like(energy), 0.0)
-    values, Q = linalg.eigh(AA, driver="evd", check_finite=False)
+    values, Q = scipy.linalg.eigh(AA, driver="evd", check_finite=False)
     values = np.maximum(values, 0)
     # If all rows of A are zero, nothing is explained, whatever the penalty.
     penalty = PENALTIES[:, None] * (values.mean() if values.mean() > 1e-100 else 1.0)
@@ -187,6 +195,16 @@ def filled(block: Matrix, values: Array, instead: Array | None = None) -> Matrix
         block.data[gone] = values[block.indices[gone]]
         return block
     return np.where(gone, values.astype(data.dtype), data)
+
+
+def pick_columns(block: Matrix, columns: NDArray[np.intp]) -> Matrix:
+    """Return columns by number, in the given order; −1 is a column of missing cells."""
+    if (columns < 0).any():  # they come last, where −1 is
+        gone = np.full((block.shape[0], 1), np.nan, block.dtype)
+        both = [block, gone]
+        block = scipy.sparse.hstack(both, format="csr") if is_sparse(block) else np.hstack(both)
+    # Row by row in memory, as a block that is in order.
+    return block[:, columns] if is_sparse(block) else np.take(block, columns, axis=1)
 
 
 def column_sums(X: Matrix) -> Array:

@@ -20,14 +20,14 @@ from threading import Lock
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 from threadpoolctl import ThreadpoolController
 
 from viewfold._util.messages import short_repr
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
+from viewfold.rows.linalg import is_sparse, pick_columns
 
 # Rows (or single values) of samples, in the engine's order: an array, if they are in memory.
 RowSet: TypeAlias = Any
@@ -165,7 +165,7 @@ class Rows:
         Numbers of the rows to read, ascending; all of them if not given.
     columns : ndarray of int, optional
         Numbers of the columns to read, in the order in which blocks have them; all of them, as they
-        are, if not given.
+        are, if not given. −1 is a column of missing cells (NaN).
     double : bool, default=False
         Whether blocks are in double precision even if the matrix is in single precision.
     fill : callable, optional
@@ -201,7 +201,7 @@ class Rows:
     @property
     def is_sparse(self) -> bool:
         """Whether blocks are CSR arrays."""
-        return bool(sparse.issparse(self.X))
+        return is_sparse(self.X)
 
     @property
     def stored(self) -> int:
@@ -242,10 +242,7 @@ class Rows:
     def _finish(self, block: Matrix) -> Matrix:
         """Put columns in order and numbers in the place of NaN."""
         if self.columns is not None:
-            if isinstance(block, np.ndarray):  # row by row in memory, as a block that is in order
-                block = np.take(block, self.columns, axis=1)
-            else:
-                block = block[:, self.columns]
+            block = pick_columns(block, self.columns)
         return block if self.fill is None else self.fill(block)
 
     def _release(self) -> None:
@@ -298,7 +295,7 @@ def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
         return max(1, int(_block_bytes // max(1, width * getattr(kind, "itemsize", 8))))
     if isinstance(rows, Picked):
         rows = rows.source
-    if isinstance(rows, Rows) and sparse.issparse(rows.X):
+    if isinstance(rows, Rows) and is_sparse(rows.X):
         width = rows.X.nnz / max(rows.shape[0], 1) * 1.5
     else:
         width = float(np.prod(rows.shape[1:]))
@@ -475,6 +472,8 @@ class Engine:
         Known samples keep their order and new ones follow in the order of the view; with `ordered`,
         all are sorted by id.
         """
+        import pandas as pd  # not needed by who only asks (`viewfold.load_encoder`)
+
         n, n_before = others.size, ids.size
         if np.array_equal(ids, others):
             same = np.arange(n)
@@ -636,7 +635,7 @@ class _Result:
             if not self.out:
                 self.several = isinstance(made, tuple)
                 for block in blocks:
-                    thin = sparse.issparse(block)
+                    thin = is_sparse(block)
                     shape = (self.n, *block.shape[1:])
                     self.out.append({} if thin else np.empty(shape, block.dtype))
         for out, block in zip(self.out, blocks, strict=True):
@@ -646,7 +645,7 @@ class _Result:
         for i, part in enumerate(self.out):
             if isinstance(part, dict):
                 stack = [part.pop(start) for start in sorted(part)]
-                self.out[i] = sparse.vstack(stack, format="csr")
+                self.out[i] = scipy.sparse.vstack(stack, format="csr")
         return tuple(self.out) if self.several else self.out[0]
 
 

@@ -6,7 +6,6 @@ import unicodedata
 from typing import Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.types import Ids
@@ -53,6 +52,8 @@ def hashed(ids: Ids) -> NDArray[np.uint64]:
 
     Texts are hashed as the whole number they are, if it is one of 64 bits with its sign.
     """
+    import pandas as pd
+
     if ids.dtype != object:
         return mixed(ids.astype(np.int64).view(np.uint64))
     forms = normal_forms(ids)
@@ -86,6 +87,8 @@ def mixed(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def kind_of(ids: Ids) -> IdKind:
+    import pandas as pd
+
     if ids.dtype != object:
         return "whole numbers"
     found = pd.api.types.infer_dtype(ids, skipna=False)

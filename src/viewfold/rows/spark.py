@@ -47,12 +47,8 @@ class SparkEngine(SendingEngine):
     master : str, optional
         Address of a cluster for which a session is made: ``"spark://10.0.0.7:7077"``, ``"yarn"``.
         Its Python has to have viewfold (`PYSPARK_PYTHON`, or ``spark-submit --archives``).
-    n_buckets : int, default=64
-        How many buckets there are. A task holds one at a time.
-    folder : str, optional
-        Where files are made that are needed for a while: a path on a disk that all machines share,
-        or an address that fsspec knows. The system's folder for such files if not given, which is
-        seen by all executors only if they are on this machine.
+    n_buckets, folder
+        See `DiskEngine`. All executors have to see the folder, and each task holds a bucket.
 
     Examples
     --------

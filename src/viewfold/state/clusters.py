@@ -17,6 +17,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows
+from viewfold.state.novelty import belief
 
 
 @frozen_record
@@ -103,8 +104,18 @@ def squared_distances(clusters: Clusters, block: Array) -> tuple[Array, NDArray[
     return np.ascontiguousarray(by_group[group, :, np.arange(len(block))].T), group
 
 
-def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowSet) -> RowSet:
+def confidence(
+    engine: Engine,
+    clusters: Clusters,
+    embedding: RowSet,
+    seen: RowSet,
+    novelty: RowSet | None = None,
+    *,
+    each: bool = False,
+) -> RowSet:
     """Return the probability that each row belongs to its cluster, as far as distances tell.
+
+    With `each`, that of every cluster: a column for each of them, and rows that sum to 1.
 
     If squared distances d² to the centres have the mean s² and ν = 2 s⁴ / Var(d²) degrees of
     freedom within clusters, a share R of the samples is found again in half of the rows, and a
@@ -114,6 +125,8 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     A row looks certain also where the views of the sample cannot tell clusters apart. If two are
     d² apart in these and D² in all (`Clusters.apart`), (d² / 2) (D² + 4) / (D² − d²) is believed
     at most: no limit if the sample has all that tells them apart, or if means do not.
+
+    A row that is unlike all others belongs to no cluster, however near: `novelty` lowers it.
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -122,15 +135,19 @@ def confidence(engine: Engine, clusters: Clusters, embedding: RowSet, seen: RowS
     freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
     sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
-    def judge(block: Array, views: Array) -> Array:
+    def judge(block: Array, views: Array, levels: Array | None = None) -> Array:
         margins, group = squared_distances(clusters, block)
         margins -= margins.min(axis=0)
         margins *= sharpness[group] * views.sum(axis=1) ** 0.25
         if clusters.apart is not None:
             _limit(margins, views, clusters.apart)
-        return np.asarray(1 / np.exp(-margins, out=margins).sum(axis=0))
+        total = np.exp(-margins, out=margins).sum(axis=0)
+        if each:
+            return np.ascontiguousarray((margins / total).T)
+        return np.asarray(1 / total) * (1 if levels is None else belief(levels))
 
-    return engine.map(judge, engine.leading(embedding, len(clusters.projection)), seen)
+    leading = engine.leading(embedding, len(clusters.projection))
+    return engine.map(judge, leading, seen, *([] if novelty is None else [novelty]))
 
 
 def _limit(margins: Array, views: Array, apart: Array) -> None:

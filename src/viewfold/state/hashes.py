@@ -14,7 +14,6 @@ from numbers import Integral
 from zlib import crc32
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array, Matrix, Seed
@@ -94,6 +93,8 @@ def draw(
     salt = np.random.SeedSequence(words).generate_state(1, np.uint64)
 
     def drawn(names: Array, numbers: Array) -> tuple[Array, Array]:
+        import pandas as pd  # whoever only encodes rows draws none
+
         return _smallest(mixed(pd.util.hash_array(names) ^ salt), numbers, most)
 
     def combined(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:

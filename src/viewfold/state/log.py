@@ -15,8 +15,8 @@ class Event:
     """An entry of the log: a change and its counts, None where a count does not apply."""
 
     entry: int  # its number: 1, 2, …; a number is never used again, not even after an undo
-    # "fold", "update" (more rows of a known view), "extend", "recluster", "rename", "forget",
-    # "undo", "restore", or "params", a change of the model's parameters in a file
+    # "fold", "update" (more rows of a known view), "refresh" (all of them), "extend", "recluster",
+    # "rename", "forget", "undo", "restore", or "params": a change of the model's parameters
     what: str
     time: datetime  # when (UTC)
     version: str | None  # the viewfold that did it; None if not known
@@ -27,14 +27,15 @@ class Event:
     n_moved: int | None = None  # that changed their cluster
     n_forgotten: int | None = None
     n_corrected: int | None = None  # of an update: that had the view, and have another row now
+    n_novel: int | None = None  # that look like a group of their own
     undoes: int | None = None  # of an undo or a restore: the first entry that it took back
     n_clusters: int | None = None  # of a recluster: how many clusters there are since
-    note: str | None = None  # what happened to names of clusters
+    note: str | None = None  # what was learned, or happened to names of clusters
 
     @property
     def said(self) -> str:
         """What was done, in a few words."""
-        of = self.view if self.what in ("fold", "update", "extend") else None
+        of = self.view if self.what in ("fold", "update", "refresh", "extend") else None
         said = f"{self.what} of {of}" if of else self.what
         count = {"extend": self.n_new, "forget": self.n_forgotten}.get(self.what)
         if self.n_clusters is not None:

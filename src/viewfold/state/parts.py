@@ -10,13 +10,14 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, Kind
+from viewfold.data.expected import Profile
 from viewfold.data.view import Column
 from viewfold.errors import StateFileError, UnreadableError
 from viewfold.state.registry import PARTS
@@ -120,6 +121,12 @@ def put_together(parts: Mapping[str, Part], name: str) -> Any:
     return make(**{of: put_together(parts, f"{name}/{of}") for of in needed})
 
 
+# The room of data knows no files, so that its class is named here.
+_OF_TRAITS = dict.fromkeys(("usual", "lowest", "highest"), "td")
+_OF_COLUMNS = {"cuts": "cd", "learned": "ld", "recent": "ld", "counts": "n"}
+part("profile", axes=_OF_TRAITS | _OF_COLUMNS)(Profile)
+
+
 # Kinds of columns by their number in files: the order stays, and new ones come last.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -179,10 +186,11 @@ class StoredColumns:
 class StoredSource:
     """What is remembered of how a view was read, as arrays."""
 
-    # (4,): whether empty markers were named, how many; how many layers, and representations (0 or
-    # 1)
+    # (5,): whether empty markers were named, how many; how many layers, and representations (0 or
+    # 1); how many columns have new names (not in files of earlier versions)
     counts: Array
-    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation
+    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, and
+    # the known and the new name of each such column
     lengths: Array
     letters: Array
 
@@ -190,19 +198,23 @@ class StoredSource:
     def of(cls, source: ReadOptions) -> StoredSource:
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
-        counts = [markers is not None, len(markers or ()), *map(len, others)]
-        texts = [*(markers or ()), *others[0], *others[1]]
+        counts = [markers is not None, len(markers or ()), *map(len, others), len(source.rename)]
+        texts = [*(markers or ()), *others[0], *others[1], *chain(*source.rename.items())]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
     def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        if len(counts) != 4 or sum(counts[1:]) != len(texts) or max(counts[0], sum(counts[2:])) > 1:
+        counts = counts if len(counts) != 4 else [*counts, 0]
+        fits = len(counts) == 5 and sum([*counts[1:], counts[4]]) == len(texts)
+        if not fits or max(counts[0], sum(counts[2:4])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
-        named, n_markers, has_layer, has_rep = counts
+        named, n_markers, has_layer, has_rep, n_renamed = counts
+        renamed = texts[len(texts) - 2 * n_renamed :]
         return ReadOptions(
             empty_markers=tuple(texts[:n_markers]) if named else None,
             layer=texts[n_markers] if has_layer else None,
-            use_rep=texts[-1] if has_rep else None,
+            use_rep=texts[n_markers + has_layer] if has_rep else None,
+            rename=dict(zip(renamed[::2], renamed[1::2], strict=True)),
         )
 
 

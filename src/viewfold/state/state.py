@@ -13,17 +13,19 @@ from viewfold._util import constants
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.expected import Profile
 from viewfold.data.view import Column, features_of
 from viewfold.rows import BucketRows, Engine, RowSet, engine_of
 from viewfold.rows.linalg import dense, gram
 from viewfold.state.clusters import Clusters
+from viewfold.state.evidence import NONE, Directions
 from viewfold.state.log import Log
 
 if TYPE_CHECKING:
     from viewfold.state.moments import Moments
 
 # What a state has a row (or one entry) for each sample of.
-ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints")
+ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence", "novelty")
 
 
 class Encoder(Protocol):
@@ -75,6 +77,9 @@ class ViewRecord:
     moments : Moments or None
         What ties its features to the present consensus and clusters, so that these can be
         explained; None where there is no encoder, or if the view came before moments were kept.
+    profile : Profile or None
+        What deliveries of it should look like (see `viewfold.data.expected`); None where there is
+        no encoder.
     """
 
     name: str
@@ -93,6 +98,7 @@ class ViewRecord:
     source: ReadOptions | None = field(default=None, repr=False)
     encoder: Encoder | None = field(default=None, repr=False)
     moments: Moments | None = field(default=None, repr=False)
+    profile: Profile | None = field(default=None, repr=False)
 
 
 @frozen_record
@@ -116,6 +122,11 @@ class State:
     fingerprints : RowSet of int, shape (n_samples, n_views)
         Of the row of each sample in each view, 0 if there is none or it is not known; see
         `viewfold.state.hashes`.
+    evidence : RowSet of int8, shape (n_samples, n_views * n_numbers)
+        What each view says about each sample; see `viewfold.state.evidence`.
+    novelty : RowSet of int, shape (n_samples,)
+        How unlike known rows the rows of each sample were, 0 if not known; see
+        `viewfold.state.novelty`.
     steps : tuple of int
         For each column of the history, the log entry that it was written by.
     views : tuple of ViewRecord
@@ -126,6 +137,8 @@ class State:
         so that a fold does not touch earlier views.
     clusters : Clusters or None
         The centres of the clusters; None before the first view.
+    directions : Directions or None
+        The directions of the consensus in which evidence is kept; None before the first view.
     length : int or None
         If samples are known by row number: how many rows a view without ids has.
     key : int
@@ -146,10 +159,13 @@ class State:
     history: RowSet
     added: RowSet
     fingerprints: RowSet
+    evidence: RowSet
+    novelty: RowSet
     steps: tuple[int, ...] = ()
     views: tuple[ViewRecord, ...] = ()
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None
+    directions: Directions | None = None
     length: int | None = None
     key: int = 0
     cluster_names: Mapping[int, str] = field(default_factory=dict)
@@ -167,6 +183,8 @@ class State:
             history=np.empty((0, 0), np.int32),
             added=np.empty(0, np.int32),
             fingerprints=np.empty((0, 0), np.int32),
+            evidence=np.empty((0, 0), np.int8),
+            novelty=np.empty(0, np.uint8),
             method=method,
             params=params or {},
         )
@@ -239,7 +257,7 @@ class State:
 
     def without_encoders(self, engine: Engine) -> State:
         """Return the state without what `predict`, `extend`, updates and explanations need."""
-        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments"))
+        gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments", "profile"))
         if not any(getattr(record, name) for record in self.views for name in gone):
             return self
         views = list(self.views)
@@ -250,8 +268,16 @@ class State:
             views[i] = replace(record, **gone)
         clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
-        maps = (None,) * len(views)
-        return replace(self, views=tuple(views), maps=maps, clusters=clusters, fingerprints=blank)
+        none = engine.map(lambda block: np.full_like(block, NONE), self.evidence)
+        return replace(
+            self,
+            views=tuple(views),
+            maps=(None,) * len(views),
+            clusters=clusters,
+            fingerprints=blank,
+            evidence=none,
+            novelty=engine.map(np.zeros_like, self.novelty),
+        )
 
 
 def unconnected_groups(
@@ -338,6 +364,8 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
         columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
         gone += [cells[j] for j in nobody]
     record = _with_columns(record, tuple(columns))
+    if record.profile is not None and gone:
+        record = replace(record, profile=record.profile.without(gone))
     if record.moments is None or not gone:
         return record
     known = record.moments  # they say nothing any more of these features
@@ -351,6 +379,11 @@ def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
     pairs = zip(before.columns or (), after.columns or (), strict=True)
     found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
     return {name: n for name, n in found.items() if n}
+
+
+def level_places(columns: tuple[Column, ...]) -> Iterator[tuple[Column, range]]:
+    """Yield the columns that are categories, and which features their levels are."""
+    return ((columns[i], places) for i, places in _places(columns))
 
 
 def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:

@@ -18,8 +18,11 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.data.view import View, invented_name
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared
 from viewfold.state.clusters import Clusters
+from viewfold.state.deliveries import learn_expected
+from viewfold.state.evidence import NONE, carry_evidence, learn_directions
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import FINAL, noted
 from viewfold.state.moments import carry_moments, learn_moments
@@ -59,6 +62,8 @@ class Combined:
         The objective after each of them.
     agreement : float or None
         See `ViewRecord`.
+    own : RowSet or None
+        What the encoder makes of the view's rows, if that is known already.
     """
 
     embedding: RowSet
@@ -67,6 +72,7 @@ class Combined:
     n_iter: int = 1
     objective: tuple[float, ...] = ()
     agreement: float | None = None
+    own: RowSet | None = None
 
 
 class NothingVariesError(ValueError):
@@ -85,10 +91,11 @@ class Method:
         ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
         and returns a `Combined`; for the first view, `state.views` is empty.
     cluster : callable
-        ``cluster(engine, ids, embedding, groups=, previous=, seed=)`` returns the cluster of each
-        sample, and the `Clusters`. `groups` has a number for each group of samples that no view
-        connects with the others, None if there is one group; `previous` holds the labels before
-        this fold, −1 for new samples, None for the first view.
+        ``cluster(engine, ids, embedding, groups=, previous=, anew=, seed=)`` returns the cluster of
+        each sample, and the `Clusters`. `groups` has a number for each group of samples that no
+        view connects with the others, None if there is one group; `previous` holds the labels
+        before this fold, −1 for new samples, None for the first view; with `anew`, clusters need
+        not stay near them.
     settle : callable
         ``settle(engine, embedding, labels, n_clusters=, groups=, again=)`` returns the `Clusters`,
         computed from their present samples alone, after samples were removed.
@@ -183,12 +190,24 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
+    directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
+    levels = novelty.measure(engine, raw and record.encoder, raw or view.rows)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
+        m = directions.n_numbers
+        own = engine.map(lambda known: np.full((len(known), m), NONE, np.int8), alignment.known)
     else:
         columns = count_levels(engine, view.columns, raw)
         prints = fingerprints(engine, raw, key)
+        embedded = combined.own
+        if embedded is None:
+            embedded = engine.map(combined.encoder, raw)
+        own = engine.map(directions.say, embedded)
+    evidence = state.evidence
+    if state.directions is not None:
+        step = combined.linear_map
+        evidence = carry_evidence(engine, evidence, state.directions, directions, step)
     after = replace(
         named,
         ids=alignment.ids,
@@ -197,29 +216,34 @@ def fold(
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
         fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
+        evidence=_with_column(engine, evidence, alignment, own, NONE),
+        novelty=novelty.carry(levels, state.novelty, alignment, None),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
         maps=(*state.maps, combined.linear_map if any(v.encoder for v in state.views) else None),
         clusters=clusters,
+        directions=directions,
         length=length,
         key=key,
     )
     if raw is None:
         return after.without_encoders(engine)
     if known_labels is not None:
+        after = novelty.tell_group(engine, after)
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return learn_expected(engine, after, view, raw, labels, alignment)
 
 
 def _with_column(
     engine: Engine, rows: RowSet, alignment: Alignment, of_view: RowSet, fill: int
 ) -> RowSet:
-    """Return rows of the union with one more column: of the view's samples, `fill` elsewhere."""
-    dtype = of_view.dtype  # the rows themselves cannot be sent along
+    """Return rows of the union with more columns: of the view's samples, `fill` elsewhere."""
+    dtype, shape = of_view.dtype, of_view.shape[1:]  # the rows themselves cannot be sent along
     column = alignment.merge(
         (lambda block: block, of_view),
-        (lambda block: np.full(len(block), fill, dtype), alignment.absent(rows)),
+        (lambda block: np.full((len(block), *shape), fill, dtype), alignment.absent(rows)),
     )
     return append_column(engine, alignment.carry(rows, fill), column)
 
@@ -244,11 +268,13 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
             state.embedding,
             groups=unconnected_groups(engine, state.seen, state.views),
             previous=previous,
+            anew=True,
             seed=seed,
         )
     counts = {"n_moved": count_moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
     log = noted(state.log, "recluster", state.n_samples, **counts)
     after = add_step(engine, replace(state, clusters=clusters, log=log), previous, labels)
+    after = with_evidence(engine, after, labels)
     rows = state.embedding
     return carry_moments(engine, state, after, (rows, previous), (rows, labels))
 
@@ -265,6 +291,20 @@ def add_step(engine: Engine, state: State, previous: RowSet, labels: RowSet) -> 
         history = engine.map(lambda block: block[:, kept], history)
         steps = tuple(steps[i] for i in kept)
     return replace(state, history=history, steps=steps)
+
+
+def with_evidence(
+    engine: Engine, state: State, labels: RowSet, linear_map: Array | None = None
+) -> State:
+    """Return a state whose evidence is in the directions of its clusters.
+
+    `linear_map` is what rows of the consensus went through since the directions were learned.
+    """
+    assert state.clusters is not None
+    assert state.directions is not None
+    now = learn_directions(engine, state.embedding, labels, state.clusters.n_clusters)
+    evidence = carry_evidence(engine, state.evidence, state.directions, now, linear_map)
+    return replace(state, evidence=evidence, directions=now)
 
 
 def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
@@ -319,6 +359,7 @@ def keep_samples(engine: Engine, state: State, kept: RowSet, method: Method) -> 
         )
     names = following(engine, state.cluster_names, labels, labels)
     after = replace(after, clusters=clusters, cluster_names=names)
+    after = with_evidence(engine, after, labels, basis)
     before = engine.keep(state.embedding, kept), labels
     return carry_moments(engine, state, after, before, (after.embedding, labels))
 

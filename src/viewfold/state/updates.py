@@ -16,10 +16,14 @@ import numpy as np
 from viewfold._util import constants
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
+from viewfold.data.features import with_new_names
 from viewfold.data.view import View, missing_in
 from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
+from viewfold.state.deliveries import Comparison, compare, drift, expect_more, warn_of
+from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
@@ -31,7 +35,9 @@ from viewfold.state.transitions import (
     add_step,
     check_enough,
     count_moved,
+    fold,
     with_current_encoders,
+    with_evidence,
 )
 
 MOST_ENCODERS = 8  # of a view are kept; of more, the one learned from the fewest rows goes
@@ -51,6 +57,12 @@ class Committee:
         total = sum(one.n_rows for one in members)
         embedded = (one.encoder(block) * (one.n_rows / total) for one in members)
         return np.asarray(sum(embedded), block.dtype)
+
+    def surprise(self, block: Matrix) -> Array:
+        """Return how unlike known rows each row is: of those that are least unlike it."""
+        told = (getattr(one.encoder, "surprise", None) for one in self.members())
+        each = [surprise(block) for surprise in told if surprise is not None]
+        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
 
     def then(self, linear_map: Array) -> Committee:
         others = None if self.others is None else self.others.then(linear_map)
@@ -79,9 +91,6 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
     return made
 
 
-MANY = 0.1  # More is learned from a delivery with so many rows for each that the view had
-
-
 @dataclass(frozen=True)
 class Delivery:
     """How many rows of a delivery were what.
@@ -100,8 +109,17 @@ class Delivery:
         Samples that had this very row.
     n_moved : int
         Samples that changed their cluster.
+    n_others : int
+        Of these, samples without a row in the delivery.
+    learned : bool
+        Whether the view was learned again from it, because its columns had drifted; else nobody
+        else moves.
+    n_novel : int
+        Samples that look like a group of their own, if that is news; some may have come before.
     update : bool
         Whether the view was known before; if not, all its known samples lacked it.
+    comparison : Comparison or None
+        How its rows compare with what the view looked like before; None if that is not known.
     """
 
     view: str
@@ -110,14 +128,21 @@ class Delivery:
     n_corrected: int = 0
     n_same: int = 0
     n_moved: int = 0
+    n_others: int = 0
+    learned: bool = False
+    n_novel: int = 0
     update: bool = True
+    comparison: Comparison | None = None
 
     @classmethod
     def first(cls, state: State) -> Delivery:
         """Return what the last fold of a state brought."""
         view, event = state.views[-1], state.log[-1]
         n_moved = event.n_moved or 0
-        return cls(view.name, view.n_new, view.n_shared, n_moved=n_moved, update=False)
+        n_novel = event.n_novel or 0
+        return cls(
+            view.name, view.n_new, view.n_shared, n_moved=n_moved, n_novel=n_novel, update=False
+        )
 
     @property
     def n_changed(self) -> int:
@@ -194,16 +219,17 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
+    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
+    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    warn_of(found)
     if not rows.count.n_changed:
-        return state, rows.count
+        return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
-    many = rows.count.n_changed >= max(constants.FEWEST, MANY * record.n_samples)
-    anew = record.encoder is None or many
-    known_labels = state.labels(engine)
+    known_labels, step, anew = state.labels(engine), None, record.encoder is None
     with engine.session():
         if record.encoder is None:  # nothing could place the rows one by one
             try:
-                after = _learned(engine, state, rows, alignment, which, method, seed)
+                after, step = _learned(engine, state, rows, alignment, which, method, seed)
             except NothingVariesError:
                 raise NothingVariesError(
                     f"View {record.name!r} has got fewer than ten samples at a time so far, so "
@@ -213,19 +239,12 @@ def update(
                 ) from None
         else:
             after = _placed(engine, state, rows, which)
-            if many and method.relearns:
+            far = drift(engine, state, after, which, alignment, found)
+            if method.relearns and far > constants.DRIFTED:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
-                    after = _learned(engine, after, rows, again, which, method, seed)
-            elif many:
-                basis = method.basis(engine, after.embedding)
-                rotate = lambda block: block @ basis.astype(block.dtype)  # noqa: E731
-                after = replace(
-                    after,
-                    embedding=engine.map(rotate, after.embedding),
-                    views=with_current_encoders(after, basis),
-                    maps=(None,) * len(after.views),
-                )
+                    after, step = _learned(engine, after, rows, again, which, method, seed)
+                    anew = True
         previous = after.labels(engine)
         if anew:
             labels, clusters = method.cluster(
@@ -236,10 +255,13 @@ def update(
                 previous=previous,
                 seed=seed,
             )
-            after = replace(after, clusters=clusters)
+            after = with_evidence(engine, replace(after, clusters=clusters), labels, step)
+            after = _with_own_evidence(engine, after, rows, alignment, which)
         else:
             labels = _nearest(engine, after, alignment, known_labels)
-    count = replace(rows.count, n_moved=count_moved(engine, previous, labels))
+    moved = count_moved(engine, previous, labels)
+    touched = count_moved(engine, alignment.partners(known_labels, -1), alignment.view_rows(labels))
+    count = replace(rows.count, n_moved=moved, n_others=moved - touched, learned=anew)
     log = noted(
         state.log,
         "update",
@@ -249,15 +271,100 @@ def update(
         n_shared=count.n_late,
         n_corrected=count.n_corrected,
         n_moved=count.n_moved,
+        note=f"learned again, {count.n_others:,} others moved" if anew else None,
     )
     after = add_step(engine, replace(after, log=log), previous, labels)
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    return learn_moments(engine, after, rows.view, rows.raw, labels, alignment), count
+    after = novelty.tell_group(engine, expect_more(after, found, learned=anew))
+    after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
+    return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
-def extend(engine: Engine, state: State, view: View) -> State:
+def refresh(
+    engine: Engine,
+    state: State,
+    view: View,
+    method: Method,
+    *,
+    seed: int,
+    min_shared: float | None = None,
+) -> tuple[State, Delivery]:
+    """Replace the share of a known view by a delivery of all its rows, and learn it anew.
+
+    What the view said about delivered samples is taken from their rows of the consensus, as far as
+    other views say something, too; then the delivery is folded as a view. Samples that had the view
+    and are not in the delivery keep what they had.
+    """
+    which, name = state.names.index(view.name or ""), view.name or ""
+    directions, known_labels = state.directions, state.labels(engine)
+    assert directions is not None
+    m = directions.n_numbers
+    mine = slice(which * m, (which + 1) * m)
+    alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    here = alignment.merge(
+        (lambda known: np.ones(len(known), bool), alignment.known),
+        (lambda added: np.zeros(len(added), bool), alignment.absent(state.added)),
+    )
+
+    def without(row: Array, seen: Array, evidence: Array, came: Array) -> Array:
+        others = seen.sum(axis=1) - seen[:, which]
+        replaced = came & seen[:, which] & (others > 0) & (evidence[:, which * m] != NONE)
+        said = directions.mean + directions.lifted(evidence[replaced, mine])
+        made = row.astype(np.float64)
+        made[replaced] += (made[replaced] - said) / others[replaced, None]
+        return np.asarray(made, row.dtype)
+
+    def join_columns(seen: Array, prints: Array, evidence: Array) -> tuple[Array, Array, Array]:
+        kept = np.arange(seen.shape[1]) != which
+        seen, prints, evidence = seen.copy(), prints.copy(), evidence.copy()
+        late = seen[:, which] & ~seen[:, -1]
+        seen[late, -1], prints[late, -1] = True, prints[late, which]
+        each = evidence.reshape(len(seen), len(kept), -1)
+        each[late, -1] = each[late, which]
+        return seen[:, kept], prints[:, kept], each[:, kept].reshape(len(seen), -1)
+
+    came = engine.map(_same, alignment.known_rows(here))
+    rows = state.embedding, state.seen, state.evidence, came
+    records = list(state.views)
+    records[which] = replace(records[which], name=f"{name}\n")  # two views of one name, for a while
+    before = replace(state, embedding=engine.map(without, *rows), views=tuple(records))
+    after = fold(engine, before, view, method, seed=seed, keep_encoders=True, min_shared=min_shared)
+    seen, prints, evidence = engine.map(
+        join_columns, after.seen, after.fingerprints, after.evidence
+    )
+    views = list(with_current_encoders(after, np.eye(after.embedding.shape[1])))
+    n = int(engine.reduce(lambda block: np.count_nonzero(block[:, -1]), seen))
+    views[-1] = replace(views[-1], n_samples=n)
+    labels, event = after.labels(engine), after.log[-1]
+    touched = count_moved(engine, alignment.partners(known_labels, -1), alignment.view_rows(labels))
+    moved = event.n_moved or 0
+    had = engine.map(lambda block: block[:, which], alignment.partners(state.seen, False))
+    n_had = int(engine.reduce(np.count_nonzero, had))
+    count = Delivery(
+        name,
+        n_new=alignment.n_new,
+        n_late=alignment.n_shared - n_had,
+        n_corrected=n_had,
+        n_moved=moved,
+        n_others=moved - touched,
+        learned=True,
+    )
+    event = replace(event, what="refresh", n_shared=count.n_late, n_corrected=n_had)
+    after = replace(
+        after,
+        seen=seen,
+        fingerprints=prints,
+        evidence=evidence,
+        views=(*views[:which], *views[which + 1 :]),
+        maps=(None,) * (len(views) - 1),
+        log=(*after.log[:-1], event),
+    )
+    return after, count
+
+
+def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
     """Add samples that are in one known view and in no other. Nobody else moves."""
     name = view.name or ""
     which, n = state.names.index(name), view.shape[0]
@@ -275,6 +382,8 @@ def extend(engine: Engine, state: State, view: View) -> State:
         raise ValueError(f"View {view.name!r}: new samples need ids. {how_to_give_ids()}")
     prints = fingerprints(engine, raw, state.key)
     new = _Rows(view, raw, prints, alignment, Delivery(name, n, 0), view.n_missing)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    warn_of(found)
     with engine.session():
         after = _placed(engine, state, new, which)
         labels = _nearest(engine, after, alignment, state.labels(engine))
@@ -284,7 +393,9 @@ def extend(engine: Engine, state: State, view: View) -> State:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    return learn_moments(engine, after, view, raw, labels, alignment)
+    after = novelty.tell_group(engine, expect_more(after, found))
+    after = learn_moments(engine, after, view, raw, labels, alignment)
+    return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
 
 def no_encoder(name: str) -> ValueError:
@@ -307,6 +418,8 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
+    levels = novelty.measure(engine, record.encoder, rows.raw)
+    had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,
         n_samples=record.n_samples + count.n_new + count.n_late,
@@ -314,6 +427,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         n_shared=record.n_shared + count.n_late,
         n_missing=record.n_missing + rows.n_missing,
         n_empty=max(record.n_empty, rows.view.n_empty),
+        source=with_new_names(record.source, rows.view.source),
         columns=count_levels(
             engine,
             record.columns,
@@ -329,6 +443,8 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
         fingerprints=alignment.merge(
             (put_prints, prints, rows.prints), (_same, alignment.absent(state.fingerprints))
         ),
+        evidence=alignment.carry(state.evidence, NONE),
+        novelty=novelty.carry(levels, state.novelty, alignment, had),
         history=alignment.carry(state.history, -1),
         added=alignment.carry(state.added, len(state.log) + 1),
         views=(*state.views[:which], record, *state.views[which + 1 :]),
@@ -340,19 +456,35 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     encoder, alignment = state.encoder(rows.count.view), rows.alignment
     dtype = state.embedding.dtype
 
-    def mean(own: Array, partners: Array, seen: Array) -> Array:
-        others = np.delete(seen, which, axis=1).sum(axis=1)[:, None]
-        return np.asarray((others * partners + own) / (others + 1), dtype)
-
     assert encoder is not None
-    of_view = (
-        mean,
-        engine.map(encoder, rows.raw),
-        alignment.partners(state.embedding),
-        alignment.partners(state.seen, False),
+    assert state.directions is not None
+    say, lifted = state.directions.say, state.directions.lifted
+    mine = slice(which * (m := state.directions.n_numbers), (which + 1) * m)
+
+    def place(own: Array, partners: Array, seen: Array, evidence: Array) -> Array:
+        others = np.delete(seen, which, axis=1).sum(axis=1)
+        before = evidence[:, mine]
+        replaces = (before[:, 0] != NONE) & (others > 0)
+        row = (others[:, None] * partners + own) / (others[:, None] + 1)
+        change = lifted(say(own[replaces])) - lifted(before[replaces])
+        row[replaces] = partners[replaces] + change / (others[replaces, None] + 1)
+        return np.asarray(row, dtype)
+
+    def put(own: Array, evidence: Array) -> Array:
+        evidence = evidence.copy()
+        evidence[:, mine] = say(own)
+        return evidence
+
+    own = engine.map(encoder, rows.raw)
+    evidence = alignment.partners(state.evidence, NONE)
+    beside = alignment.partners(state.embedding), alignment.partners(state.seen, False), evidence
+    return replace(
+        _known_since(engine, state, rows, which),
+        embedding=alignment.merge(
+            (place, own, *beside), (_same, alignment.absent(state.embedding))
+        ),
+        evidence=alignment.merge((put, own, evidence), (_same, alignment.absent(state.evidence))),
     )
-    placed = alignment.merge(of_view, (_same, alignment.absent(state.embedding)))
-    return replace(_known_since(engine, state, rows, which), embedding=placed)
 
 
 def _learned(
@@ -363,8 +495,11 @@ def _learned(
     which: int,
     method: Method,
     seed: int,
-) -> State:
-    """Combine the rows with the consensus; their encoder joins the one that there is."""
+) -> tuple[State, Array]:
+    """Combine the rows with the consensus; their encoder joins the one that there is.
+
+    Returns also the linear map that rows of the consensus went through.
+    """
     view, n = rows.view, rows.view.shape[0]
     n_before = state.views[which].n_samples - rows.count.n_new - rows.count.n_late
     check_enough(view, alignment, method.n_clusters)
@@ -385,9 +520,30 @@ def _learned(
         else:
             encoder = joined(record.encoder, n_before, combined.encoder, n)
             views[which] = replace(record, encoder=encoder)
-    return replace(
+    after = replace(
         state, embedding=combined.embedding, views=tuple(views), maps=(None,) * len(views)
     )
+    return after, linear_map
+
+
+def _with_own_evidence(
+    engine: Engine, state: State, rows: _Rows, alignment: Alignment, which: int
+) -> State:
+    """Return the state with what the view's encoder says now about the delivered rows."""
+    encoder, directions = state.encoder(rows.count.view), state.directions
+    assert directions is not None
+    if encoder is None:  # of so few rows that none is kept
+        return state
+    mine = slice(which * (m := directions.n_numbers), (which + 1) * m)
+
+    def put(block: Matrix, evidence: Array) -> Array:
+        made = evidence.copy()
+        made[:, mine] = directions.say(encoder(block))
+        return made
+
+    before = engine.map(_same, alignment.known_rows(state.evidence))
+    of_view = put, rows.raw, alignment.view_rows(state.evidence)
+    return replace(state, evidence=alignment.merge(of_view, (_same, alignment.absent(before))))
 
 
 def _nearest(engine: Engine, state: State, alignment: Alignment, known_labels: RowSet) -> RowSet:

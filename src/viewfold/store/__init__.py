@@ -115,6 +115,10 @@ class Contents(ABC):
     schemas: tuple[str, ...]
 
     @abstractmethod
+    def close(self) -> None:
+        """Let go of it before the end of the block that opened it."""
+
+    @abstractmethod
     def read(
         self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
     ) -> State:
@@ -200,10 +204,12 @@ class Store(ABC):
         kept: Sequence[State | str] = (),
         change: Change | None = None,
         keep: int = 1,
+        contents: Any = None,
     ) -> State:
         """Write a state in a single step; return it with its rows where they are now.
 
         `kept` are the states to return to, the latest first: states, or the schemas that hold them
-        in what is replaced; `keep` is how many there may be. `change` is what becomes of those on
-        disk, None to leave one out. One that is damaged is left out, with a warning.
+        in what is replaced, which is open as `contents`; `keep` is how many there may be. `change`
+        is what becomes of those on disk, None to leave one out. One that is damaged is left out,
+        with a warning.
         """

@@ -88,11 +88,13 @@ TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "confidence": (pa.float32(),),
     "added": (pa.int32(),),
     "fingerprints": (pa.int32(),),
+    "evidence": (pa.int8(),),
+    "novelty": (pa.uint8(),),
     "views_seen": (pa.bool_(),),
     "history": (pa.int32(),),
     "embedding": (pa.float32(), pa.float64()),
 }
-SINGLE = ("id", "label", "confidence", "added")
+SINGLE = ("id", "label", "confidence", "added", "novelty")
 
 
 @dataclass
@@ -151,6 +153,7 @@ class FolderStore(Store):
         kept: Sequence[State | str] = (),
         change: Change | None = None,
         keep: int = 1,
+        contents: Any = None,
     ) -> State:
         """Write a new generation.
 
@@ -193,6 +196,9 @@ class FolderContents(Contents):
     def __init__(self, path: StrPath, folder: Folder) -> None:
         self.path, self.folder = path, folder
         self._take(current_manifest(folder))
+
+    def close(self) -> None:
+        """Nothing is open between two questions."""
 
     def _take(self, manifest: Manifest) -> None:
         self.manifest, self.keep = manifest, manifest.keep
@@ -525,7 +531,8 @@ def check_bucket(
         for _ in check.check_batches([every], expected.n_views, expected.n_steps):
             pass
         rows = {name: every[name] for name in COLUMNS}
-        named = {COLUMNS[name]: array for name, array in rows.items() if name != "fingerprints"}
+        unchecked = "fingerprints", "evidence", "novelty"  # any numbers will do
+        named = {COLUMNS[name]: array for name, array in rows.items() if name not in unchecked}
         for problem in check.row_problems(expected, **named):
             raise UnreadableError(problem)
         if np.any(bucket_of(rows["id"], one.n_buckets) != bucket.bucket):

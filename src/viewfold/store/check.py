@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Bytes of the numbers that arrays may hold.
 WIDTH = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "bool": 1}
 
-CAME = ("fold", "update", "extend")  # changes by which samples come
+CAME = ("fold", "update", "refresh", "extend")  # changes by which samples come
 
 # Types of the columns ``id`` and ``id_is_int``, by what ``meta`` calls the kind of ids.
 IDS = {"int": ("BIGINT", None), "str": ("VARCHAR", None), "mixed": ("VARCHAR", "BOOLEAN")}
@@ -122,21 +122,21 @@ def check_steps(steps: Table) -> int:
 
 
 def check_claims(arrays: Table) -> None:
-    """Refuse arrays whose shape and number of ``bytes`` do not fit, before one is read."""
+    """Refuse arrays whose shape does not fit the size of ``data``, before one is read."""
     names = arrays["name"]
     if None in names or len(set(names)) != len(names):
         raise UnreadableError("two of its arrays have one name, or one has none")
     for row in arrays.rows():
         name, shape = row["name"], row["shape"]
         if shape is None:
-            if row["bytes"] is not None:
+            if row["data"] is not None:
                 raise UnreadableError(f"array {name!r} has no shape")
             continue
         if row["dtype"] not in WIDTH:
             raise UnreadableError(f"it holds an array of {row['dtype']}")
         if len(shape) > 3 or any(axis is None or axis < 0 for axis in shape):
             raise UnreadableError(f"array {name!r} has the shape {shape[:4]}")
-        if row["bytes"] != prod(shape) * WIDTH[row["dtype"]]:
+        if row["data"] != prod(shape) * WIDTH[row["dtype"]]:
             raise UnreadableError(f"array {name!r} has not as many bytes as its shape tells")
 
 
@@ -200,6 +200,7 @@ def problems(state: State) -> Iterator[str]:
 
 
 def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
+    from viewfold.data.expected import TRAITS, Profile
     from viewfold.data.view import features_of
     from viewfold.state.moments import Moments
 
@@ -225,6 +226,12 @@ def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
             continue
         for problem in part_problems(record.moments, {"d": record.n_features, "p": both}):
             yield f"{problem} in the moments of view {record.name!r}"
+        if not isinstance(record.profile, Profile | None):
+            yield f"the profile of view {record.name!r} is something else"
+            continue
+        sizes = {"d": record.n_features, "t": len(TRAITS), "c": 4, "l": 2, "n": 5}
+        for problem in part_problems(record.profile, sizes):
+            yield f"{problem} in the profile of view {record.name!r}"
 
 
 @dataclass(frozen=True)
@@ -330,6 +337,8 @@ def part_problems(part: Any, axes: dict[str, int]) -> Iterator[str]:
     if kind == "committee":
         yield from _committee_problems(part, axes)
         return
+    if kind == "known":  # it has directions of its own
+        axes = {"d": axes["d"]}
     for field in fields(part):
         value = getattr(part, field.name)
         letters = known.get(field.name)

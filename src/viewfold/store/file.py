@@ -10,10 +10,12 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +65,11 @@ UNPACKED = 256 * 2**20, 100  # the same for what its tables take in memory
 LARGEST_META = 2**20  # bytes that the table ``meta`` may have
 SECONDS = 60.0, 2e-7  # that reading may take, and for each byte of the file
 THREADS = 2  # of DuckDB; more bring nothing for one table after the other
+CONFIG: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+MOST_WAIT = 60.0  # seconds for threads that read a file which was replaced
 
-# Whatever a file says, nothing else is read, written or set from here on.
+# Whatever a file says, nothing else is read, written or set from here on: but for the folder, not
+# there yet, in which the file may be written anew.
 LOCK_DOWN = "SET enable_external_access = false; SET lock_configuration = true"
 
 # What DuckDB leaves beside a file that was not closed, and would read along with it.
@@ -87,7 +92,9 @@ TABLES: dict[str, dict[str, str]] = {
         "label": "INTEGER",
         "confidence": "FLOAT",
         "added": "INTEGER",
+        "novelty": "UTINYINT",
         "fingerprints": r"INTEGER\[\d+\]",
+        "evidence": r"TINYINT\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",
         "history": r"INTEGER\[\d+\]",
         "embedding": r"(DOUBLE|FLOAT)\[\d+\]",
@@ -124,8 +131,9 @@ class FileStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[FileContents]:
-        with connected(self.path) as (db, late):
-            yield FileContents(self.path, db, late)
+        with contextlib.ExitStack() as stack:
+            db, workshop = stack.enter_context(connected(self.path))
+            yield FileContents(self.path, db, workshop, stack.close)
 
     def writing(self, wait: float = 60) -> contextlib.AbstractContextManager[Turn]:
         return writing(self.path, wait)
@@ -138,25 +146,28 @@ class FileStore(Store):
         kept: Sequence[State | str] = (),
         change: Change | None = None,
         keep: int = 1,
+        contents: Any = None,
     ) -> State:
         target, kept = turn.target, kept[:keep]
-        copy = any(isinstance(one, str) for one in kept)
         # Tables take whole blocks, so that small files get small ones.
         small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
         layout = f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
         with understood(target, None):
-            if copy:
-                turn.check()  # what is copied from must still be what was read
-            if target.exists():
+            if contents is None and target.exists():
                 check_is_ours(target)
+            workshop = None if contents is None else contents.workshop
             try:
-                with (
-                    replacing(target, ready=turn.check) as draft,
-                    making(draft, target, layout, copy=copy) as db,
-                ):
-                    _put(db, "main", state, keep=keep)
-                    _put_kept(db, kept, change, target)
-                    db.execute("CHECKPOINT new")
+                with replacing(target, ready=turn.check, folder=workshop) as draft:
+                    with making(draft, target, layout) as db:
+                        _put(db, "main", state, keep=keep)
+                        if contents is None:
+                            for schema, one in zip(KEPT, kept, strict=False):
+                                _put(db, schema, one)
+                        db.execute("CHECKPOINT new")
+                    if contents is not None:
+                        if kept:
+                            _put_kept(contents, draft, kept, change)
+                        contents.close()  # Windows replaces no file that is open
             except FileNotFoundError:
                 turn.check()  # another writer that should not be there may have cleared the folder
                 raise
@@ -168,10 +179,15 @@ class FileContents(Contents):
     """A ``.vf`` file that is open as the database ``old``, after a look at its catalogue."""
 
     def __init__(
-        self, path: StrPath, db: duckdb.DuckDBPyConnection, late: threading.Event | None = None
+        self,
+        path: StrPath,
+        db: duckdb.DuckDBPyConnection,
+        workshop: Path,
+        close: Callable[[], None],
     ) -> None:
-        self.path, self.db, self._size = path, db, os.stat(path).st_size
-        self._late = threading.Event() if late is None else late
+        self.path, self.db, self.workshop = path, db, workshop
+        self._close = close
+        self._size = os.stat(path).st_size
         with self.understood():
             self.columns = read_catalogue(db)
             self.keep = read_meta(meta_table(db, "main")).get("keep", 1)
@@ -179,9 +195,31 @@ class FileContents(Contents):
         here = {schema for schema, _ in self.columns}
         self.schemas = tuple(schema for schema in KEPT if schema in here)
 
-    def understood(self, *possible: type[Exception]) -> contextlib.AbstractContextManager[None]:
-        """Whatever is raised while the file is read says what is wrong with it."""
-        return understood(Path(self.path), self._late, possible or _POSSIBLE)
+    def close(self) -> None:
+        self._close()
+
+    @contextmanager
+    def understood(self, *possible: type[Exception]) -> Iterator[None]:
+        """Whatever is raised while the file is read says what is wrong with it; stop in time."""
+        late, done = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            if done.wait(SECONDS[0] + SECONDS[1] * self._size):
+                return
+            late.set()
+            # Again and again: an interrupt between two queries stops neither.
+            while not done.wait(0.05):
+                with contextlib.suppress(duckdb.Error):
+                    self.db.interrupt()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            with understood(Path(self.path), late, possible or _POSSIBLE):
+                yield
+        finally:
+            done.set()
+            watcher.join()
 
     def read(
         self, schema: str = "main", engine: Engine | None = None, *, unpack: bool = False
@@ -194,17 +232,15 @@ class FileContents(Contents):
     def _read(self, schema: str) -> State:
         db = self.db
         meta = read_meta(meta_table(db, schema))
-        views = small_table(self._table(schema, "views"))
+        views = self._table(schema, "views")
         check.check_views(views, empty="n_samples" not in meta)
-        sizes = self._table(schema, "arrays", data="octet_length(data) AS bytes")
-        check.check_claims(small_table(sizes))
-        arrays, log = (small_table(self._table(schema, name)) for name in ("arrays", "log"))
-        (n_samples,) = db.sql(f"SELECT count(*) FROM old.{schema}.samples").fetchall()[0]
-        types = self.columns[schema, "samples"] or {}
+        check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
+        arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
+        types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
         check.check_meta(meta, n_samples, types)
-        steps = small_table(self._table(schema, "steps"))
+        steps = self._table(schema, "steps")
         n_steps, digest = check.check_steps(steps), ColumnDigests()
-        rows = batches_of(db, f"old.{schema}.samples", list(types))
+        rows = batches_of(db, f"old.{schema}.samples", types, n_samples)
         rows = check.check_batches(rows, len(views), n_steps)
         columns = gather(rows, meta.get("n_samples", 0), digest)
         small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
@@ -212,16 +248,20 @@ class FileContents(Contents):
         check.check_state(state)
         return state
 
-    def _table(self, schema: str, name: str, **instead: str) -> duckdb.DuckDBPyRelation:
-        columns = self.columns[schema, name] or {}
-        chosen = ", ".join(instead.get(column, f'"{column}"') for column in columns)
-        return self.db.sql(f"SELECT {chosen} FROM old.{schema}.{name}")
+    def _table(self, schema: str, name: str, **instead: str) -> Table:
+        types = self.columns[schema, name] or {}
+        return small_table(self.db, f"old.{schema}.{name}", types, **instead)
+
+    def _n_samples(self, schema: str) -> int:
+        found = self.db.execute(f"SELECT count(*) FROM old.{schema}.samples")
+        return int(found.fetchall()[0][0])
 
     def log(self, schema: str = "main") -> Log:
         with self.understood():
             self.check_tables(schema, ("meta", "log"))
             self._check(schema, (), ("log",))
-            return events_of(small_table(self.db.sql(f"FROM old.{schema}.log ORDER BY entry")))
+            log = f"old.{schema}.log ORDER BY entry"
+            return events_of(small_table(self.db, log, SMALL["log"]))
 
     def check_tables(self, schema: str, sizes: Iterable[str] = tuple(TABLES)) -> None:
         """Refuse a state whose tables are not those of the format, or would take too much memory.
@@ -243,7 +283,7 @@ class FileContents(Contents):
         if not every:
             return 0
         with self.understood():
-            found = self.db.sql(
+            found = self.db.execute(
                 f"SELECT (SELECT count(DISTINCT block) FROM ({every}) WHERE block >= 0) "
                 "* block_size FROM pragma_database_size() WHERE database_name = 'old'"
             )
@@ -282,13 +322,15 @@ class FileContents(Contents):
         """Compare tables with their digests; return what ``meta`` says."""
         meta = read_meta(meta_table(self.db, schema))
         for name in small:
-            found = table_digest(small_table(self.db.sql(f"FROM old.{schema}.{name}")))
-            if meta["digests"][name] != found:
+            if meta["digests"][name] != table_digest(self._table(schema, name)):
                 raise UnreadableError(CHANGED)
         if columns and "n_samples" in meta:
             more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
             digest = ColumnDigests()
-            for rows in batches_of(self.db, f"old.{schema}.samples", [*columns, *more]):
+            here = self.columns[schema, "samples"] or {}
+            types = {name: here[name] for name in [*columns, *more]}
+            table, n = f"old.{schema}.samples", self._n_samples(schema)
+            for rows in batches_of(self.db, table, types, n):
                 digest.add(rows)
             of_columns = digest.found()
             if not of_columns or not of_columns.items() <= meta["digests"]["samples"].items():
@@ -325,10 +367,10 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int)
 
 
 def _put_kept(
-    db: duckdb.DuckDBPyConnection, kept: Sequence[State | str], change: Change | None, target: Path
+    old: FileContents, draft: Path, kept: Sequence[State | str], change: Change | None
 ) -> None:
     """Write the states to return to, one after the other: one of them at a time is in memory."""
-    old: Any = FileContents(target, db) if any(isinstance(one, str) for one in kept) else None
+    _attach(old.db, draft, "new")
     names = iter(KEPT)
     schema = next(names)
     for one in kept:
@@ -341,13 +383,14 @@ def _put_kept(
                     state = change(old.read(one))
                 if state is None:
                     continue
-                _put(db, schema, state)
+                _put(old.db, schema, state)
             schema = next(names, "")
         except StateFileError as error:
             warnings.warn(
                 f"A part of the file that undo returns to is damaged and was left out: {error}",
                 stacklevel=6,
             )
+    old.db.execute("CHECKPOINT new; DETACH new")
 
 
 def _copy(old: FileContents, source: str, schema: str) -> None:
@@ -364,69 +407,81 @@ def _copy(old: FileContents, source: str, schema: str) -> None:
 
 # -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time
 
-_one_reader_at_a_time = threading.Lock()  # DuckDB does not open a file twice in one process
+
+@dataclass
+class Opened:
+    """A file that is open in this process, and the folder that may be written to beside it."""
+
+    db: duckdb.DuckDBPyConnection
+    mark: Identity
+    workshop: Path
+    users: int = 0
+
+
+# DuckDB does not open a file twice in one process, and its threads do not survive a fork.
+_opened: dict[tuple[int, Path], Opened] = {}
+_changed = threading.Condition()
 
 
 @contextmanager
-def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, threading.Event]]:
-    """Attach a file as ``old``, to read only, and look at nothing in it; tell when time is up."""
+def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """Attach a file as ``old``, to read only, and look at nothing in it; say where to write."""
     target = Path(os.path.realpath(path))
-    late, done = threading.Event(), threading.Event()
-    with contextlib.ExitStack() as stack:
-        with understood(target, late):
-            check_is_ours(target)
-            size = target.stat().st_size
-            stack.enter_context(_one_reader_at_a_time)
-            db = stack.enter_context(_database(target, "old", "READ_ONLY"))
-            db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
-            db.execute(LOCK_DOWN)
+    me = os.getpid(), target
+    with understood(target, threading.Event()):
+        check_is_ours(target)
+        with _changed:
+            # Who reads a file that was replaced has to be done first: the new one has its name.
+            if not _changed.wait_for(
+                lambda: me not in _opened or _opened[me].mark == identity(target), MOST_WAIT
+            ):
+                raise BusyError(f"{target.name} was replaced while it was read. Try again.")
+            if me not in _opened:
+                _opened[me] = _open(target)
+            opened = _opened[me]
+            opened.users += 1
+    db = opened.db.cursor()
+    try:
+        yield db, opened.workshop
+    finally:
+        db.close()
+        with _changed:
+            opened.users -= 1
+            if not opened.users:
+                del _opened[me]
+                opened.db.close()
+                _changed.notify_all()
 
-        def watch() -> None:
-            if done.wait(SECONDS[0] + SECONDS[1] * size):
-                return
-            late.set()
-            # Again and again: an interrupt between two queries stops neither.
-            while not done.wait(0.05):
-                with contextlib.suppress(duckdb.Error):
-                    db.interrupt()
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield db, late
-        finally:
-            done.set()
-            watcher.join()
+def _open(target: Path) -> Opened:
+    mark, size = identity(target), target.stat().st_size
+    workshop = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    db = duckdb.connect(":memory:", config=CONFIG)
+    try:
+        _attach(db, target, "old", "READ_ONLY")
+        db.execute(f"SET threads = {THREADS}")
+        db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
+        db.execute("SET allowed_directories = $1", [[str(workshop)]])
+        db.execute(LOCK_DOWN)
+    except BaseException:
+        db.close()
+        raise
+    return Opened(db, mark, workshop)
 
 
 @contextmanager
-def making(
-    draft: Path, target: Path, layout: str, *, copy: bool = False
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Attach a new file as ``new``, and to copy from it, the one that it replaces as ``old``."""
-    with (
-        understood(target, None),
-        _one_reader_at_a_time if copy else contextlib.nullcontext(),
-        _database(draft, "new", layout) as db,
-    ):
-        if copy:
-            _attach(db, target, "old", "READ_ONLY")
+def making(draft: Path, target: Path, layout: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Attach a new file as ``new``."""
+    with understood(target, None), duckdb.connect(":memory:", config=CONFIG) as db:
+        _attach(db, draft, "new", layout)
+        db.execute(f"SET threads = {THREADS}")
         db.execute(LOCK_DOWN)
         yield db
 
 
-@contextmanager
-def _database(path: Path, name: str, options: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    config: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    with duckdb.connect(":memory:", config=config) as db:
-        _attach(db, path, name, options)
-        db.execute(f"SET threads = {THREADS}")
-        yield db
-
-
-def _attach(db: duckdb.DuckDBPyConnection, path: Path, name: str, options: str) -> None:
+def _attach(db: duckdb.DuckDBPyConnection, path: Path, name: str, *options: str) -> None:
     quoted = str(path).replace("'", "''")
-    db.execute(f"ATTACH '{quoted}' AS {name} (TYPE duckdb, {options})")
+    db.execute(f"ATTACH '{quoted}' AS {name} ({', '.join(['TYPE duckdb', *options])})")
 
 
 def check_is_ours(path: Path) -> None:
@@ -528,7 +583,7 @@ _OTHERS = f"""
 
 def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
     """Return the columns of all tables; refuse a database that holds anything but our tables."""
-    found = {(s, t): _columns(s, t, sql) for s, t, sql in db.sql(_TABLES).fetchall()}
+    found = {(s, t): _columns(s, t, sql) for s, t, sql in db.execute(_TABLES).fetchall()}
     if not _fit(found.get(("main", "meta")), TABLES["meta"]):
         raise UnreadableError(NOT_OURS, StateFileError)
     check_sizes(db, "main", ["meta"], 0)
@@ -537,7 +592,7 @@ def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
     if said.get("format") != "viewfold":
         raise UnreadableError(NOT_OURS, StateFileError)
     check_format(said)
-    for kind, schema, name in db.sql(_OTHERS).fetchall():
+    for kind, schema, name in db.execute(_OTHERS).fetchall():
         ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
         if not (ours and schema in ("main", *KEPT)):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
@@ -594,7 +649,7 @@ def check_sizes(
               FROM pragma_storage_info('old.{0}.{1}') WHERE segment_type <> 'VALIDITY')
     """
     every = " UNION ALL ".join(bytes_of.format(schema, table, longest) for table in tables)
-    for name, total in db.sql(every).fetchall():
+    for name, total in db.execute(every).fetchall():
         allowed = LARGEST_META if name == "meta" else UNPACKED[0] + UNPACKED[1] * size
         if (total or 0) > allowed:
             raise UnreadableError(
@@ -605,7 +660,7 @@ def check_sizes(
 
 def meta_table(db: duckdb.DuckDBPyConnection, schema: str) -> Table:
     """Return the table ``meta`` of a checked database, if its JSON is harmless."""
-    rows = db.sql(f"SELECT key, value FROM old.{schema}.meta").fetchall()
+    rows = db.execute(f"SELECT key, value FROM old.{schema}.meta").fetchall()
     keys = [key for key, _ in rows]
     if len(set(keys)) != len(keys) or None in keys:
         raise UnreadableError("its table 'meta' says something twice")

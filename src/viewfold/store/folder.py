@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from viewfold.errors import (
 )
 from viewfold.rows.bucket_files import filesystem, is_remote
 from viewfold.store.check import check_json, check_keep
+from viewfold.store.lock import Identity, identity
 from viewfold.store.tables import CHANGED, FORMAT, SMALL, check_format
 
 pa = needed("pyarrow", "parquet", "A .vfd folder")
@@ -325,9 +327,17 @@ def newer_than_now(folder: Folder) -> tuple[int, list[str]]:
 
 
 def read_manifest(folder: Folder, number: int) -> Manifest:
+    """Read a manifest, which is never changed: one that was read a moment ago is known."""
     name = f"manifest-{number:06d}.json"
     with understood(folder, name):
-        return _parse(folder.read(name), number)
+        if folder.remote:
+            return _parse(folder.read(name), number)
+        return _read_once(folder, number, name, identity(os.path.join(folder.address, name)))
+
+
+@lru_cache(4)
+def _read_once(folder: Folder, number: int, name: str, _: Identity) -> Manifest:
+    return _parse(folder.read(name), number)
 
 
 def latest_manifest(folder: Folder) -> Manifest | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from viewfold.state.names import lost
 from viewfold.state.registry import METHODS
 from viewfold.state.state import State
 from viewfold.state.transitions import keep_samples
-from viewfold.store import Change, Contents, Kept, StrPath, is_folder, queries, store_of
+from viewfold.store import Change, Contents, Kept, Store, StrPath, is_folder, queries, store_of
 from viewfold.store.check import MOST_KEPT
 
 if TYPE_CHECKING:
@@ -45,21 +45,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A state as it was read, and what else its file holds; `mark` tells whether it still is."""
+    """A state that is going to be changed, and the file that holds it, which is still open.
 
+    There is no file yet if `contents` is None; `mark` tells whether it is still the same.
+    """
+
+    store: Store
     state: State
-    keep: int
-    schemas: tuple[str, ...]
-    mark: Hashable
+    contents: Contents | None = None
+    mark: Hashable = None
 
 
-def read_loaded(path: StrPath, engine: Engine | None = None) -> Loaded:
-    """Read a state that is going to be changed."""
-    store = store_of(path)
+@contextmanager
+def loading(store: Store, engine: Engine | None = None) -> Iterator[Loaded]:
+    """Open and read a state that is going to be changed."""
     mark = store.mark()
     with store.reading() as contents:
-        state = contents.read(engine=engine, unpack=True)
-        return Loaded(state, contents.keep, contents.schemas, mark)
+        yield Loaded(store, contents.read(engine=engine, unpack=True), contents, mark)
 
 
 @suggests_arguments
@@ -182,29 +184,32 @@ def editing(
 ) -> Iterator[FoldingEstimator]:
     """Do what `edit` does; what was loaded before is not read again, if it is still the same."""
     _check_keep(keep)
-    store = store_of(path)
-    with store.writing(wait) as turn:
-        is_new = False
+    store = store_of(path) if loaded is None else loaded.store
+    with ExitStack() as stack:
+        turn = stack.enter_context(store.writing(wait))
         if new is not None and not store.exists():
-            is_new, loaded = True, Loaded(state_of(new), 1, (), None)
+            loaded = Loaded(store, state_of(new))
         elif loaded is None or loaded.mark != store.mark():
-            loaded = read_loaded(path, engine)
-        before = loaded.state
+            if loaded is not None and loaded.contents is not None:
+                loaded.contents.close()
+            loaded = stack.enter_context(loading(store, engine))
+        before, contents = loaded.state, loaded.contents
+        kept_before = 1 if contents is None else contents.keep
         model = model_of(before)
         settings = _settings(model)
         with nullcontext() if engine is None else using(engine):
             yield model
         after = _following(before, settings, model)
-        number = loaded.keep if keep is None else keep
-        if after.log == before.log and (is_new or number == loaded.keep):
+        number = kept_before if keep is None else keep
+        if after.log == before.log and (contents is None or number == kept_before):
             return
         revise = _revision(before, after, _gone(before, after))
-        kept: list[State | str] = list(loaded.schemas)
+        kept: list[State | str] = [] if contents is None else list(contents.schemas)
         if any(event.what != FINAL for event in after.log[len(before.log) :]):
             back = before if revise is None else revise(before)
             if back is not None:
-                kept.insert(0, "main" if back is before and not is_new else back)
-        written = store.write(turn, after, kept=kept, change=revise, keep=number)
+                kept.insert(0, "main" if back is before and contents is not None else back)
+        written = store.write(turn, after, kept=kept, change=revise, keep=number, contents=contents)
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
 
@@ -253,13 +258,12 @@ def take_back(
 ) -> tuple[FoldingEstimator, Log]:
     """Do what `undo` does; also return the entries of the log that were taken back."""
     store = store_of(path)
-    with store.writing(wait) as turn:
-        with store.reading() as contents:
-            states, taken = plan_undo(contents, entry)
-            undoes = taken[0].entry if taken else None
-            back = _returned(contents, states[0], "undo", undoes)
+    with store.writing(wait) as turn, store.reading() as contents:
+        states, taken = plan_undo(contents, entry)
+        undoes = taken[0].entry if taken else None
+        back = _returned(contents, states[0], "undo", undoes)
         older = [state.schema for state in states[1:]]
-        written = store.write(turn, back, kept=older, keep=contents.keep)
+        written = store.write(turn, back, kept=older, keep=contents.keep, contents=contents)
     return model_of(written), taken
 
 
@@ -307,12 +311,11 @@ def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
 def return_to(path: StrPath, entry: int, wait: float = 60) -> tuple[FoldingEstimator, Log]:
     """Do what `restore` does; also return the entries of the log that were taken back."""
     store = store_of(path)
-    with store.writing(wait) as turn:
-        with store.reading() as contents:
-            wanted, taken = plan_restore(contents, entry)
-            back = _returned(contents, wanted, "restore", entry + 1)
+    with store.writing(wait) as turn, store.reading() as contents:
+        wanted, taken = plan_restore(contents, entry)
+        back = _returned(contents, wanted, "restore", entry + 1)
         kept = ["main", *contents.schemas]
-        written = store.write(turn, back, kept=kept, keep=contents.keep)
+        written = store.write(turn, back, kept=kept, keep=contents.keep, contents=contents)
     return model_of(written), taken
 
 
@@ -355,10 +358,9 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
     array([0, 1, 2, 4, 5])
     """
     asked, store = list(dict.fromkeys(ids)), store_of(path)
-    with store.writing(wait) as turn:
-        with store.reading() as contents:
-            before = contents.read(unpack=True)
-            gone = _known_anywhere(contents, before, asked)
+    with store.writing(wait) as turn, store.reading() as contents:
+        before = contents.read(unpack=True)
+        gone = _known_anywhere(contents, before, asked)
         engine = engine_of(before.ids)
         mine = engine.collect(engine.keep(before.ids, _among(engine, before, gone)))
         after = before if not mine.size else state_of(model_of(before).forget(mine))
@@ -366,7 +368,8 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         change = _revision(before, after, gone)
-        written = store.write(turn, after, kept=contents.schemas, change=change, keep=contents.keep)
+        facts = {"kept": contents.schemas, "keep": contents.keep, "contents": contents}
+        written = store.write(turn, after, change=change, **facts)
     return model_of(written)
 
 

@@ -17,7 +17,7 @@ from viewfold.errors import UnreadableError
 from viewfold.state.log import Log
 from viewfold.store import Contents, StrPath, store_of
 from viewfold.store.check import cluster_names
-from viewfold.store.tables import events_of, small_table, table_of, time_of
+from viewfold.store.tables import SMALL, events_of, small_table, table_of, time_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,7 +88,7 @@ def clustering(source: Source) -> tuple[Table | None, Log, list[str]]:
     """Return id and cluster of every sample, the log, and the names of the views."""
     with opened(source, "id", "label", small=("log", "views")) as (db, meta):
         table = table_of(db.sql(f"SELECT id{_mixed(meta)}, label AS cluster FROM samples"))
-        log = events_of(small_table(db.sql("FROM log ORDER BY entry")))
+        log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
         views = db.sql("SELECT name FROM views ORDER BY fold").fetchall()
     return table if "n_samples" in meta else None, log, [name for (name,) in views]
 
@@ -135,7 +135,7 @@ def status(source: Source) -> dict[str, Any]:
 
 def log(source: Source) -> Log:
     with opened(source, small=("log",)) as (db, _):
-        return events_of(small_table(db.sql("FROM log ORDER BY entry")))
+        return events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
 
 
 def way(source: Source, sample: str) -> list[dict[str, Any]]:

@@ -45,10 +45,12 @@ COLUMNS = {
     "history": "history",
     "added": "added",
     "fingerprints": "fingerprints",
+    "evidence": "evidence",
+    "novelty": "novelty",
 }
 
 _TIME = "TIMESTAMP WITH TIME ZONE"
-_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected")
+_COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected", "n_novel")
 
 # The small tables: their columns and types, as they are written and as files have to have them.
 SMALL = {
@@ -115,6 +117,8 @@ def samples_table(
     history: Array,
     added: Array,
     fingerprints: Array,
+    evidence: Array,
+    novelty: Array,
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
@@ -124,9 +128,11 @@ def samples_table(
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen)),
+        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
         "added": added,
         "fingerprints": fingerprints,
+        "evidence": evidence,
+        "novelty": novelty,
         "views_seen": seen,
         "history": history,
         "embedding": embedding,
@@ -138,7 +144,9 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
-    rows = {"views_seen": bool, "history": np.int32, "embedding": float, "fingerprints": np.int32}
+    columns["novelty"] = np.uint8
+    rows = {"views_seen": bool, "history": np.int32, "embedding": float}
+    rows |= {"fingerprints": np.int32, "evidence": np.int8}
     return Table(
         {name: np.empty(0, kind) for name, kind in columns.items()}
         | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
@@ -201,9 +209,11 @@ def _parts(state: State) -> dict[str, Part]:
     parts: dict[str, Part] = {}
     for name in ("centers", "projection", "scatter", "apart"):
         parts |= take_apart(getattr(state.clusters, name, None), name)
+    parts |= take_apart(state.directions, "directions")
     for i, record in enumerate(state.views, 1):
         parts |= take_apart(record.encoder, f"encoder/{i}")
         parts |= take_apart(record.moments, f"moments/{i}")
+        parts |= take_apart(record.profile, f"profile/{i}")
         if record.columns is not None:
             parts |= take_apart(StoredColumns.of(record.columns), f"columns/{i}")
         if record.source is not None:
@@ -324,6 +334,7 @@ def to_state(
     Of tables that are damaged in ways that digests do not tell, any exception may come.
     """
     from viewfold.state.clusters import Clusters
+    from viewfold.state.parts import put_together
     from viewfold.state.state import State
 
     found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
@@ -345,6 +356,7 @@ def to_state(
         clusters=Clusters(
             parts["projection"], parts["centers"], parts.get("scatter"), parts.get("apart")
         ),
+        directions=put_together(parts, "directions"),
         length=meta["length"],
         key=meta["key"],
         cluster_names=cluster_names(meta),
@@ -373,6 +385,7 @@ def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
         source=None if said is None else said.source(),
         encoder=put_together(parts, f"encoder/{fold}"),
         moments=put_together(parts, f"moments/{fold}"),
+        profile=put_together(parts, f"profile/{fold}"),
     )
 
 
@@ -458,52 +471,58 @@ BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
 _SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR"}
+_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 
-def small_table(relation: duckdb.DuckDBPyRelation) -> Table:
-    """Return a small table; cells may be missing, and times are microseconds since 1970."""
-    names, types = relation.columns, [str(kind) for kind in relation.types]
+def small_table(
+    db: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, str], **instead: str
+) -> Table:
+    """Return columns of a small table; cells may be missing, times are microseconds since 1970."""
     chosen = [
-        f"epoch_us({_quoted(name)})" if kind == _TIME else _quoted(name)
-        for name, kind in zip(names, types, strict=True)
+        instead.get(name) or (f"epoch_us({_quoted(name)})" if kind == _TIME else _quoted(name))
+        for name, kind in types.items()
     ]
-    rows = relation.project(", ".join(chosen)).fetchall()
-    return Table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+    rows = db.execute(f"SELECT {', '.join(chosen)} FROM {table}").fetchall()
+    return Table({name: [row[i] for row in rows] for i, name in enumerate(types)})
 
 
 def table_of(relation: duckdb.DuckDBPyRelation) -> Table:
     """Return a table as NumPy has it; a column with missing cells is a masked array."""
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    return Table(_arrays(relation, types))
+    return Table(_arrays(relation.project(_numbers_of(types)).fetchnumpy(), types))
 
 
 def batches_of(
-    db: duckdb.DuckDBPyConnection, table: str, columns: Sequence[str]
+    db: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, str], n: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield columns of a table, some rows at a time, in their order."""
-    chosen = db.sql(f"SELECT {', '.join(map(_quoted, columns))} FROM {table}")
-    types = dict(zip(chosen.columns, map(str, chosen.types), strict=True))
-    (n,) = db.sql(f"SELECT count(*) FROM {table}").fetchall()[0]
+    """Yield columns of a table of n rows, some rows at a time, in their order."""
+    chosen = _numbers_of(types)
     for start in range(0, n, BATCH_ROWS):
         some = f"WHERE rowid >= {start} AND rowid < {start + BATCH_ROWS}"
-        yield _arrays(db.sql(f"FROM {table} {some}"), types)
+        yield _arrays(db.execute(f"SELECT {chosen} FROM {table} {some}").fetchnumpy(), types)
 
 
-def _arrays(relation: duckdb.DuckDBPyRelation, types: Mapping[str, str]) -> dict[str, Any]:
-    widths = {
+def _widths(types: Mapping[str, str]) -> dict[str, int | None]:
+    return {
         name: int(array[1]) if (array := _LENGTH.fullmatch(kind)) else None
         for name, kind in types.items()
     }
+
+
+def _numbers_of(types: Mapping[str, str]) -> str:
+    """Return what to select: rows of numbers one by one."""
     chosen = []
-    for i, (name, width) in enumerate(widths.items()):
+    for i, (name, width) in enumerate(_widths(types).items()):
         if width is None:
             chosen.append(f"{_quoted(name)} AS c{i}")
         chosen += [f"{_quoted(name)}[{j + 1}] AS c{i}_{j}" for j in range(width or 0)]
-    found = relation.project(", ".join(chosen)).fetchnumpy()
+    return ", ".join(chosen)
+
+
+def _arrays(found: dict[str, Any], types: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: found[f"c{i}"] if width is None else _side_by_side(found, f"c{i}", width)
-        for i, (name, width) in enumerate(widths.items())
+        for i, (name, width) in enumerate(_widths(types).items())
     }
 
 

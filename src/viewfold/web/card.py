@@ -74,14 +74,14 @@ def _look(model: FoldingEstimator) -> _Seen:
         return np.concatenate([labels, seen.sum(axis=0), [everywhere, len(seen)]])
 
     numbers: NDArray[np.intp] = np.linspace(0, n - 1, min(n, SOME)).astype(np.intp)
-    history, seen, rows = (
+    history, seen, rows, novelty = (
         engine.collect(engine.select(one, numbers))
-        for one in (state.history, state.seen, state.embedding)
+        for one in (state.history, state.seen, state.embedding, state.novelty)
     )
     exact = n <= MOST_COUNTED
     counts = engine.reduce(work, state.history, state.seen) if exact else work(history, seen)
     shares = counts[:-1] / max(float(counts[-1]), 1)
-    certain = engine.collect(confidence(engine, state.clusters, rows, seen))
+    certain = engine.collect(confidence(engine, state.clusters, rows, seen, novelty))
     own = history[:, -1]
     many = np.bincount(own, minlength=k)
     total = np.bincount(own, certain, minlength=k)

@@ -46,19 +46,11 @@ FORMAT = 1  # the number of the present form of these data
 
 @dataclass(frozen=True)
 class PageData:
-    """The data of a page.
+    """The data of a page."""
 
-    Attributes
-    ----------
-    summary : dict
-        What can be written as JSON.
-    columns : dict of str to ndarray or bytes
-        A value for every point of the map, by name: little-endian arrays of `uint8` or `uint16`;
-        ``ids``, where they are let in, are UTF-8, one on each line; see
-        `viewfold.web.words.as_line`.
-    """
-
-    summary: dict[str, Any]
+    summary: dict[str, Any]  # what can be written as JSON
+    # A value for every point of the map, by name: little-endian numbers; ``ids``, where they are
+    # let in, are UTF-8, one on each line, as `viewfold.web.words.as_line` writes it.
     columns: dict[str, NDArray[np.uint8] | NDArray[np.uint16] | bytes] = field(repr=False)
 
     def packed(self, name: str) -> bytes:
@@ -75,24 +67,7 @@ def page_data(
     metadata: pd.DataFrame | None = None,
     since: int | None = None,
 ) -> PageData:
-    """Return the data of a page about a model. The same model gives the same data.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
-    title : str, optional
-        The heading.
-    ids : bool, default=False
-        Whether sample ids are in it; without, nothing tells who a point is.
-    metadata : DataFrame, optional
-        Columns to colour the map by; the index holds sample ids.
-    since : int, optional
-        An entry of the log: the data say what changed since.
-
-    Returns
-    -------
-    PageData
+    """Return the data of a page about a model; `viewfold.report.render` says what the options do.
 
     Examples
     --------

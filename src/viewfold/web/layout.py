@@ -129,7 +129,7 @@ class ModelRows:
     def sure(self) -> RowSet:  # the confidence of each sample
         state = self.state
         assert state.clusters is not None
-        return confidence(self.engine, state.clusters, state.embedding, state.seen)
+        return confidence(self.engine, state.clusters, state.embedding, state.seen, state.novelty)
 
     def take(self, rows: RowSet, numbers: NDArray[np.intp]) -> Array:
         return self.engine.collect(self.engine.select(rows, numbers))

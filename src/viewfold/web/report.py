@@ -41,26 +41,19 @@ def write(
     since: int | Literal["last"] | None = None,
     private: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Write a report to a file.
+    """Write a report to a file, and return its path.
 
     Parameters
     ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
+    model, title, ids, metadata
+        See `render`.
     path : str or path-like
         The HTML file. If there is one already, it is replaced once the new one is complete.
-    title, ids, metadata
-        See `render`.
     since : int or "last", optional
         An entry of the log: the report says what changed since. ``"last"``: since the report that
         is replaced, if there is one, and it is of this model.
     private : path, optional
         A new file may be read by those who may read this one, such as the state that it is about.
-
-    Returns
-    -------
-    Path
-        The file.
 
     Examples
     --------
@@ -105,10 +98,6 @@ def render(
     since : int, optional
         An entry of the log: the report says what changed since.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import numpy as np
@@ -135,17 +124,7 @@ def last_report(path: str | os.PathLike[str], model: FoldingEstimator) -> int | 
     A report that was written at the present entry tells the same as the new one: then it is the
     entry that it was compared with.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The report. If it is not there, damaged, no report or one of another model, there is none.
-    model : fitted estimator
-        The model now.
-
-    Returns
-    -------
-    int or None
-        The entry; None if there is no last report.
+    It is None if the report is not there, damaged, no report or one of another model.
     """
     try:
         with open(path, "rb") as file:

@@ -6,6 +6,7 @@ Only click is imported here; what computes is imported by the command that needs
 
 from __future__ import annotations
 
+import json
 import os
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold.cli import Group, say
+from viewfold.cli import Group, say, showing
 from viewfold_research.bench import _options as opt
 from viewfold_research.bench._options import Whole
 
@@ -188,6 +189,36 @@ def list_methods() -> None:
     from viewfold_research.bench.methods import names
 
     click.echo("\n".join(names()))
+
+
+@app.command("datasets")
+@click.option("--fetch", metavar="NAME", help="Download this data set, unless it is there.")
+@click.option("--folder", type=opt.PATH, help="Where data sets are kept, instead of VIEWFOLD_DATA.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+def list_datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None:
+    """List public data sets and where to get them, or download one.
+
+    Example: viewfold bench datasets --fetch 3sources
+    """
+    from viewfold_research import datasets
+
+    if fetch is not None:
+        with showing(f"fetching {fetch}"):
+            held = datasets.fetch(fetch, data_home=folder)
+        views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
+        if as_json:
+            click.echo(json.dumps({"name": fetch, "file": held.filename, "views": views}))
+        shapes = ", ".join(f"{view} {n:,} × {d:,}" for view, (n, d) in views.items())
+        say(f"{held.filename} has {fetch}: {shapes}.")
+        return
+    rows = datasets.listed()
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for row in rows:
+        size = ", ".join(f"{row[what]:,} {what}" for what in ("samples", "views", "classes"))
+        can = f"; fetched by --fetch {row['name']}" if row["fetch"] else ""
+        click.echo(f"{row['name']}: {size}{can}\n  {row['address']}\n  {row['note']}")
 
 
 @app.command()

@@ -16,7 +16,7 @@ from conftest import SHARED
 from scipy import sparse
 from web_server import Web
 
-from viewfold.datasets import _rdata, _sources, fetch
+from viewfold_research.datasets import _rdata, _sources, fetch
 
 # Written by R 4; from the tests of the package rdata (MIT). A matrix with names on both sides, and
 # a data frame with a factor.

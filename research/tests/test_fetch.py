@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy import sparse
 from web_server import Web
 
-from commands import runner
-from viewfold.datasets import Source, _fetch, fetch, listed, load, sources
-from viewfold.datasets._fetch import check_redirect, digest
+from viewfold.datasets import load
+from viewfold_research.bench.cli import app
+from viewfold_research.datasets import Source, _fetch, fetch, listed, sources
+from viewfold_research.datasets._fetch import check_redirect, digest
 
 X = np.array([[1.5, np.nan], [2.0, 3.0], [0.0, 4.0]], np.float32)
 S = sparse.csr_array(np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3]]))
@@ -193,23 +196,19 @@ def test_the_digest_sees_values_places_and_order_but_not_types() -> None:
     assert same not in {digest(views, target) for views, target in others}
 
 
-def test_the_command_fetches_and_lists(
-    tiny: Web,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run = runner(monkeypatch, capsys)
-    _, _, said = run("datasets --fetch tiny --folder", tmp_path)
+def test_the_command_fetches_and_lists(tiny: Web, tmp_path: Path) -> None:
+    def run(*words: object) -> Any:
+        return CliRunner().invoke(app, ["datasets", *map(str, words)])
+
+    said = run("--fetch", "tiny", "--folder", tmp_path).stderr
     assert "tiny.npz has tiny: dense 3 × 2, counts 3 × 3." in said
-    _, told, _ = run("datasets --fetch tiny --json --folder", tmp_path)
+    told = run("--fetch", "tiny", "--json", "--folder", tmp_path).stdout
     assert json.loads(told)["views"] == {"dense": [3, 2], "counts": [3, 3]}
-    rows = {row["name"]: row for row in json.loads(run("datasets --json")[1])}
+    rows = {row["name"]: row for row in json.loads(run("--json").stdout)}
     assert rows["tcga-breast"]["features"] == [200, 184, 142]
     assert [name for name, row in rows.items() if row["fetch"]][:2] == ["tcga-breast", "3sources"]
-    code, _, said = run("datasets --fetch tony")
-    assert code == 1
-    assert "There is no set 'tony'" in said
+    assert "3sources: 169 samples, 3 views, 6 classes; fetched by" in run().stdout
+    assert "There is no set 'tony'" in str(run("--fetch", "tony").exception)
 
 
 def test_all_sources_are_of_the_web_and_have_sizes_and_digests() -> None:

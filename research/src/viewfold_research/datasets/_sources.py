@@ -1,7 +1,7 @@
 """Public sets: where their files are, and how these become views; what is known of the paper's.
 
 Addresses name a commit, so that what they lead to cannot change. The digests are of what was read
-from the files, not of the files: see `viewfold.datasets.fetch` for what that checks.
+from the files, not of the files: see `viewfold_research.datasets.fetch` for what that checks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Parsed = tuple[list[Any], NDArray[np.int64], dict[str, list[str]]]
 
 @dataclass(frozen=True)
 class Source:
-    """A public set that `viewfold.datasets.fetch` knows.
+    """A public set that `viewfold_research.datasets.fetch` knows.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Source:
 
 def _tumours(folder: Path) -> Parsed:
     """Read an R list of a training and a test set; the latter has no proteins."""
-    from viewfold.datasets import _rdata
+    from viewfold_research.datasets import _rdata
 
     held = _rdata.read(folder / "breast.TCGA.rda", most=64 * 2**20)["breast.TCGA"]
     parts = [held["data.train"], held["data.test"]]
@@ -122,7 +122,7 @@ def _cells(folder: Path) -> Parsed:
     """Read sparse matrices of features × nuclei, and the type of each nucleus."""
     import pandas as pd
 
-    from viewfold.data.files import read_set
+    from viewfold.data import read_set
 
     broader = {part: whole for whole, parts in _BROADER.items() for part in parts.split()}
     found = pd.read_csv(folder / "meta_c1.csv", index_col=0)["Ident"].replace(broader)
@@ -157,7 +157,7 @@ def listed() -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> from viewfold.datasets import listed
+    >>> from viewfold_research.datasets import listed
     >>> [row["name"] for row in listed() if row["fetch"]]
     ['tcga-breast', '3sources', 'mouse-cortex']
     """

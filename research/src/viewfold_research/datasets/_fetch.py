@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
-import re
 import shutil
 import tempfile
 import urllib.request
@@ -23,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from viewfold._util.replace import replacing
-from viewfold._util.watch import Tally
-from viewfold.datasets._sources import SOURCES, Parsed, Source, genes
+from viewfold.datasets import load
+from viewfold_research.datasets._sources import SOURCES, Parsed, Source, genes
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -46,7 +44,7 @@ def fetch(
     Parameters
     ----------
     name : str
-        One of ``viewfold.datasets.sources()``.
+        One of ``viewfold_research.datasets.sources()``.
     data_home : str or path, optional
         The folder for data. By default what the environment variable ``VIEWFOLD_DATA`` names, else
         ``viewfold`` in scikit-learn's.
@@ -80,7 +78,7 @@ def fetch(
 
     Examples
     --------
-    >>> from viewfold.datasets import fetch
+    >>> from viewfold_research.datasets import fetch
     >>> fetch("4sources")
     Traceback (most recent call last):
     ...
@@ -101,8 +99,10 @@ def fetch(
     if verify:
         _verify(source, views, target, f"{len(source.files)} files of {source.address}")
     path = home / f"{name}.npz"
-    with replacing(path, mode=None) as draft:
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as scratch:
+        draft = Path(scratch, path.name)
         _write(draft, dict(zip(source.views, views, strict=True)), target, names)
+        draft.replace(path)
     return _read_file(source, path, verify)
 
 
@@ -115,7 +115,7 @@ def sources() -> list[Source]:
 
     Examples
     --------
-    >>> from viewfold.datasets import sources
+    >>> from viewfold_research.datasets import sources
     >>> [(source.name, source.samples, source.views) for source in sources()][0]
     ('tcga-breast', 220, {'mrna': 200, 'mirna': 184, 'protein': 142})
     """
@@ -288,60 +288,13 @@ def download(address: str, path: Path, most: int) -> None:
                 raise ValueError(
                     f"{address} has {size:,} bytes, where {most:,} are the most to expect."
                 )
-            count, tally = 0, Tally(size)
+            count = 0
             while piece := answer.read(_PIECE):
                 count += len(piece)
                 if count > most:
                     raise ValueError(f"{address} has more than the {most:,} bytes to expect.")
                 file.write(piece)
-                tally.reach(count)
             if size is not None and count != size:
                 raise OSError(f"{address} broke off after {count:,} of {size:,} bytes")
     except http.client.HTTPException as error:
         raise OSError(f"{address}: {type(error).__name__}") from error
-
-
-def load(path: str | PathLike[str]) -> Bunch:
-    """Read a multi-view data set from its file.
-
-    Parameters
-    ----------
-    path : str or path
-        A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features; for a sparse view the
-        parts of a CSR matrix, ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``,
-        or a ``.mat`` file in one of the layouts in which the field publishes its sets. Where views
-        have such names, other matrices of the file (masks, graphs) are no views.
-
-    Returns
-    -------
-    Bunch
-        ``views``, a dict of arrays or sparse matrices; ``target``, the classes as whole numbers
-        from 0 without gaps, in the order of the file's own classes, or None if it has none.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile, pathlib
-    >>> from viewfold.datasets import load
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pets.npz"
-    >>> np.savez(path, view_0=np.eye(3), view_1=np.ones((3, 2)), y=[1, 3, 1])
-    >>> pets = load(path)
-    >>> [X.shape for X in pets.views.values()], pets.target
-    ([(3, 3), (3, 2)], array([0, 1, 0]))
-    """
-    from sklearn.utils import Bunch
-
-    from viewfold.data.files import read_set
-
-    views, classes = read_set(path)
-    named = {name: X for name, X in views.items() if re.fullmatch(r"view_\d+", name)}
-    views = named or views
-    if classes is None:
-        return Bunch(views=views, target=None)
-    target = np.unique(np.asarray(classes).ravel(), return_inverse=True)[1]
-    for name, X in views.items():
-        if X.shape[0] != target.size:
-            raise ValueError(
-                f"{path}: view {name!r} has {X.shape[0]} samples, but there are classes for "
-                f"{target.size}."
-            )
-    return Bunch(views=views, target=target)

@@ -70,7 +70,7 @@ def fetch_uci_digits(*, data_home: str | PathLike[str] | None = None, verify: bo
 
     Examples
     --------
-    >>> from viewfold.datasets import fetch_uci_digits
+    >>> from viewfold_research.datasets import fetch_uci_digits
     >>> digits = fetch_uci_digits()  # doctest: +SKIP
     >>> paper = {name: digits.views[name] for name in ("fourier", "karhunen", "factors")}
     ... # doctest: +SKIP

@@ -1,0 +1,435 @@
+"""Compare a delivery of a known view with what the view looked like, before it is folded.
+
+Columns are compared with the view's profile (`viewfold.data.expected`). Rows of samples that had
+the view already are also compared with what the consensus says of these samples: regressed on what
+is expected of them, right rows have a slope near 1, and rows under the ids of others a slope of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from viewfold._util.arguments import warn_user
+from viewfold._util.constants import FEWEST
+from viewfold._util.messages import frozen_record
+from viewfold._util.types import Array, Matrix
+from viewfold.data.expected import (
+    LEAST_SHARE,
+    RISK,
+    Distance,
+    Oddity,
+    Profile,
+    Tally,
+    alike_pairs,
+    at_least,
+    distance_of,
+    find_oddities,
+    learn_profile,
+    unknown_levels,
+)
+from viewfold.data.view import View
+from viewfold.errors import DeliveryWarning
+from viewfold.rows import Alignment, Engine, RowSet
+from viewfold.rows.linalg import dense
+from viewfold.state.clusters import assign
+from viewfold.state.hashes import draw
+from viewfold.state.moments import Moments, described, products
+from viewfold.state.state import State, ViewRecord, level_places
+
+DRAWN = 4096  # rows from which the cuts of a profile are found
+CELLS = 2**22  # of them, unless a view is very wide
+EXPLAINED = 256  # columns in which rows are compared with their samples: those explained best
+SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
+SURE = 4.0  # standard errors by which a slope is below what is expected
+EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
+MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
+SHOWN = 5  # columns that a message names
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a delivery that is not as before, in words."""
+
+    # "values", "missing", "levels", "swapped", "shuffled", "twins", "absent", "repeated"
+    kind: str
+    column: str | None  # the column; None if it is about whole rows
+    expected: str
+    came: str
+
+    def __str__(self) -> str:
+        of = "" if self.column is None else f"{self.column!r}: "
+        return f"{of}{self.came} ({self.expected})"
+
+
+@frozen_record
+class Comparison:
+    """How a delivery compares with what the view looked like before."""
+
+    view: str
+    n: int  # rows that were compared: those that were not known
+    findings: tuple[Finding, ...]  # what is not as before, the worst first; empty if all is well
+    distance: Distance  # how far its columns are from what the view was learned from
+    tally: Tally
+    oddities: tuple[Oddity, ...]  # what the findings about columns are made of
+    resembles: str | None = None  # a view of the model that the rows fit better
+
+    @property
+    def whole(self) -> bool:
+        """Whether the trouble is with all rows, and not with some of them."""
+        kinds = {one.kind for one in self.findings}
+        return bool(kinds & {"swapped", "shuffled", "twins", "repeated"})
+
+
+def learn_expected(
+    engine: Engine, state: State, view: View, rows: RowSet, labels: RowSet, alignment: Alignment
+) -> State:
+    """Return a state that knows what deliveries of a view should look like, from its rows.
+
+    Missing cells of `rows` are NaN; `labels` are those of all samples.
+    """
+    which, n = state.names.index(view.name or state.names[-1]), rows.shape[0]
+    if n < FEWEST or state.views[which].encoder is None:
+        return state
+    assert state.clusters is not None
+    with engine.session():
+        beside = engine.map(lambda of: of, alignment.view_rows(labels))
+        some = _draw(engine, view, rows)
+        k = state.clusters.n_clusters
+        profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
+    return _with_profile(state, which, profile)
+
+
+def expect_more(state: State, found: Comparison | None, *, learned: bool = False) -> State:
+    """Return a state whose profile of a view knows the delivery that was compared with it."""
+    if found is None:
+        return state
+    which = state.names.index(found.view)
+    profile = state.views[which].profile
+    if profile is None:
+        return state
+    profile = profile.updated(found.tally)
+    return _with_profile(state, which, profile.relearned() if learned else profile)
+
+
+def _with_profile(state: State, which: int, profile: Profile | None) -> State:
+    record = replace(state.views[which], profile=profile)
+    return replace(state, views=(*state.views[:which], record, *state.views[which + 1 :]))
+
+
+def _draw(engine: Engine, view: View, rows: RowSet) -> Matrix:
+    most = min(DRAWN, max(CELLS // rows.shape[1], 16 * FEWEST))
+    drawn = draw(engine, view.ids, most, seed=0, purpose="profile")
+    return engine.collect(engine.select(rows, drawn))
+
+
+# -- comparing
+
+
+def compare(
+    engine: Engine,
+    state: State,
+    view: View,
+    rows: RowSet,
+    alignment: Alignment,
+    *,
+    n_same: int = 0,
+    n_absent: int = 0,
+) -> Comparison | None:
+    """Compare rows of a known view with what it looked like; None if that is not known.
+
+    `view` holds the rows that are not known, and `rows` are the same with NaN for missing cells;
+    `n_same` others were known, and `n_absent` held nothing.
+    """
+    which = state.names.index(view.name or "")
+    record = state.views[which]
+    profile = record.profile
+    if profile is None:
+        return None
+    with engine.session():
+        tally = profile.tally(engine, rows)
+        oddities = find_oddities(profile, tally)
+        fit = fit_rows(engine, state, which, rows, alignment)
+        found = [*_of_rows(engine, record, view, rows, n_same, n_absent), *_of_fit(record, fit)]
+        found += [*_of_levels(record, profile, tally), *_of_columns(record, tally, oddities)]
+        other = None
+        if 2 * len(oddities) > rows.shape[1]:
+            other = _resembled(engine, state, which, rows, len(oddities))
+    distance = distance_of(profile, tally)
+    name, n = record.name, rows.shape[0]
+    return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
+
+
+def _resembled(engine: Engine, state: State, which: int, rows: RowSet, n_odd: int) -> str | None:
+    """Return a view with as many columns that rows fit better than the one they are said to be."""
+    for i, record in enumerate(state.views):
+        known = record.profile
+        if i == which or known is None or record.n_features != rows.shape[1]:
+            continue
+        if 4 * len(find_oddities(known, known.tally(engine, rows))) < n_odd:
+            return record.name
+    return None
+
+
+def _of_rows(
+    engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_same: int, n_absent: int
+) -> Iterator[Finding]:
+    assert record.profile is not None
+    n, alike, empty = rows.shape[0], *record.profile.counts[3:]
+    if not n:
+        # A view that always comes as a whole may have no news; a part of it comes once.
+        if FEWEST <= n_same < 0.9 * record.n_samples:
+            yield Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")
+        return
+    share = n_absent / (n_absent + n + n_same)
+    chance = at_least(n_absent, n_absent + n + n_same, max(empty, LEAST_SHARE))
+    if share > empty + MANY and chance < RISK:
+        yield Finding("absent", None, _before(empty), f"{_percent(share)} of the rows are empty")
+    if n >= FEWEST:
+        some = _draw(engine, view, rows)
+        twins, usual = alike_pairs(some)[0], min(1.0, alike * (some.shape[0] - 1))
+        if twins > MANY + 2 * usual:
+            came = f"{_percent(twins)} of the rows are the same as another one under another id"
+            yield Finding("twins", None, _before(usual), came)
+
+
+def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
+    if fit is None:
+        return
+    if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
+        said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
+        yield Finding(
+            "shuffled", None, f"agreement 1 was expected, it is {max(fit.slope, 0):.2f}", said
+        )
+        return
+    named = [_name(record, j) for j in fit.columns]
+    best = fit.exchanged.argmax(axis=1)
+    pairs = [(i, j) for i, j in enumerate(best) if i < j and best[j] == i]
+    told: set[int] = set()
+    for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
+        if fit.exchanged[i, j] > EXCHANGED + 2 * np.log(len(named)):
+            for one, other in ((i, j), (j, i)):
+                said = f"the cells of {fit.n:,} known samples fit {named[other]!r} better"
+                yield Finding("swapped", named[one], "before, they fitted this column", said)
+            told |= {i, j}
+    sure = SURE + np.log10(max(len(named), 1))
+    odd = (fit.slopes < SLOPE) & (fit.slopes + sure * fit.errors < min(fit.slope, 1))
+    for j in np.flatnonzero(odd)[:SHOWN]:
+        if j not in told:
+            said = f"the cells of {fit.n:,} known samples do not fit them"
+            expected = f"agreement 1 was expected, it is {max(fit.slopes[j], 0):.2f}"
+            yield Finding("swapped", named[j], expected, said)
+
+
+def _of_levels(record: ViewRecord, profile: Profile, tally: Tally) -> Iterator[Finding]:
+    shares = tally.shares()
+    for column, places in level_places(record.columns or ()):
+        now, before = (unknown_levels(one, places) for one in (shares, profile.usual))
+        chance = at_least(now * tally.n, tally.n, max(before, LEAST_SHARE))
+        if now > before + MANY and chance < RISK:
+            came = f"{_percent(now)} of the cells have a level that is not known"
+            yield Finding("levels", column.name, _before(before), came)
+
+
+def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
+    profile = record.profile
+    assert profile is not None
+    for one in oddities:
+        j = one.feature
+        cuts = {"far below": 0, "low": 1, "high": 2, "far above": 3}
+        said = {
+            "missing": "missing",
+            "negative": "negative",
+            "zero": "zero",
+            "fraction": "not whole numbers",
+        }
+        words = said.get(one.trait, "")
+        if not words:
+            sign = "below" if one.trait in ("far below", "low") else "above"
+            words = f"{sign} {profile.cuts[cuts[one.trait], j]:.4g}"
+        came = f"{_percent(one.now)} of the cells are {words}"
+        bound = "at most" if one.now > one.before else "at least"
+        expected = f"before {bound} {_percent(one.before)}"
+        if one.trait != "missing" and tally.present[j]:
+            mean, usual = tally.total[j] / tally.present[j], profile.recent[0, j]
+            came += f", their mean is {mean:.4g}"
+            expected += f", mean {usual:.4g}"
+            ratio = mean / usual if usual else 0.0
+            if ratio and not 0.4 < ratio < 2.5:
+                came += f", {ratio:.2g} times the usual"
+        kind = "missing" if one.trait == "missing" else "values"
+        yield Finding(kind, _name(record, j), expected, came)
+
+
+def _name(record: ViewRecord, j: int) -> str:
+    return record.features[j] if record.features else f"column {j}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+def _before(share: float) -> str:
+    return f"before {_percent(share)}"
+
+
+REMEDY = {
+    "values": "Look for another unit, sheet, decimal sign or order of columns.",
+    "missing": "Look for a column that was renamed or an export that broke off.",
+    "levels": "Look for other spellings or another order of columns.",
+    "swapped": "Look whether columns were exchanged.",
+    "shuffled": "Check that each id stands beside its own row.",
+    "twins": "Look whether rows were written twice.",
+    "absent": "Look for an export that broke off.",
+    "repeated": "Look whether an old file was sent again.",
+}
+
+
+def warn_of(found: Comparison | None) -> None:
+    """Warn of a delivery that is not as before."""
+    if found is None or not found.findings:
+        return
+    shown = "; ".join(map(str, found.findings[:SHOWN]))
+    more = len(found.findings) - SHOWN
+    shown += f"; … ({len(found.findings)} findings in all)" if more > 0 else ""
+    do = " ".join(dict.fromkeys(REMEDY[one.kind] for one in found.findings))
+    if found.resembles is not None:
+        do = f"The rows look like view {found.resembles!r}. {do}"
+    message = (
+        f"View {found.view!r}: this delivery ({found.n:,} rows that are not known) is not what the "
+        f"view looked like before. {shown}. {do} If it is right, fold it as it is: what keeps "
+        "coming is soon expected."
+    )
+    warn_user(DeliveryWarning(message, found.view, found))
+
+
+def drift(
+    engine: Engine,
+    before: State,
+    after: State,
+    which: int,
+    alignment: Alignment,
+    found: Comparison | None,
+) -> float:
+    """Return how far a delivery is from what was learned, beyond what its samples explain.
+
+    A delivery of one cluster has another mean than the view, and less spread. What is known of its
+    samples (of new ones: where the encoder placed them) tells how much of that is to be expected.
+    """
+    record = before.views[which]
+    moments, profile, clusters = record.moments, record.profile, before.clusters
+    if found is None or moments is None or profile is None or found.n < FEWEST:
+        return 0.0
+    assert clusters is not None
+    labels, k = before.labels(engine), clusters.n_clusters
+
+    def sums(row: Array, of: Array, known: Array, was: Array, had: Array) -> tuple[Array, ...]:
+        P = described(np.where(known[:, None], was, row), np.where(known, had, of), k)
+        return P.T @ P, P.sum(axis=0)
+
+    row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
+    beside = assign(engine, clusters, row), alignment.known
+    partners = alignment.partners(before.embedding), alignment.partners(labels)
+    PP, total = engine.reduce(sums, row, *beside, *partners)
+    all_PP, all_total, n_all = products(engine, before, which, labels)
+    C = (moments.coefficients @ moments.directions).astype(np.float64)
+    n, mean, all_mean = row.shape[0], total / row.shape[0], all_total / max(n_all, 1)
+    here, there = (
+        PP / n - np.outer(mean, mean),
+        all_PP / max(n_all, 1) - np.outer(all_mean, all_mean),
+    )
+    explained = np.einsum("ij,ij->j", C, there @ C)
+    variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
+    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))])
+    return distance_of(profile, found.tally, usual).total
+
+
+# -- rows and their samples
+
+
+@frozen_record
+class Fit:
+    """How delivered rows fit what is expected of their samples: slopes and standard errors."""
+
+    n: int  # samples that had the view
+    slope: float  # over all columns
+    error: float
+    columns: Array  # which columns were compared
+    slopes: Array  # (n_columns,): of each
+    errors: Array
+    # (n_columns, n_columns): the logarithm of how much better rows fit if two columns are exchanged
+    exchanged: Array
+
+
+def fit_rows(
+    engine: Engine, state: State, which: int, rows: RowSet, alignment: Alignment
+) -> Fit | None:
+    """Regress rows of samples that had the view on what the consensus says of these samples."""
+    moments = state.views[which].moments
+    if moments is None or alignment.n_shared < FEWEST:
+        return None
+    assert state.clusters is not None
+    k, at = state.clusters.n_clusters, _explained(moments)
+    mean, spread = moments.mean[at], moments.spread[at]
+    C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
+    labels = state.labels(engine)
+
+    def total_P(B: Array, of: Array, seen: Array) -> Array:
+        here = seen[:, which]
+        sizes = np.bincount(of[here], minlength=k)
+        return np.concatenate([B[here].sum(axis=0, dtype=np.float64), sizes])
+
+    def cells(block: Matrix, B: Array, of: Array, seen: Array) -> tuple[Array, Array, Array]:
+        had = seen[:, which]
+        z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
+        there = ~np.isnan(z)
+        expected = described(B[had], of[had], k) @ C - centre
+        return there.astype(float), np.where(there, np.clip(z, -4, 4), 0), expected
+
+    def sums(*blocks: Array) -> tuple[Array, ...]:
+        there, z, e = cells(*blocks)
+        of_cells = there.sum(axis=0), z.sum(axis=0), (z * z).sum(axis=0)
+        return np.array(len(z)), *of_cells, there.T @ e, there.T @ (e * e), z.T @ e
+
+    with engine.session():
+        P = engine.reduce(total_P, state.embedding, labels, state.seen)
+        centre = (P / max(P[-k:].sum(), 1)) @ C
+        beside = (
+            alignment.partners(state.embedding),
+            engine.map(lambda of: of, alignment.partners(labels)),
+            alignment.partners(state.seen, False),
+        )
+        had, n, z, zz, e, ee, ze = engine.reduce(sums, rows, *beside)
+        if had < FEWEST:
+            return None
+        n = np.maximum(n, 1)
+        z_mean, e_mean = z / n, np.diagonal(e) / n
+
+        def of_rows(*blocks: Array) -> tuple[float, ...]:
+            there, own, expected = cells(*blocks)
+            expected = there * (expected - e_mean)
+            a, c = ((own - z_mean) * expected).sum(axis=1), (expected**2).sum(axis=1)
+            return a.sum(), c.sum(), a @ a, a @ c, c @ c
+
+        a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
+    vary = np.maximum(np.diagonal(ee) - n * e_mean**2, 1e-300)
+    slopes = (np.diagonal(ze) - n * z_mean * e_mean) / vary
+    rest = np.maximum(zz - n * z_mean**2 - slopes**2 * vary, 1e-12)
+    slope = a / max(c, 1e-300)
+    error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
+    # What is left of column i if its cells are those of column j: factor · z + shift, without e.
+    factor, shift = spread[:, None] / spread, (mean[:, None] - mean) / spread
+    left = factor**2 * zz[:, None] + 2 * factor * (shift * z[:, None] - ze)
+    left = np.log(np.maximum(left + shift * (n[:, None] * shift - 2 * e) + ee, 1e-12))
+    own = np.diagonal(left)
+    exchanged = np.minimum(n, n[:, None]) / 2 * (own + own[:, None] - left - left.T)
+    return Fit(int(had), slope, float(error), at, slopes, np.sqrt(rest / n / vary), exchanged)
+
+
+def _explained(moments: Moments) -> Array:
+    """Return the columns that the consensus explains best."""
+    size = np.linalg.norm(moments.coefficients @ moments.directions, axis=0)
+    order = np.argsort(-np.where(moments.spread > 0, size, -1), kind="stable")[:EXPLAINED]
+    return np.sort(order[moments.spread[order] > 0])
