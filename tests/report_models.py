@@ -60,13 +60,13 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
 
 @pytest.fixture(scope="module", autouse=True)
 def few_draws() -> Iterator[None]:
-    """Draw twice where many draws make a better number, and not another kind of number."""
+    """Draw less often where many draws make a better number, and not another kind of number."""
 
     def drawn_twice(engine, state, method, n_resamples, seed) -> pd.DataFrame:
         return clusters.stability_table(engine, state, method, min(n_resamples, 2), seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "TREES", 2)
+        patch.setattr(selection, "TREES", 8)
         patch.setattr(answers, "stability_table", drawn_twice)
         yield
 

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from report_models import few_draws  # noqa: F401
 from ui_pages import MARKUP, Page, csv
 
 import viewfold

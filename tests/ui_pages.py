@@ -86,12 +86,12 @@ class Page:
         return self.job("fold", upload=self.upload(f"{view}.csv", csv(view, samples)), **said)
 
 
-# As `viewfold`, but what many draws make a better number is drawn twice.
+# As `viewfold`, but drawing less often where many draws make a better number, not another kind.
 FEW_DRAWS = """
 from viewfold import cli
 from viewfold.estimators import answers, selection
 from viewfold.method.clusters import stability_table
-selection.TREES = 2
+selection.TREES = 8
 answers.stability_table = lambda *asked: stability_table(*asked[:3], 2, asked[4])
 cli.main()
 """
