@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import viewfold
+from viewfold.rows import DiskEngine
 
 PORT, TOKEN = 8765, "the-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -117,6 +118,13 @@ def server(state: Path, *more: str, **environment: str) -> Iterator[tuple[str, s
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a folder that a page begins have few buckets: there is nobody to say how many."""
+    made = lambda n_buckets=6: DiskEngine(n_buckets)  # noqa: E731
+    monkeypatch.setattr("viewfold.store.buckets.DiskEngine", made)
 
 
 @pytest.fixture
