@@ -16,6 +16,7 @@ from store_models import HERE, kept_states, learned
 
 import viewfold
 from viewfold import FCMVC, StateFileError, ViewFold, store
+from viewfold.rows import DiskEngine
 
 
 def test_undo_returns_to_the_state_before_the_last_fold(data: Data, tmp_path: Path) -> None:
@@ -60,6 +61,11 @@ def test_undo_does_not_bring_back_the_forgotten(model_file: Path, data: Data) ->
     assert "s3" not in undone.ids_
 
 
+def engine_of(name: str) -> DiskEngine | None:
+    """Return few buckets for a new folder."""
+    return DiskEngine(6) if name.endswith(".vfd") else None
+
+
 def view_of(n: int) -> np.ndarray:
     return np.random.default_rng(n).normal(size=(n, 4))
 
@@ -68,8 +74,8 @@ def view_of(n: int) -> np.ndarray:
 def test_who_came_by_the_last_change_stays_when_another_is_forgotten(
     name: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / name
-    with viewfold.edit(path, new=ViewFold(2, n_init=1, random_state=0), keep=3) as model:
+    path, new = tmp_path / name, ViewFold(2, n_init=1, random_state=0)
+    with viewfold.edit(path, new=new, keep=3, engine=engine_of(name)) as model:
         model.partial_fit(view_of(30), ids=range(30), view="labs")
     with viewfold.edit(path) as model:  # 30 … 39 came by entry 2, the last before the forget
         model.partial_fit(view_of(40), ids=range(40), view="scan")
@@ -83,8 +89,8 @@ def test_who_came_by_the_last_change_stays_when_another_is_forgotten(
 def test_who_is_forgotten_and_comes_back_is_gone_from_all_earlier_states(
     name: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / name
-    with viewfold.edit(path, new=ViewFold(2, n_init=1, random_state=0), keep=3) as model:
+    path, new = tmp_path / name, ViewFold(2, n_init=1, random_state=0)
+    with viewfold.edit(path, new=new, keep=3, engine=engine_of(name)) as model:
         model.partial_fit(view_of(30), ids=range(30), view="labs")
     with viewfold.edit(path) as model:  # the first change after the forget brings 3 again
         model.forget([3]).partial_fit(view_of(30), ids=range(30), view="scan")
@@ -94,8 +100,8 @@ def test_who_is_forgotten_and_comes_back_is_gone_from_all_earlier_states(
 
 @pytest.mark.parametrize("name", ["p.vf", "p.vfd"])
 def test_who_is_fitted_anew_is_not_forgotten(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    with viewfold.edit(path, new=ViewFold(2, n_init=1, random_state=0)) as model:
+    path, new = tmp_path / name, ViewFold(2, n_init=1, random_state=0)
+    with viewfold.edit(path, new=new, engine=engine_of(name)) as model:
         model.partial_fit(view_of(30), ids=range(30), view="labs")
     with viewfold.edit(path) as model:  # all of them came by the last entry now
         model.fit(view_of(30), ids=range(30))

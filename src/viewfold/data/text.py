@@ -60,7 +60,7 @@ _SAMPLE = 4 * 2**20  # bytes that tell the encoding
 _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
-_BLOCK_CELLS = 2**18  # some 20 MB
+_BLOCK_CELLS, _BLOCK_TEXT = 2**18, 2**24  # some 20 MB: cells, and characters of long cells
 _PIECE = 2**18  # bytes that are decoded at once
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = {
@@ -158,6 +158,12 @@ class _Layout:
     kinds: dict[str, CellKind]  # of the columns that are read
     skip: int  # lines of the header
     empty: frozenset[str]
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows are parsed at once."""
+        longest = max(map(len, self.lines.looked_at))  # the others may well be like these
+        return max(64, min(_BLOCK_CELLS // len(self.names), _BLOCK_TEXT // longest))
 
     @property
     def written(self) -> dict[str, str]:
@@ -318,7 +324,7 @@ def _blocks(layout: _Layout) -> Iterator[tuple[Sequence[int], Array]]:
     """Yield rows of cells, and the lines in which they begin."""
     width, delimiter = len(layout.names), layout.delimiter
     source, line = layout.lines.after(layout.skip), layout.lines.n_blank + layout.skip + 1
-    most, longest = max(64, _BLOCK_CELLS // width), csv.field_size_limit()
+    most, longest = layout.most_rows, csv.field_size_limit()
     while lines := list(islice(source, most)):
         text = "".join(lines)
         plain = width > 1 and '"' not in text and len(max(lines, key=len)) < longest
@@ -338,7 +344,7 @@ def _parsed_blocks(
     # Not pandas: it fills rows that are too short, and does not say in which line a cell is.
     reader = csv.reader(source, delimiter=layout.delimiter, strict=True)
     width, begin = len(layout.names), line
-    while rows := list(islice(reader, max(64, _BLOCK_CELLS // width))):
+    while rows := list(islice(reader, layout.most_rows)):
         end = begin + reader.line_num
         lines = list(range(line, end))
         if len(lines) > len(rows):  # cells go over several lines
