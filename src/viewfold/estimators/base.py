@@ -170,10 +170,6 @@ class FoldingEstimator(
             `viewfold.rows.using`, or the memory of this process.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the views are to be read; see `as_view` and `as_views`.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -232,10 +228,6 @@ class FoldingEstimator(
             holds already refuses it: `viewfold.load` can move them.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -421,7 +413,7 @@ class FoldingEstimator(
         if not self.keep_encoders:
             raise no_encoder(view)
         with using(engine):
-            came = as_view(X, ids=ids, name=view, **reading)
+            came = read_view(X, ids, view, ReadOptions.of(**reading))
         came = admit(engine, state, came, similar_ids)
         seed = seed_of(self.random_state)
         after, self.delivery_ = refresh(
@@ -443,20 +435,14 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like
-            Rows with the features of that view.
-        ids : array-like or str, optional
-            Their ids, none of them known; not needed if X is a DataFrame with an index.
+        X, ids
+            Rows with the features of that view, and their ids, none of them known; see `as_view`.
         view : str or int, optional
             Name or number of the view; needed if there is more than one.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with ids that are almost known; see `fit`.
         rename : dict of str to str, optional
             New names of columns, by the names that the view knows; see `partial_fit`.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -481,15 +467,6 @@ class FoldingEstimator(
 
         Clusters are found as after a fold, with the same seed, and those that stay the same keep
         their numbers. Later folds find as many. The number that there is changes nothing.
-
-        Parameters
-        ----------
-        n_clusters : int
-            How many clusters; the parameter `n_clusters` of the model becomes this number.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -536,17 +513,8 @@ class FoldingEstimator(
         A name goes with its cluster through folds and other changes, also to another number. If the
         cluster is no more, so is its name; a warning and the log say so.
 
-        Parameters
-        ----------
-        cluster : int
-            Its number.
-        name : str or None
-            What to call it, in at most 60 letters; no other cluster may be called so. None or an
-            empty text takes the name away.
-
-        Returns
-        -------
-        self
+        The name has at most 60 letters, and no other cluster may be called so. None or an empty
+        text takes it away.
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
@@ -559,15 +527,6 @@ class FoldingEstimator(
         columns of `embedding_` are made orthogonal again, and clusters get the centres of the
         samples that are left. No other sample changes its cluster. What encoders learned from ten
         or more samples at once stays (see docs/privacy.md).
-
-        Parameters
-        ----------
-        ids : array-like
-            Samples that are known.
-
-        Returns
-        -------
-        self
 
         See Also
         --------

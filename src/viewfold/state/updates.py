@@ -93,45 +93,22 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
 
 @dataclass(frozen=True)
 class Delivery:
-    """How many rows of a delivery were what.
+    """How many rows of a delivery were what."""
 
-    Attributes
-    ----------
-    view : str
-        The view.
-    n_new : int
-        Samples that are new to the model.
-    n_late : int
-        Known samples that lacked the view.
-    n_corrected : int
-        Samples that had another row of it.
-    n_same : int
-        Samples that had this very row.
-    n_moved : int
-        Samples that changed their cluster.
-    n_others : int
-        Of these, samples without a row in the delivery.
-    learned : bool
-        Whether the view was learned again from it, because its columns had drifted; else nobody
-        else moves.
-    n_novel : int
-        Samples that look like a group of their own, if that is news; some may have come before.
-    update : bool
-        Whether the view was known before; if not, all its known samples lacked it.
-    comparison : Comparison or None
-        How its rows compare with what the view looked like before; None if that is not known.
-    """
-
-    view: str
-    n_new: int
-    n_late: int
-    n_corrected: int = 0
-    n_same: int = 0
-    n_moved: int = 0
-    n_others: int = 0
+    view: str  #: the view
+    n_new: int  #: samples that are new to the model
+    n_late: int  #: known samples that lacked the view
+    n_corrected: int = 0  #: samples that had another row of it
+    n_same: int = 0  #: samples that had this very row
+    n_moved: int = 0  #: samples that changed their cluster
+    n_others: int = 0  #: of these, samples without a row in the delivery
+    #: whether the view was learned from it, as its columns have drifted; else nobody else moves
     learned: bool = False
+    #: samples that look like a group of their own, if that is news; some may have come before
     n_novel: int = 0
+    #: whether the view was known before; if not, all its known samples lacked it
     update: bool = True
+    #: how its rows compare with what the view looked like before; None if that is not known
     comparison: Comparison | None = None
 
     @classmethod
@@ -219,8 +196,16 @@ def update(
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     check_shared(view, alignment.n_shared, min_shared)
     rows = _unknown_rows(engine, state, view, alignment)
-    counts = {"n_same": rows.count.n_same, "n_absent": view.n_absent}
-    found = compare(engine, state, rows.view, rows.raw, rows.alignment, **counts)
+    found = compare(
+        engine,
+        state,
+        rows.view,
+        rows.raw,
+        rows.alignment,
+        n_same=rows.count.n_same,
+        n_absent=view.n_absent,
+        news=rows.count.n_changed > 0,
+    )
     warn_of(found)
     if not rows.count.n_changed:
         return state, replace(rows.count, comparison=found)

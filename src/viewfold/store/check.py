@@ -229,7 +229,7 @@ def _view_problems(state: State, n_clusters: int) -> Iterator[str]:
         if not isinstance(record.profile, Profile | None):
             yield f"the profile of view {record.name!r} is something else"
             continue
-        sizes = {"d": record.n_features, "t": len(TRAITS), "c": 4, "l": 2, "n": 5}
+        sizes = {"d": record.n_features, "t": len(TRAITS), "c": 4, "l": 2, "n": 6}
         for problem in part_problems(record.profile, sizes):
             yield f"{problem} in the profile of view {record.name!r}"
 

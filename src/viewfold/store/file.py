@@ -442,17 +442,16 @@ def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]
                 _opened[me] = _open(target)
             opened = _opened[me]
             opened.users += 1
-    db = opened.db.cursor()
     try:
-        yield db, opened.workshop
+        with contextlib.closing(opened.db.cursor()) as db:
+            yield db, opened.workshop
     finally:
-        db.close()
         with _changed:
             opened.users -= 1
             if not opened.users:
                 del _opened[me]
-                opened.db.close()
                 _changed.notify_all()
+                opened.db.close()
 
 
 def _open(target: Path) -> Opened:

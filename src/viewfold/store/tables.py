@@ -350,7 +350,7 @@ def to_state(
     if meta["ids"] == "mixed":
         ids, is_int = samples["id"], samples["id_is_int"]
         ids[is_int] = [int(i) for i in ids[is_int]]
-    parts: dict[str, Any] = {row["name"]: _part(row) for row in small["arrays"].rows()}
+    parts = parts_of(small["arrays"])
     records = tuple(_record(row, parts) for row in small["views"].rows())
     return State(
         **{mine: samples[name] for name, mine in COLUMNS.items()},
@@ -390,6 +390,11 @@ def _record(row: dict[str, Any], parts: dict[str, Part]) -> ViewRecord:
         moments=put_together(parts, f"moments/{fold}"),
         profile=put_together(parts, f"profile/{fold}"),
     )
+
+
+def parts_of(arrays: Table) -> dict[str, Any]:
+    """Return the arrays of a file by name."""
+    return {row["name"]: _part(row) for row in arrays.rows()}
 
 
 def _part(row: dict[str, Any]) -> Part:
