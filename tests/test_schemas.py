@@ -277,7 +277,8 @@ def test_a_new_name_is_remembered_by_the_model_and_its_file(ending: str, tmp_pat
         assert not told(lambda m=model, w=way, X=new: getattr(m, w)(X, view="labs", rename=rename))[
             1
         ]
-        model.save(tmp_path / f"{way}{ending}")
+        with using(DiskEngine(3)):
+            model.save(tmp_path / f"{way}{ending}")
         loaded = viewfold.load(tmp_path / f"{way}{ending}")
         for one in (model, loaded):
             found, said = told(lambda m=one: m.predict(table(2).rename(columns=rename)))

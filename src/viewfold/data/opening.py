@@ -14,7 +14,12 @@ from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
-from viewfold.data.dask_spark import ID, is_dask_or_spark, plain_ids, write_to_files
+from viewfold.data.dask_spark import (
+    ID,
+    is_dask,
+    is_dask_or_spark,
+    write_to_files,
+)
 from viewfold.data.features import (
     as_features,
     check_no_new_ids,
@@ -152,7 +157,10 @@ def open_view(
     name = name or own_name(X) or None
     options = options.for_view(name or "", [name or ""])
     baked = isinstance(X, FileView) and X.id_column == ID
-    ids = None if baked and ids is not False else plain_ids(ids)
+    if baked and ids is not False:
+        ids = None
+    elif is_dask(ids):
+        ids = np.asarray(ids.compute())
     engine = current_engine()
     if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
         try:
