@@ -237,6 +237,12 @@ class FoldingEstimator(
         -------
         self
 
+        Warns
+        -----
+        DeliveryWarning
+            If more rows of a known view are not what it looked like before: another unit, exchanged
+            columns, ids beside the rows of others. As an error, it leaves the model as it was.
+
         See Also
         --------
         viewfold.inspect_views : Look at a view before it is folded.
