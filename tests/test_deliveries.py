@@ -127,6 +127,10 @@ def with_zeros(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return rows.assign(visits=0.0)
 
 
+def stuck(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return rows.assign(weight=rows["weight"].iloc[0])
+
+
 FAULTS = {
     in_cents: ("values", "amount"),
     in_thousands: ("values", "balance"),
@@ -139,6 +143,7 @@ FAULTS = {
     of_other_levels: ("levels", "plan"),
     written_twice: ("twins", None),
     with_zeros: ("values", "visits"),
+    stuck: ("values", "weight"),
 }
 
 
@@ -317,8 +322,8 @@ def test_a_share_warns_beyond_what_differs_by_chance() -> None:
     def odd(n_negative: int, m: int) -> bool:
         counts = np.array(profile.usual, float) * m
         counts[0], counts[negative] = 0, n_negative
-        zeros = np.zeros(1)
-        return bool(find_oddities(profile, Tally(m, counts, zeros, np.zeros((2, 1)))))
+        sums = np.array([[0.0], [m]])  # of a spread of 1
+        return bool(find_oddities(profile, Tally(m, counts, np.zeros(1), sums)))
 
     assert not odd(50, 100)
     assert not odd(64, 100)  # a share that differs by less than 0.15
