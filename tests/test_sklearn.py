@@ -20,7 +20,7 @@ EXPECTED_TO_FAIL = {
     "check_n_features_in_after_fitting": ANOTHER_VIEW,
     "check_estimators_partial_fit_n_features": ANOTHER_VIEW,
 }
-ESTIMATORS = [FCMVC(3), ViewFold(3)]
+ESTIMATORS = [FCMVC(3, n_init=1), ViewFold(3, n_init=1)]
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -14,28 +14,31 @@ import numpy as np
 
 from viewfold._util.types import Array
 from viewfold.app import output
+from viewfold.data.view import Column
 from viewfold.errors import DeliveryWarning
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from viewfold._util.table import Table
     from viewfold.data import View
-    from viewfold.data.view import Column
     from viewfold.state.deliveries import Comparison
     from viewfold.state.state import ViewRecord
 
+NAMES = ("id", "sample", "sample_id")  # of the column of ids: the first that no other column has
 MOST = 0.5  # of a delivery's rows; if more of them are odd, all are
 
 
-def split(view: View, record: ViewRecord, found: Comparison) -> tuple[View | None, View]:
-    """Return the rows of a delivery that are not odd, None if all are, and those that are."""
+def split(view: View, record: ViewRecord, found: Comparison | None) -> tuple[View | None, View]:
+    """Return the rows of a delivery that are not odd, None if all are, and those that are.
+
+    Without anything that was found, all are.
+    """
     from viewfold.data.expected import odd_rows
     from viewfold.rows import Rows, engine_of
 
     engine = engine_of(view.rows)
     ids, cells = engine.collect(view.ids), engine.collect(replace(view.rows, fill=None))
     whole = replace(view, ids=ids, rows=Rows(cells), n_absent=0)
-    if found.whole or record.profile is None:
+    if found is None or found.whole or record.profile is None:
         return None, whole
     odd = odd_rows(cells, record.profile, found.oddities)
     if not 0 < np.count_nonzero(odd) <= MOST * odd.size:
@@ -57,7 +60,8 @@ class Quarantine:
     """The file of ``--quarantine``, and the rows that go there; one file for each view."""
 
     def __init__(self, file: Path, inputs: tuple[Any, ...]) -> None:
-        self.file, self.inputs = output.check(file, output.TABLES, inputs), inputs
+        output.check(file, output.TABLES, inputs)
+        self.file, self.inputs = file, inputs
         self.rows: dict[str, View] = {}
         self.why: dict[str, DeliveryWarning] = {}
 
@@ -80,39 +84,38 @@ class Quarantine:
                     "be written to it. Nothing was changed. Look at it, and move it away."
                 )
         for name, view in self.rows.items():
-            table = output.from_frame(_frame(view))
-            output.write_table(table, self.path(name), self.inputs, private=state, raw=True)
+            path = self.path(name)
+            output.write_table(_table(view), path, self.inputs, private=state, raw=True)
 
 
-def _frame(view: View) -> pd.DataFrame:
+def _table(view: View) -> Table:
     """Return rows as a table like the one that they came from, as far as it was understood."""
-    import pandas as pd
-
+    from viewfold._util.table import Table
     from viewfold.rows.linalg import dense
 
     cells = dense(view.rows.X).astype(np.float64)
-    columns: dict[str, Any] = {"id": view.ids}
-    if view.columns is None:
-        names = view.features or [str(j) for j in range(cells.shape[1])]
-        columns |= dict(zip(names, cells.T, strict=True))
+    names = view.features or [str(j) for j in range(cells.shape[1])]
+    columns = view.columns or tuple(Column(name, "number") for name in names)
+    held = {column.name for column in columns}
+    made: dict[str, Any] = {next(one for one in NAMES if one not in held): view.ids.tolist()}
     start = 0
-    for column in view.columns or ():
+    for column in columns:
         width = len(column.features)
         if width:
-            columns[column.name] = _cells(column, cells[:, start : start + width])
+            made[column.name] = _cells(column, cells[:, start : start + width])
         start += width
-    return pd.DataFrame(columns)
+    return Table(made)
 
 
-def _cells(column: Column, features: Array) -> Any:
-    """Return the cells of a column from the features that they became."""
-    import pandas as pd
-
-    first = features[:, 0]
-    if column.kind == "number":
-        return first
+def _cells(column: Column, features: Array) -> list[Any]:
+    """Return the cells of a column from the features that they became; None is missing."""
+    there = np.asarray(~np.isnan(features).any(axis=1))
+    first = np.where(there, features[:, 0], 0)
+    found: list[Any] = first.tolist()
     if column.kind == "date":
-        return pd.to_datetime(column.first + first, unit="D")
-    levels = np.array([*column.levels, None], object)
-    known = np.nan_to_num(features).any(axis=1)
-    return levels[np.where(known, np.nan_to_num(features).argmax(axis=1), -1)]
+        days = np.round((column.first + first) * 86400).astype("datetime64[s]")
+        found = [str(day).removesuffix("T00:00:00") for day in days]
+    elif column.kind == "category":
+        there &= (features != 0).any(axis=1)  # a level that is not known
+        found = [column.levels[j] for j in np.nan_to_num(features).argmax(axis=1)]
+    return [cell if known else None for cell, known in zip(found, there, strict=True)]

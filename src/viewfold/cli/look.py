@@ -28,7 +28,9 @@ from viewfold.cli.console import (
 )
 
 Row = dict[str, Any]
-ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")  # of the log
+SINCE = ("rows_since", "deliveries_since", "drift", "drifted")  # of a view; in lines of their own
+# Of the log.
+ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved", "novel")
 
 
 # -- samples
@@ -69,6 +71,7 @@ def labels(
 )
 @opt.rename
 @opt.min_confidence
+@opt.max_novelty
 @opt.delivers
 @opt.reads
 @opt.works
@@ -79,6 +82,7 @@ def predict(
     view: tuple[str, ...],
     rename: dict[str, str],
     min_confidence: float | None,
+    max_novelty: float | None,
     output: opt.Output,
 ) -> None:
     """Print the clusters of new samples without adding them.
@@ -88,7 +92,9 @@ def predict(
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(rows, ids=ids, view=which, rename=rename)
+        frame = model.predict_frame(
+            rows, ids=ids, view=which, rename=rename, max_novelty=max_novelty
+        )
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 
@@ -169,7 +175,11 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         print_lines(f"cluster sizes: {', '.join(said)}")
         # Without counts that are zero throughout, to fit a line.
         gone = [n for n in ("empty", "missing") if not any(row[n] for row in facts["views"])]
+        gone += SINCE
         print_rows([{n: row[n] for n in row if n not in gone} for row in facts["views"]])
+        for row in facts["views"]:
+            if row["rows_since"]:
+                print_lines(_since(row))
     else:
         print_lines("no view yet")
     for one in facts["states"]:
@@ -184,6 +194,17 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
             if named
             else "All clusters are found again in resampled rows."
         )
+
+
+def _since(row: Row) -> str:
+    """Say how much came of a view since it was learned, and how far its columns have drifted."""
+    times = f"{row['deliveries_since']:,} deliver{'y' if row['deliveries_since'] == 1 else 'ies'}"
+    worst = ", ".join(f"{name} {far:.2g}" for name, far in row["drifted"].items())
+    return (
+        f"{row['view']}: {row['rows_since']:,} rows in {times} since it was learned; its columns "
+        f"drifted by {row['drift']:.2g} standard deviations"
+        + (f" (most: {worst})" if worst else "")
+    )
 
 
 @opt.state

@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import sparse, stats
+import scipy
 
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
@@ -23,9 +23,13 @@ from viewfold._util.types import Array, Matrix
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import dense, is_sparse, membership
 
-TRAITS = ("missing", "negative", "zero", "fraction", "far below", "low", "high", "far above")
-MISSING, NEGATIVE, ZERO, FRACTION, FAR_BELOW, LOW, HIGH, FAR_ABOVE = range(8)
+TRAITS = (
+    *("missing", "negative", "zero", "tiny", "fraction"),
+    *("far below", "low", "high", "far above"),
+)
+MISSING = 0  # the place of the first
 FAR, OUTER = 3.0, 0.6745  # where cells are far or in an outer quarter: normal standard deviations
+TINY = 0.03  # of the larger of the two outer quarters' cuts: a cell is hardly anything
 TENTH = 1.2816  # from the median to the outer tenth of a normal distribution, in these
 
 # The variance of a share between deliveries, relative to that between cells: rows of one night are
@@ -79,8 +83,9 @@ class Profile:
     highest: Array
     learned: Array  # (2, n_features): mean and standard deviation, when the view was learned
     recent: Array  # (2, n_features): the same, lately
-    # (5,): rows that the view was learned from, rows since then, deliveries since then; how often
-    # two of the first rows were the same, of all pairs; the share of rows that held nothing
+    # (6,): rows that the view was learned from, rows since then, deliveries since then; how often
+    # two of the first rows were the same, of all pairs; the share of rows that held nothing; the
+    # share of the variance that the consensus explains (see `viewfold.state.deliveries`)
     counts: Array
 
     @property
@@ -111,17 +116,21 @@ class Profile:
             counts=np.array([n, since + came.n, number + 1, *rest]),
         )
 
-    def relearned(self) -> Profile:
-        """Return the profile of a view that was learned again from what came lately."""
+    def relearned(self, came: Tally, usual: Array) -> Profile:
+        """Return the profile of a view that was learned again; see `distance_of`."""
         n, since, _, *rest = self.counts
-        return replace(self, learned=self.recent, counts=np.array([n + since, 0, 0, *rest]))
+        spread = self.learned[1]
+        level, there = came.level(self.shift), came.present >= FEWEST
+        now = np.vstack([level[0] - usual[0] * spread, level[1] / usual[1]])
+        learned = np.where(there & (spread > 0) & (now[1] > 0), now, self.learned)
+        return replace(self, learned=learned, counts=np.array([n + since, 0, 0, *rest]))
 
     def without(self, gone: list[int]) -> Profile:
         """Return the profile without what is known of some columns."""
         made = {one.name: getattr(self, one.name).copy() for one in fields(self)}
         for name, values in made.items():
-            if values.ndim > 1:
-                values[:, gone] = NOWHERE if name == "cuts" else 0
+            if values.ndim > 1:  # any share is as it was
+                values[:, gone] = NOWHERE if name == "cuts" else float(name == "highest")
         return Profile(**made)
 
 
@@ -148,7 +157,9 @@ def learn_profile(
     usual = all_cells.shares()
     # A small cluster says little of its own.
     cells = sizes[:, None] - counts[:, MISSING]
-    cells = np.stack([np.broadcast_to(sizes[:, None], cells.shape), *[cells] * 7], axis=1)
+    cells = np.stack(
+        [np.broadcast_to(sizes[:, None], cells.shape), *[cells] * (len(TRAITS) - 1)], axis=1
+    )
     shares = (counts + FEWEST * usual) / (cells + FEWEST)
     shares = np.where(cells < FEWEST, usual, shares)
     usual, lowest, highest = (
@@ -237,7 +248,7 @@ def count_cells(
 
 
 def _of_columns(
-    cells: Matrix, cuts: Array, shift: Array, members: sparse.csr_array
+    cells: Matrix, cuts: Array, shift: Array, members: scipy.sparse.csr_array
 ) -> tuple[Array, Array]:
     if not is_sparse(cells):
         cells = cells.astype(np.float64, copy=False)
@@ -246,12 +257,14 @@ def _of_columns(
     cells = cells.tocsc()
     column = np.repeat(np.arange(cells.shape[1]), np.diff(cells.indptr))
     nothing = _traits(np.zeros((1, cells.shape[1])), cuts)
-    stored = dense(members @ sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape))
+    stored = dense(
+        members @ scipy.sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape)
+    )
     others = np.asarray(members.sum(axis=1)).reshape(-1, 1) - stored  # cells of zero
     data = cells.data.astype(np.float64)
     counts = []
     for trait, of_zero in zip(_traits(data, cuts[:, column]), nothing, strict=True):
-        held = sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
+        held = scipy.sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
         counts.append(dense(members @ held) + others * of_zero[0])
     made = _sums(data, cuts[:, column], shift[column], summed=False)
     totals = np.stack([np.bincount(column, one, cells.shape[1]) for one in made])
@@ -260,7 +273,7 @@ def _of_columns(
     )
 
 
-def _place(cells: sparse.csc_array) -> tuple[Array, Array]:
+def _place(cells: scipy.sparse.csc_array) -> tuple[Array, Array]:
     return cells.indices, cells.indptr
 
 
@@ -269,8 +282,10 @@ def _traits(cells: Array, cuts: Array) -> list[Array]:
     below, low, high, above = cuts
     gone = np.isnan(cells)
     part = (cells != np.floor(cells)) & ~gone
-    inner = [cells < below, cells < low, cells > high, cells > above]
-    return [gone, cells < 0, cells == 0, part, *inner]
+    tiny = np.abs(cells) < TINY * np.maximum(np.abs(low), np.abs(high))
+    tiny &= high < NOWHERE[3]
+    beyond = [cells < below, cells < low, cells > high, cells > above]
+    return [gone, cells < 0, cells == 0, tiny, part, *beyond]
 
 
 def _sums(cells: Array, cuts: Array, shift: Array, *, summed: bool = True) -> Array:
@@ -298,9 +313,11 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
     """Return the columns that are not as before, the worst first, each with its oddest trait."""
     if not came.n:
         return []
-    known, there = profile.usual.astype(np.float64), came.present
-    low = np.clip(np.minimum(known, profile.lowest), LEAST_SHARE, 1 - LEAST_SHARE)
-    high = np.clip(np.maximum(known, profile.highest), LEAST_SHARE, 1 - LEAST_SHARE)
+    usual, there = profile.usual.astype(np.float64), came.present
+    low, high = np.minimum(usual, profile.lowest), np.maximum(usual, profile.highest)
+    # Clusters are mixtures of what there is: its own share may be as far from theirs again.
+    low = np.clip(2 * low - usual, LEAST_SHARE, 1 - LEAST_SHARE)
+    high = np.clip(2 * high - usual, LEAST_SHARE, 1 - LEAST_SHARE)
     now, m = came.shares(), np.vstack([np.full(there.size, came.n), *[there] * (len(TRAITS) - 1)])
     more, less = now - high > APART, low - now > APART
     chance = np.ones_like(now)
@@ -311,7 +328,7 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
     chance *= chance.size
     worst = np.argmin(chance, axis=0)
     each = np.arange(there.size)
-    odd = np.flatnonzero(chance[worst, each] < RISK)
+    columns = np.flatnonzero(chance[worst, each] < RISK)
     gap = np.maximum(now - high, low - now)
     gap = np.where(chance < RISK, gap, -1)
     said = np.argmax(gap, axis=0)
@@ -323,7 +340,7 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
             float(now[t, j]),
             float(chance[worst[j], j]),
         )
-        for j in odd
+        for j in columns
     ]
     return sorted(found, key=lambda one: (-abs(one.now - one.before), one.feature))
 
@@ -331,21 +348,21 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
 def at_least(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or more of m cells are that have a trait in a share p of them."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
 
 
 def at_most(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or fewer are."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
 
 
 @frozen_record
 class Distance:
     """How far rows are from those that a view was learned from, net of what chance explains.
 
-    A column's number is a length: the shift of its mean, in standard deviations of then, and the
-    change of the logarithm of its standard deviation. Far cells count as if they were at the cuts.
+    A column's number is a length: the shift of its mean, in standard deviations of then, and half
+    the change of the logarithm of its standard deviation. Far cells count as if at the cuts.
     """
 
     columns: Array  # (n_features,): of each column, 0 if chance explains it
@@ -355,8 +372,8 @@ class Distance:
 def distance_of(profile: Profile, came: Tally, usual: Array | None = None) -> Distance:
     """Tell how far a delivery is from what was learned.
 
-    `usual` (2 × n_features) says what is to be expected of these samples: a shift of the mean, in
-    standard deviations, and a factor of the standard deviation.
+    `usual` (2 × n_features) says what is to be expected of its samples: the shift of means, in
+    standard deviations of when the view was learned, and the factor of the standard deviation.
     """
     return _distance(profile, came.level(profile.shift), came.present, usual)
 
@@ -376,9 +393,10 @@ def _distance(profile: Profile, level: Array, there: Array, usual: Array | None 
         shift = np.where(varies, (level[0] - mean) / profile.learned[1], 0)
         ratio = np.where(varies & (level[1] > 0), level[1] / spread, 1e-3)
         log = np.where(varies, np.clip(np.log(ratio), -2, 2), 0)
-    # The expected square of both by chance: 1 / n of a mean, 1 / 2n of a logarithm of a spread.
-    chance = 1.5 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
-    squares = np.where(varies, shift**2 + log**2 - chance, 0)
+    # The spread counts by half: that of a few clusters is not well known. The expected square of
+    # both by chance is 1 / n of a mean, 1 / 2n of a logarithm of a spread.
+    chance = 1.125 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
+    squares = np.where(varies, shift**2 + log**2 / 4 - chance, 0)
     total = np.sqrt(max(squares.sum() / max(np.count_nonzero(varies), 1), 0))
     return Distance(np.sqrt(np.maximum(squares, 0)), float(total))
 
@@ -394,12 +412,6 @@ def alike_pairs(some: Matrix) -> tuple[float, float]:
         keys = [(row.tobytes(), b"") for row in np.ascontiguousarray(some)]
     sizes = np.array([n for n in Counter(keys).values() if n > 1], float)
     return float(sizes.sum() / max(m, 1)), float((sizes * (sizes - 1)).sum() / max(m * (m - 1), 1))
-
-
-def unknown_levels(share: Array, places: range) -> float:
-    """Return the share of rows that have no level of a category, from the shares of traits."""
-    zero, gone = share[ZERO, places.start : places.stop], share[MISSING, places.start]
-    return float(np.clip(1 - (1 - zero).sum(), 0, 1) * (1 - gone))
 
 
 def odd_rows(block: Matrix, profile: Profile, oddities: Sequence[Oddity]) -> Array:

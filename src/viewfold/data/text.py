@@ -27,7 +27,6 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
-from viewfold.data.ids import MISSING
 from viewfold.data.numbers import (
     NotANumberError,
     Numerals,
@@ -47,8 +46,8 @@ from viewfold.data.source import (
     check_names,
     check_numbers,
     check_present,
+    id_of_cell,
     ids_of_text,
-    no_id,
     reading,
     too_large,
     without,
@@ -478,21 +477,12 @@ def _json_batches(
         while block := list(islice(records, batch_rows(len(features)))):
             known = None
             if ids is not None:
-                known = ids_of_text([_id(file, line, record.get(ids)) for line, record in block])
+                known = ids_of_text(
+                    [id_of_cell(file, f"line {line}", record.get(ids)) for line, record in block]
+                )
             rows = [[record.get(key) for key in features] for _, record in block]
             cells = np.array(rows, dtype=object)
             for j, name in enumerate(features):
                 if name in codes:
                     cells[:, j] = codes[name](Cells.of(cells[:, j]))
             yield known, cells.astype(np.float64)
-
-
-def _id(file: str, line: int, value: Any) -> str:
-    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
-        raise no_id(file, f"line {line}", value)
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise FileError(
-            f"{file}, line {line}: the id {value!r} is a {type(value).__name__}. Ids are ints or "
-            "strings."
-        )
-    return str(value)

@@ -17,6 +17,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.expected import (
+    ALIKE,
     LEAST_SHARE,
     RISK,
     Distance,
@@ -28,7 +29,6 @@ from viewfold.data.expected import (
     distance_of,
     find_oddities,
     learn_profile,
-    unknown_levels,
 )
 from viewfold.data.view import View
 from viewfold.errors import DeliveryWarning
@@ -36,7 +36,7 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
-from viewfold.state.moments import Moments, described, products
+from viewfold.state.moments import described, products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -45,6 +45,11 @@ EXPLAINED = 256  # columns in which rows are compared with their samples: those 
 SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
 SURE = 4.0  # standard errors by which a slope is below what is expected
 EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
+CLIPPED = 4.0  # standard deviations that a cell counts for at most
+RARE = 10.0  # the same in sparse views, where cells that are not zero are so far from their mean
+VARIED = 0.5  # of the variance that is expected of a delivery of all kinds of samples
+LEFT = 0.1  # the least variance that is left of a column, where all of it is 1
+WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 SHOWN = 5  # columns that a message names
 
@@ -53,8 +58,7 @@ SHOWN = 5  # columns that a message names
 class Finding:
     """Something about a delivery that is not as before, in words."""
 
-    # "values", "missing", "levels", "swapped", "shuffled", "twins", "absent", "repeated"
-    kind: str
+    kind: str  # one of `REMEDY`
     column: str | None  # the column; None if it is about whole rows
     expected: str
     came: str
@@ -99,10 +103,24 @@ def learn_expected(
         some = _draw(engine, view, rows)
         k = state.clusters.n_clusters
         profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
+        if profile is not None:
+            counts = np.append(profile.counts, _expected_variance(engine, state, which, labels))
+            profile = replace(profile, counts=counts)
     return _with_profile(state, which, profile)
 
 
-def expect_more(state: State, found: Comparison | None, *, learned: bool = False) -> State:
+def _expected_variance(engine: Engine, state: State, which: int, labels: RowSet) -> float:
+    """Return the variance of what the consensus says of cells, where that of all cells is 1."""
+    record = state.views[which]
+    if record.moments is None:
+        return 0.0
+    PP, total, n = products(engine, state, which, labels)
+    C = record.moments.coefficients @ record.moments.directions[:, _explained(record)]
+    centred = PP - np.outer(total, total) / max(n, 1)
+    return float(np.einsum("ij,ij->", C, centred @ C) / max(n * C.shape[1], 1))
+
+
+def expect_more(state: State, found: Comparison | None, learned: Drift | None = None) -> State:
     """Return a state whose profile of a view knows the delivery that was compared with it."""
     if found is None:
         return state
@@ -111,7 +129,9 @@ def expect_more(state: State, found: Comparison | None, *, learned: bool = False
     if profile is None:
         return state
     profile = profile.updated(found.tally)
-    return _with_profile(state, which, profile.relearned() if learned else profile)
+    if learned is not None:
+        profile = profile.relearned(found.tally, learned.usual)
+    return _with_profile(state, which, profile)
 
 
 def _with_profile(state: State, which: int, profile: Profile | None) -> State:
@@ -137,28 +157,37 @@ def compare(
     *,
     n_same: int = 0,
     n_absent: int = 0,
+    news: bool = True,
 ) -> Comparison | None:
     """Compare rows of a known view with what it looked like; None if that is not known.
 
     `view` holds the rows that are not known, and `rows` are the same with NaN for missing cells;
-    `n_same` others were known, and `n_absent` held nothing.
+    `n_same` others are known, and `n_absent` held nothing. Without `news`, all are known.
     """
     which = state.names.index(view.name or "")
     record = state.views[which]
     profile = record.profile
     if profile is None:
         return None
+    found: list[Finding] = []
+    oddities: list[Oddity] = []
+    other, n = None, rows.shape[0] if news else 0
     with engine.session():
         tally = profile.tally(engine, rows)
-        oddities = find_oddities(profile, tally)
-        fit = fit_rows(engine, state, which, rows, alignment)
-        found = [*_of_rows(engine, record, view, rows, n_same, n_absent), *_of_fit(record, fit)]
-        found += [*_of_levels(record, profile, tally), *_of_columns(record, tally, oddities)]
-        other = None
-        if 2 * len(oddities) > rows.shape[1]:
-            other = _resembled(engine, state, which, rows, len(oddities))
+        # A view that always comes as a whole may have no news; a part of it comes once.
+        if not news and FEWEST <= n_same < WHOLE * record.n_samples:
+            found = [Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")]
+        if news:
+            oddities = find_oddities(profile, tally)
+            found = [*_of_rows(engine, record, view, rows, n + n_same, n_absent)]
+            found += _of_columns(record, tally, oddities)
+            if 2 * len(oddities) > rows.shape[1]:
+                other = _resembled(engine, state, which, rows, len(oddities))
+            else:
+                found += _of_fit(record, fit_rows(engine, state, which, rows, alignment))
+            found.sort(key=lambda one: KINDS.index(one.kind))
     distance = distance_of(profile, tally)
-    name, n = record.name, rows.shape[0]
+    name = record.name
     return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
 
 
@@ -174,20 +203,15 @@ def _resembled(engine: Engine, state: State, which: int, rows: RowSet, n_odd: in
 
 
 def _of_rows(
-    engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_same: int, n_absent: int
+    engine: Engine, record: ViewRecord, view: View, rows: RowSet, n_there: int, n_absent: int
 ) -> Iterator[Finding]:
     assert record.profile is not None
-    n, alike, empty = rows.shape[0], *record.profile.counts[3:]
-    if not n:
-        # A view that always comes as a whole may have no news; a part of it comes once.
-        if FEWEST <= n_same < 0.9 * record.n_samples:
-            yield Finding("repeated", None, "other rows", f"all {n_same:,} rows came before")
-        return
-    share = n_absent / (n_absent + n + n_same)
-    chance = at_least(n_absent, n_absent + n + n_same, max(empty, LEAST_SHARE))
+    alike, empty = record.profile.counts[3:5]
+    share = n_absent / (n_absent + n_there)
+    chance = at_least(n_absent, n_absent + n_there, max(empty, LEAST_SHARE))
     if share > empty + MANY and chance < RISK:
         yield Finding("absent", None, _before(empty), f"{_percent(share)} of the rows are empty")
-    if n >= FEWEST:
+    if rows.shape[0] >= FEWEST:
         some = _draw(engine, view, rows)
         twins, usual = alike_pairs(some)[0], min(1.0, alike * (some.shape[0] - 1))
         if twins > MANY + 2 * usual:
@@ -196,7 +220,9 @@ def _of_rows(
 
 
 def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
-    if fit is None:
+    # Samples that are all alike do not tell whose rows came.
+    usual = 0.0 if record.profile is None else record.profile.counts[5]
+    if fit is None or fit.varied < VARIED * usual:
         return
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
@@ -206,43 +232,38 @@ def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
         return
     named = [_name(record, j) for j in fit.columns]
     best = fit.exchanged.argmax(axis=1)
-    pairs = [(i, j) for i, j in enumerate(best) if i < j and best[j] == i]
-    told: set[int] = set()
+    pairs = [(i, j) for i, j in enumerate(best) if i <= j and best[j] == i]
     for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
-        if fit.exchanged[i, j] > EXCHANGED + 2 * np.log(len(named)):
-            for one, other in ((i, j), (j, i)):
-                said = f"the cells of {fit.n:,} known samples fit {named[other]!r} better"
-                yield Finding("swapped", named[one], "before, they fitted this column", said)
-            told |= {i, j}
-    sure = SURE + np.log10(max(len(named), 1))
-    odd = (fit.slopes < SLOPE) & (fit.slopes + sure * fit.errors < min(fit.slope, 1))
-    for j in np.flatnonzero(odd)[:SHOWN]:
-        if j not in told:
-            said = f"the cells of {fit.n:,} known samples do not fit them"
-            expected = f"agreement 1 was expected, it is {max(fit.slopes[j], 0):.2f}"
-            yield Finding("swapped", named[j], expected, said)
-
-
-def _of_levels(record: ViewRecord, profile: Profile, tally: Tally) -> Iterator[Finding]:
-    shares = tally.shares()
-    for column, places in level_places(record.columns or ()):
-        now, before = (unknown_levels(one, places) for one in (shares, profile.usual))
-        chance = at_least(now * tally.n, tally.n, max(before, LEAST_SHARE))
-        if now > before + MANY and chance < RISK:
-            came = f"{_percent(now)} of the cells have a level that is not known"
-            yield Finding("levels", column.name, _before(before), came)
+        if fit.exchanged[i, j] < EXCHANGED + 2 * np.log(len(named)):
+            continue
+        for one, other in sorted({(i, j), (j, i)}):
+            said = f"the cells of {fit.n:,} known samples fit "
+            said += "with the other sign" if i == j else f"{named[other]!r} better"
+            kind = "sign" if i == j else "swapped"
+            yield Finding(kind, named[one], "before, they fitted this column as it is", said)
 
 
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
     profile = record.profile
     assert profile is not None
+    of_level = {j: column.name for column, at in level_places(record.columns or ()) for j in at}
+    told: set[str] = set()
     for one in oddities:
         j = one.feature
+        if one.trait == "missing" and j in of_level:  # all levels of a category are missing at once
+            if of_level[j] not in told:
+                came = (
+                    f"{_percent(one.now)} of the cells are missing, or of a level that is not known"
+                )
+                yield Finding("levels", of_level[j], _before(one.before), came)
+            told.add(of_level[j])
+            continue
         cuts = {"far below": 0, "low": 1, "high": 2, "far above": 3}
         said = {
             "missing": "missing",
             "negative": "negative",
             "zero": "zero",
+            "tiny": "nearly zero",
             "fraction": "not whole numbers",
         }
         words = said.get(one.trait, "")
@@ -276,15 +297,19 @@ def _before(share: float) -> str:
 
 
 REMEDY = {
-    "values": "Look for another unit, sheet, decimal sign or order of columns.",
-    "missing": "Look for a column that was renamed or an export that broke off.",
-    "levels": "Look for other spellings or another order of columns.",
-    "swapped": "Look whether columns were exchanged.",
+    "repeated": "Look whether an old file was sent again.",
     "shuffled": "Check that each id stands beside its own row.",
     "twins": "Look whether rows were written twice.",
     "absent": "Look for an export that broke off.",
-    "repeated": "Look whether an old file was sent again.",
+    "swapped": "Look whether columns were exchanged.",
+    "sign": "Look for another sign of the column.",
+    "values": "Look for another unit, sheet, decimal sign or order of columns.",
+    "missing": "Look for a column that was renamed or an export that broke off.",
+    "levels": "Look for other spellings or another order of columns.",
 }
+
+
+KINDS = list(REMEDY)  # in the order in which findings are told
 
 
 def warn_of(found: Comparison | None) -> None:
@@ -299,21 +324,29 @@ def warn_of(found: Comparison | None) -> None:
         do = f"The rows look like view {found.resembles!r}. {do}"
     message = (
         f"View {found.view!r}: this delivery ({found.n:,} rows that are not known) is not what the "
-        f"view looked like before. {shown}. {do} If it is right, fold it as it is: what keeps "
+        f"view looked like before: {shown}. {do} If it is right, fold it as it is: what keeps "
         "coming is soon expected."
     )
     warn_user(DeliveryWarning(message, found.view, found))
 
 
-def drift(
+@frozen_record
+class Drift:
+    """How far a delivery is from what was learned, beyond what is to be expected of its samples."""
+
+    total: float
+    usual: Array  # see `distance_of`
+
+
+def find_drift(
     engine: Engine,
     before: State,
     after: State,
     which: int,
     alignment: Alignment,
     found: Comparison | None,
-) -> float:
-    """Return how far a delivery is from what was learned, beyond what its samples explain.
+) -> Drift | None:
+    """Tell how far a delivery is from what was learned, beyond what its samples explain.
 
     A delivery of one cluster has another mean than the view, and less spread. What is known of its
     samples (of new ones: where the encoder placed them) tells how much of that is to be expected.
@@ -321,7 +354,7 @@ def drift(
     record = before.views[which]
     moments, profile, clusters = record.moments, record.profile, before.clusters
     if found is None or moments is None or profile is None or found.n < FEWEST:
-        return 0.0
+        return None
     assert clusters is not None
     labels, k = before.labels(engine), clusters.n_clusters
 
@@ -342,8 +375,10 @@ def drift(
     )
     explained = np.einsum("ij,ij->j", C, there @ C)
     variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
-    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))])
-    return distance_of(profile, found.tally, usual).total
+    spread = profile.learned[1]
+    unit = np.divide(moments.spread, spread, out=np.ones_like(spread), where=spread > 0)
+    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))]) * unit
+    return Drift(distance_of(profile, found.tally, usual).total, usual)
 
 
 # -- rows and their samples
@@ -356,10 +391,10 @@ class Fit:
     n: int  # samples that had the view
     slope: float  # over all columns
     error: float
+    varied: float  # the variance of what is expected, where that of all cells of the view is 1
     columns: Array  # which columns were compared
-    slopes: Array  # (n_columns,): of each
-    errors: Array
-    # (n_columns, n_columns): the logarithm of how much better rows fit if two columns are exchanged
+    # (n_columns, n_columns): the logarithm of how much more likely the rows are if two columns are
+    # exchanged; on the diagonal, if the column has the other sign
     exchanged: Array
 
 
@@ -371,8 +406,10 @@ def fit_rows(
     if moments is None or alignment.n_shared < FEWEST:
         return None
     assert state.clusters is not None
-    k, at = state.clusters.n_clusters, _explained(moments)
+    k, at = state.clusters.n_clusters, _explained(state.views[which])
     mean, spread = moments.mean[at], moments.spread[at]
+    thin = bool(getattr(rows, "is_sparse", False))
+    most = RARE if thin else CLIPPED
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
     labels = state.labels(engine)
 
@@ -386,7 +423,7 @@ def fit_rows(
         z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
         there = ~np.isnan(z)
         expected = described(B[had], of[had], k) @ C - centre
-        return there.astype(float), np.where(there, np.clip(z, -4, 4), 0), expected
+        return there.astype(float), np.where(there, np.clip(z, -most, most), 0), expected
 
     def sums(*blocks: Array) -> tuple[Array, ...]:
         there, z, e = cells(*blocks)
@@ -414,22 +451,31 @@ def fit_rows(
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 
         a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
-    vary = np.maximum(np.diagonal(ee) - n * e_mean**2, 1e-300)
-    slopes = (np.diagonal(ze) - n * z_mean * e_mean) / vary
-    rest = np.maximum(zz - n * z_mean**2 - slopes**2 * vary, 1e-12)
     slope = a / max(c, 1e-300)
     error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
     # What is left of column i if its cells are those of column j: factor · z + shift, without e.
     factor, shift = spread[:, None] / spread, (mean[:, None] - mean) / spread
     left = factor**2 * zz[:, None] + 2 * factor * (shift * z[:, None] - ze)
-    left = np.log(np.maximum(left + shift * (n[:, None] * shift - 2 * e) + ee, 1e-12))
-    own = np.diagonal(left)
-    exchanged = np.minimum(n, n[:, None]) / 2 * (own + own[:, None] - left - left.T)
-    return Fit(int(had), slope, float(error), at, slopes, np.sqrt(rest / n / vary), exchanged)
+    left = (left + shift * (n[:, None] * shift - 2 * e) + ee) / n[:, None]
+    left = np.log(np.maximum(left, LEFT))
+    own, alike = np.diagonal(left), n / (1 + ALIKE * (n - 1))
+    exchanged = np.minimum(alike, alike[:, None]) / 2 * (own + own[:, None] - left - left.T)
+    turn = 2 * mean / spread  # −x is −z − turn
+    turned = (
+        zz + 2 * np.diagonal(ze) + np.diagonal(ee) + turn * (2 * (z + np.diagonal(e)) + n * turn)
+    )
+    exchanged[np.diag_indices(len(n))] = alike / 2 * (own - np.log(np.maximum(turned / n, LEFT)))
+    if thin:  # words are hardly exchanged, and their cells are far from normal
+        exchanged[:] = 0
+    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged)
 
 
-def _explained(moments: Moments) -> Array:
-    """Return the columns that the consensus explains best."""
+def _explained(record: ViewRecord) -> Array:
+    """Return the columns that the consensus explains best; levels of categories are none."""
+    moments = record.moments
+    assert moments is not None
     size = np.linalg.norm(moments.coefficients @ moments.directions, axis=0)
-    order = np.argsort(-np.where(moments.spread > 0, size, -1), kind="stable")[:EXPLAINED]
-    return np.sort(order[moments.spread[order] > 0])
+    for _, places in level_places(record.columns or ()):
+        size[places.start : places.stop] = 0
+    order = np.argsort(-np.where(moments.spread > 0, size, 0), kind="stable")[:EXPLAINED]
+    return np.sort(order[size[order] > 0])

@@ -17,7 +17,7 @@ from viewfold.errors import UnreadableError
 from viewfold.state.log import Log
 from viewfold.store import Contents, StrPath, store_of
 from viewfold.store.check import cluster_names
-from viewfold.store.tables import SMALL, events_of, small_table, table_of, time_of
+from viewfold.store.tables import SMALL, events_of, parts_of, small_table, table_of, time_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Source = StrPath | Contents
 
+MOST_DRIFTED = 3  # columns of a view that a status names
 MOST_CLUSTERS = 10**6  # a file that says it has more is not believed
 N_SEEN = "list_sum(views_seen::INTEGER[])::INTEGER"
 
@@ -99,7 +100,8 @@ def status(source: Source) -> dict[str, Any]:
     Samples that are in a view, and those that are not (`unseen`), are those of now; who moved is
     told of its first fold.
     """
-    with opened(source, "label", "views_seen", "history", small=("views", "steps")) as (db, meta):
+    small = ("views", "steps", "arrays")
+    with opened(source, "label", "views_seen", "history", small=small) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
         rows = db.sql(
@@ -113,6 +115,8 @@ def status(source: Source) -> dict[str, Any]:
             """
         ).fetchall()
         kept = {name for (name,) in db.sql("SELECT name FROM arrays").fetchall()}
+        features = dict(db.sql("SELECT fold, features FROM views").fetchall())
+        parts = parts_of(small_table(db, "arrays WHERE name LIKE 'profile/%'", SMALL["arrays"]))
         called = cluster_names(meta)
         k = max([params["n_clusters"], *(label + 1 for label in sizes)]) if sizes else 0
         if k > MOST_CLUSTERS:
@@ -127,9 +131,35 @@ def status(source: Source) -> dict[str, Any]:
         "cluster_names": called,
         "private": not params["keep_encoders"],
         "views": [
-            {**dict(zip(names, row[1:], strict=True)), "encoder": f"encoder/{row[0]}" in kept}
+            {
+                **dict(zip(names, row[1:], strict=True)),
+                "encoder": f"encoder/{row[0]}" in kept,
+                **_staleness(parts, row[0], features[row[0]]),
+            }
             for row in rows
         ],
+    }
+
+
+def _staleness(parts: dict[str, Any], fold: int, features: Sequence[str] | None) -> dict[str, Any]:
+    """Return what came of a view since it was learned, and how far that is from what was."""
+    from viewfold.data.expected import drift_of
+    from viewfold.state.parts import put_together
+
+    profile = put_together(parts, f"profile/{fold}")
+    if profile is None:
+        return {"rows_since": None, "deliveries_since": None, "drift": None, "drifted": {}}
+    far = drift_of(profile)
+    worst = np.argsort(-far.columns, kind="stable")[:MOST_DRIFTED]
+    return {
+        "rows_since": int(profile.counts[1]),
+        "deliveries_since": int(profile.counts[2]),
+        "drift": round(far.total, 3),
+        "drifted": {
+            features[j] if features else str(j): round(float(far.columns[j]), 3)
+            for j in worst.tolist()
+            if far.columns[j] > 0
+        },
     }
 
 
@@ -166,7 +196,7 @@ def names(source: Source) -> list[str]:
 
 def events(source: Source) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
-    from viewfold.explain.events import events_between
+    from viewfold.explain.events import events_between, in_order, novel_groups
     from viewfold.rows import LocalEngine
 
     with opened(source, "history", small=("log", "steps", "views")) as (db, meta):
@@ -174,7 +204,9 @@ def events(source: Source) -> list[ClusterEvent]:
             return []
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
         history = table_of(db.sql("SELECT history FROM samples"))["history"]
-    return events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
+        log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
+    found = events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
+    return in_order([*found, *novel_groups(log)])
 
 
 def movers(source: Source, view: str) -> Table:
