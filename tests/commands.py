@@ -5,8 +5,11 @@ import io
 import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from viewfold import cli
@@ -42,3 +45,17 @@ def typed(line: str) -> str:
         sys.argv = before
     assert not ended.value.code, said.getvalue()
     return said.getvalue()
+
+
+def write_patients(folder: Path) -> dict[str, pd.DataFrame]:
+    """Write and return two views of 66 patients in clear clusters: 60 of them, and six new ones."""
+    rng = np.random.default_rng(0)
+    y = np.arange(66) % 3
+    ids = pd.Index([f"p{i}" for i in range(66)], name="patient")
+    views = {}
+    for name in ("labs", "scan"):
+        X = 6 * y[:, None] + rng.normal(size=(66, 5))
+        frame = views[name] = pd.DataFrame(X, index=ids).add_prefix(name)
+        frame[:60].to_csv(folder / f"{name}.csv")
+        frame[60:].to_csv(folder / f"{name}-new.csv")
+    return views

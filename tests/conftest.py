@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from viewfold.rows import DiskEngine
-
 pytest_plugins = [
     "browser_tabs",
     "crafted_files",
@@ -23,9 +21,6 @@ pytest_plugins = [
 
 settings.register_profile("viewfold", deadline=None)  # the first example imports things
 settings.load_profile("viewfold")
-
-# New folders have 64 buckets, of a sample or two each in these tests; a few do as well.
-DiskEngine.__init__.__defaults__ = (6, None)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ def named() -> tuple[ViewFold, pd.DataFrame]:
     return model, metadata
 
 
+@cache
 def named_data() -> PageData:
     model, metadata = named()
     return page_data(model, title=markup(7, "title"), ids=True, metadata=metadata, since=1)

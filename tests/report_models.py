@@ -8,11 +8,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from viewfold import ViewFold
-from viewfold.estimators import selection
+from viewfold.estimators import answers, selection
+from viewfold.method import clusters
 from viewfold.state.clusters import Clusters
 from viewfold.state.state import State, ViewRecord
 from viewfold.web import report
@@ -49,6 +51,8 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
         history=history.astype(np.int32),
         added=np.ones(n, np.int32),
         fingerprints=np.zeros(seen.shape, np.int32),
+        evidence=np.full((n, 0), -128, np.int8),
+        novelty=np.zeros(n, np.uint8),
         steps=tuple(range(1, n_views + 1)),
         views=tuple(records),
         clusters=Clusters(np.eye(8), centers[None]),
@@ -57,11 +61,25 @@ def synthetic(n, k, n_views, names=None) -> ViewFold:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_trees() -> Iterator[None]:
-    """Suggest a number of clusters by two trees: many make a better one, not another kind."""
+def few_draws() -> Iterator[None]:
+    """Draw less often where many draws make a better number, and not another kind of number."""
+
+    def drawn_twice(engine, state, method, n_resamples, seed) -> pd.DataFrame:
+        return clusters.stability_table(engine, state, method, min(n_resamples, 2), seed)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selection, "TREES", 2)
+        patch.setattr(selection, "TREES", 8)
+        patch.setattr(answers, "stability_table", drawn_twice)
         yield
+
+
+@pytest.fixture
+def quick_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without what takes most of the time, for tests that do not look at it."""
+    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
+    unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
+    monkeypatch.setattr("viewfold.web.data.ModelFacts._stability", unknown)
+    monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ COMMANDS = {
     "add w.vf new.csv --id bottle --view minerals --only-new": "add",
     "suggest w.vf --range 2-4": "suggest",
     "suggest w.vf --range 2-4 -o scores.csv": "written",
-    "convert w.vf before.vfd": "convert",
+    "convert w.vf before.vfd --buckets 6": "convert",
     "recluster w.vf --clusters 4": "recluster",
     "rename w.vf 0 light": "rename",
     "labels w.vf --min-confidence 0.99": "labels",

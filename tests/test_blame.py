@@ -9,6 +9,7 @@ import pytest
 import viewfold
 from commands import Run, runner
 from viewfold import ViewFold
+from viewfold.rows import DiskEngine, using
 from viewfold.store import queries
 
 
@@ -21,7 +22,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state that nobody changes."""
     path = Path(tmp_path_factory.mktemp("made") / request.param)
-    ViewFold(2, random_state=0).fit(np.random.default_rng(0).normal(size=(30, 3))).save(path)
+    model = ViewFold(2, random_state=0).fit(np.random.default_rng(0).normal(size=(30, 3)))
+    with using(DiskEngine(6)):
+        model.save(path)
     return path
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
+from report_models import quick_pages  # noqa: F401
 
 import viewfold
 from commands import Run, runner
@@ -179,6 +180,7 @@ def test_add_makes_a_file_with_its_settings(run: Run, files: None) -> None:
     assert run("predict p.vf labs.csv --id patient")[0] == 1
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_report_is_written(run: Run, state: Path) -> None:
     code, out, said = run("report p.vf -o page.html --title Patients")
     assert (code, out) == (0, "")
@@ -265,12 +267,14 @@ def test_a_shell_completes_commands_options_and_files(typed: str, completed: str
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_pages")
 def test_the_demo_tells_its_story_and_leaves_its_files(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as less:  # two views, and without the page: it is the story below
+    with monkeypatch.context() as less:  # two views of some, and no page: the story is below
         two = load_digits_views()
-        two.views = dict(list(two.views.items())[:2])
+        two.views = {name: X[:600] for name, X in list(two.views.items())[:2]}
+        two.target = two.target[:600]
         less.setattr("viewfold.datasets.load_digits_views", lambda: two)
         less.setattr("viewfold.web.report.write", lambda _, page, **__: page.write_text("first"))
         code, out, _ = run("demo --json")

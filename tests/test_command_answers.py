@@ -94,7 +94,7 @@ def test_a_range_that_is_reversed_is_called_so(run: Run, state: Path) -> None:  
 
 
 def test_diff_takes_addresses_as_other_commands_do(run: Run, state: Path, tmp_path: Path) -> None:  # noqa: F811
-    viewfold.load(state).save(tmp_path / "n.vfd")
+    viewfold.convert(state, tmp_path / "n.vfd", n_buckets=6)
     for address in (f"file://{tmp_path}/n.vfd", f"file://{tmp_path}/n.vf"):
         status, diff = run(f"status {address}"), run(f"diff {address} n.vf")
         assert status[0] == diff[0], (status, diff)

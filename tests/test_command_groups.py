@@ -8,12 +8,11 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import viewfold
-from commands import Run, runner, typed
+from commands import Run, runner, typed, write_patients
 from viewfold import cli
 from viewfold.cli import command as _command
 
@@ -28,15 +27,7 @@ OLD = {
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a state of two views, new rows and known ones."""
     made = tmp_path_factory.mktemp("groups")
-    rng = np.random.default_rng(0)
-    y = np.arange(66) % 3
-    ids = pd.Index([f"p{i}" for i in range(66)], name="patient")
-    for name in ("labs", "scan"):
-        X = 6 * y[:, None] + rng.normal(size=(66, 5))
-        frame = pd.DataFrame(X, index=ids).add_prefix(name)
-        frame[:60].to_csv(made / f"{name}.csv")
-        frame[60:].to_csv(made / f"{name}-new.csv")
-        frame[59:].to_csv(made / f"{name}-mixed.csv")
+    write_patients(made)["labs"][59:].to_csv(made / "labs-mixed.csv")
     with contextlib.chdir(made):
         typed("viewfold add s.vf labs.csv --id patient --clusters 3 --keep 5")
         typed("viewfold add s.vf scan.csv --id patient")

@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 4))).add_prefix("x")
     frame.index = [f"s{i}" for i in range(30)]
-    ViewFold(2).partial_fit(frame, view="first").save(folder / "a.vf")
+    ViewFold(2, n_init=1).partial_fit(frame, view="first").save(folder / "a.vf")
     frame.rename_axis("id").to_csv(folder / "more.csv")
     return folder
 
@@ -143,7 +143,7 @@ def test_what_fails_while_a_state_is_written_has_its_code(
 ) -> None:
     content = Path("a.vf").read_bytes()
     monkeypatch.setattr(file, "_put", raiser(error))
-    exit_code, out, said = run("add a.vf more.csv --id id --json")
+    exit_code, out, said = run("rename a.vf 0 low --json")
     assert json.loads(out)["error"]["code"] == code
     assert exit_code == documented()[code]
     assert ("Traceback" in said) == (code == "internal")
@@ -178,9 +178,9 @@ def test_damage_anywhere_in_a_large_table_is_called_damage(tmp_path: Path) -> No
     """Rows come in batches; what is wrong with a later one is raised by Arrow, not DuckDB."""
     path = tmp_path / "a.vf"
     rows = np.random.default_rng(0).normal(size=(20_000, 3))
-    ViewFold(3, encoder="linear", n_components=3).fit(rows).save(path)
+    ViewFold(3, n_init=1, encoder="linear", n_components=3).fit(rows).save(path)
     content = path.read_bytes()
-    for at in range(12288 + 8192, len(content), 5 * 16384):
+    for at in range(12288 + 8192, len(content), 9 * 16384):
         damaged = bytearray(content)
         damaged[at] ^= 255
         path.write_bytes(damaged)

@@ -185,8 +185,7 @@ def test_a_sample_that_lacks_the_view_costs_it_nothing() -> None:
     assert f"ward={RARE}" in model.views_[0].features
 
 
-def test_a_file_of_an_earlier_version_says_nothing_of_how_many_have_a_level() -> None:
-    """Then any level may be one of the forgotten."""
+def test_of_levels_that_were_never_counted_each_may_be_one_of_the_forgotten() -> None:
     from dataclasses import replace
 
     model = ViewFold(3, random_state=0).partial_fit(wards(), view="stay")

@@ -50,7 +50,7 @@ def damages(draw: st.DrawFn) -> Callable[[bytes], bytes]:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ALL | UGLY)
+@pytest.mark.parametrize("name", sorted({*ALL, *UGLY} - {"labs.pq"}))  # .pq is .parquet
 def test_damaged_files_raise_nothing_but_clear_errors(name: str, tmp_path: Path) -> None:
     (ALL | UGLY)[name](tmp_path / name)
     content = (tmp_path / name).read_bytes()

@@ -152,4 +152,4 @@ def test_other_packages_announce_entry_points(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_an_added_method_passes_scikit_learns_checks(added) -> None:
-    check_estimator(METHODS["Projected"](2), expected_failed_checks=EXPECTED_TO_FAIL)
+    check_estimator(METHODS["Projected"](2, n_init=1), expected_failed_checks=EXPECTED_TO_FAIL)

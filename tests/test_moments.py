@@ -134,7 +134,7 @@ def test_moments_come_back_from_a_file_to_the_last_bit(model: ViewFold, tmp_path
 
 def test_a_folder_of_buckets_tells_the_same(model: ViewFold, tmp_path: Path) -> None:
     model.save(tmp_path / "a.vf")
-    viewfold.convert(tmp_path / "a.vf", tmp_path / "a.vfd")
+    viewfold.convert(tmp_path / "a.vf", tmp_path / "a.vfd", n_buckets=6)
     there = viewfold.load(tmp_path / "a.vfd")
     assert bits(moments(there)) == bits(moments(model))
     found, told = (m.features(top=3).round(6) for m in (there, model))

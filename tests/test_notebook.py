@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from report_models import NAMES, model, synthetic  # noqa: F401
+from report_models import NAMES, few_draws, model, synthetic  # noqa: F401
 
 from viewfold import FCMVC, ViewFold, plot
 from viewfold.rows import DiskEngine

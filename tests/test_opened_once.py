@@ -11,13 +11,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from opened import opened
+from report_models import quick_pages  # noqa: F401
 from ui_pages import Page, csv
 
-from commands import typed
+from commands import typed, write_patients
 from viewfold import cli
 
 pytest.importorskip("starlette")
@@ -69,7 +68,7 @@ COMMANDS = (
     "undo s.vf --yes",
     "undo s.vf --to 1 --yes",
     "forget s.vf p1 p2",
-    "convert s.vf new.vfd",
+    "convert s.vf new.vfd --buckets 2",
     "convert b.vfd new.vf",
     "status b.vfd",
     "labels b.vfd",
@@ -111,16 +110,9 @@ def opened_too_often(found: Counter[str]) -> dict[str, int]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a state of one view and two changes, as file and as buckets, and more data."""
     folder = tmp_path_factory.mktemp("opened")
-    rng = np.random.default_rng(0)
-    y = np.arange(66) % 3
-    ids = pd.Index([f"p{i}" for i in range(66)], name="patient")
-    for name in ("labs", "scan"):
-        X = 6 * y[:, None] + rng.normal(size=(66, 5))
-        frame = pd.DataFrame(X, index=ids).add_prefix(name)
-        frame[:60].to_csv(folder / f"{name}.csv")
-        frame[60:].to_csv(folder / f"{name}-new.csv")
-        frame[:60].to_parquet(folder / f"{name}.parquet")
-        frame[:60].to_excel(folder / f"{name}.xlsx")
+    scan = write_patients(folder)["scan"][:60]
+    scan.to_parquet(folder / "scan.parquet")
+    scan.to_excel(folder / "scan.xlsx")
     with contextlib.chdir(folder):
         typed("viewfold add o.vf labs.csv --id patient --clusters 3 --keep 5")
         shutil.copy("o.vf", "s.vf")
@@ -130,6 +122,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_opens_every_file_once(
     line: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -154,6 +147,7 @@ def ask(page: Page, what: str, **said: Any) -> None:
         page.client.post(f"/api/{what}", json=said).raise_for_status()
 
 
+@pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize("what", PAGE)
 def test_a_request_of_the_page_opens_every_file_once(what: str, ui_folded: Page) -> None:
     folder = ui_folded.desk.state.parent

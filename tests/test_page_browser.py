@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from browser_tabs import ARTEFACTS, NO_WEBGL, Tab
 from page_models import markup, named_data, tiled, write
+from report_models import few_draws  # noqa: F401
 
 from viewfold.web import PageData
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_models import NAMES, few_trees, model, synthetic  # noqa: F401
+from report_models import NAMES, few_draws, model, synthetic  # noqa: F401
 
 from viewfold import FCMVC, ViewFold
 from viewfold.estimators import selection

@@ -4,7 +4,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_models import model  # noqa: F401
+from report_models import few_draws, model  # noqa: F401
 
 from viewfold import ViewFold
 from viewfold.rows import LocalEngine

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from browser_tabs import Tab
 from page_models import write
+from report_models import few_draws  # noqa: F401
 
 from viewfold import ViewFold
 from viewfold.web import page_data

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from browser_tabs import ARTEFACTS, DRIVER
 from page_models import named_data
+from report_models import few_draws  # noqa: F401
 
 from viewfold.web import PageData, static_text
 

@@ -87,11 +87,15 @@ for argument in arguments:
 """Processes that share what takes long to import, and nothing of viewfold."""
 
 
-def in_new_processes(code: str, arguments: Iterable[Any]) -> str:
-    """Run code for each argument in a process of its own; return what goes wrong."""
-    if hasattr(os, "fork"):
-        return in_a_new_process(TOGETHER, code, *arguments).stderr
-    return "".join(in_a_new_process(code, argument).stderr for argument in arguments)
+def assert_first_failure(code: str, good: Iterable[Any], bad: Any) -> None:
+    """Run code for each argument in a process of its own: only the last one fails, and is named."""
+    if not hasattr(os, "fork"):
+        assert "".join(in_a_new_process(code, one).stderr for one in good) == ""
+        assert str(bad) in in_a_new_process(code, bad).stderr
+        return
+    said = in_a_new_process(TOGETHER, code, *good, bad).stderr
+    assert said.startswith("Traceback"), said
+    assert said.endswith(f"failed: {bad}\n"), said
 
 
 def test_a_new_process_reads_every_kind_of_part(tmp_path: Path) -> None:
@@ -103,14 +107,12 @@ def test_a_new_process_reads_every_kind_of_part(tmp_path: Path) -> None:
     found = {tag for path in files for tag in tags_in(path)}
     assert found == set(PARTS.built_in), "a part that no test writes, or that the table lacks"
     load = "import sys, viewfold; viewfold.load(sys.argv[1])"
-    assert in_new_processes(load, files) == ""
-    assert "nothing.vf" in in_new_processes(load, [tmp_path / "nothing.vf"])
+    assert_first_failure(load, files, tmp_path / "nothing.vf")
 
 
 def test_the_table_of_parts_is_enough_to_find_each() -> None:
     code = "import sys\nfrom viewfold.state.registry import PARTS\nPARTS[sys.argv[1]]"
-    assert in_new_processes(code, sorted(PARTS.built_in)) == ""
-    assert "none/1" in in_new_processes(code, ["none/1"])
+    assert_first_failure(code, sorted(PARTS.built_in), "none/1")
 
 
 def test_the_table_lists_every_part_of_viewfold() -> None:

@@ -90,9 +90,14 @@ def test_the_kept_directions_do_not_span_those_who_were_folded(n: int, written: 
     assert membership(forgotten, fresh) < 0.8
 
 
-@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
-@pytest.mark.parametrize("n", SIZES[:3])
-@pytest.mark.parametrize("views", [1, 3])
+@pytest.mark.parametrize(
+    ("kind", "n", "views"),
+    [
+        (kind, n, 1 if (i + j) % 2 else 3)  # every pair of two of the three
+        for i, kind in enumerate([ViewFold, FCMVC])
+        for j, n in enumerate(SIZES[:3])
+    ],
+)
 def test_the_embedding_does_not_tell_a_row_that_is_missing(kind: Any, n: int, views: int) -> None:
     X = people(n)[:n]
     model = kind(6, random_state=0)
@@ -115,8 +120,9 @@ def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
     assert error > 0.9 * energy
 
 
-@pytest.mark.parametrize("kind", [ViewFold, FCMVC])
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(
+    ("kind", "n"), [*((ViewFold, n) for n in SIZES), (FCMVC, SIZES[0]), (FCMVC, SIZES[2])]
+)
 def test_no_number_of_a_forgotten_sample_is_in_the_file(
     kind: Any, n: int, written: Written
 ) -> None:

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from report_models import NAMES, Reader, few_trees, model, page  # noqa: F401
+from report_models import NAMES, Reader, few_draws, model, page, quick_pages  # noqa: F401
 
 import viewfold
 from commands import runner
@@ -66,6 +66,7 @@ def test_page_names_nobody_unless_ids_are_let_in(model, page) -> None:
     assert sorted(named.column("ids")) == sorted(model.ids_)
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_whatever_users_name_is_text_and_nothing_else() -> None:
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=[EVIL, "b", "c"])
     X.index = [f"{EVIL}\n{i}" for i in range(40)]
@@ -92,6 +93,7 @@ HIDDEN = {"\u202e": r"\u202e", "\u2066": r"\u2066", "\x1b": r"\x1b", "\u200b": r
 """Characters that turn text around, steer a terminal or take no room, and how they are shown."""
 
 
+@pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize("hidden", HIDDEN)
 def test_what_cannot_be_seen_is_shown_by_its_number(hidden: str) -> None:
     name, shown = f"fdp{hidden}exe", f"fdp{HIDDEN[hidden]}exe"
@@ -165,15 +167,6 @@ def test_file_is_complete_or_untouched(model, page, tmp_path, monkeypatch) -> No
 # ---- what changed since the last report ----------------------------------------------------------
 
 
-@pytest.fixture
-def quick(monkeypatch) -> None:
-    """Pages without what takes most of the time and is not looked at here."""
-    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
-    unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
-    monkeypatch.setattr("viewfold.web.data.ModelFacts._stability", unknown)
-    monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])
-
-
 def grown() -> ViewFold:
     y = np.repeat([0, 1, 2], 20)
     X = 9 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(60, 3))
@@ -185,7 +178,7 @@ def fold_more(model: ViewFold) -> ViewFold:
     return model.partial_fit(X, ids=range(60), view="scan").forget([3, 4])
 
 
-def test_a_report_says_what_changed_since_the_one_that_it_replaces(quick, tmp_path) -> None:
+def test_a_report_says_what_changed_since_the_one_that_it_replaces(quick_pages, tmp_path) -> None:
     path, model = tmp_path / "report.html", grown()
     report.write(model, path, since="last")
     assert Reader(path.read_text()).summary["since"] is None
@@ -207,7 +200,7 @@ def test_a_report_says_what_changed_since_the_one_that_it_replaces(quick, tmp_pa
     assert path.read_text() == page
 
 
-def test_samples_that_came_by_extend_are_new(quick) -> None:
+def test_samples_that_came_by_extend_are_new(quick_pages) -> None:
     model = fold_more(grown())
     X = 9 * np.eye(4)[np.arange(5) % 4]
     model.extend(X, ids=range(100, 105), view="scan")
@@ -218,7 +211,7 @@ def report_since(model: ViewFold, entry: int) -> int:
     return Reader(report.render(model, since=entry)).summary["since"]["new"]
 
 
-def test_what_is_no_report_of_this_model_is_no_last_report(quick, tmp_path) -> None:
+def test_what_is_no_report_of_this_model_is_no_last_report(quick_pages, tmp_path) -> None:
     path, model = tmp_path / "report.html", grown()
     report.write(model, path)
     page = path.read_text()
@@ -233,14 +226,16 @@ def test_what_is_no_report_of_this_model_is_no_last_report(quick, tmp_path) -> N
     assert report.last_report(path, fold_more(model)) is None
 
 
-def test_an_entry_that_is_not_there_is_refused(quick) -> None:
+def test_an_entry_that_is_not_there_is_refused(quick_pages) -> None:
     model = fold_more(grown())
     for wrong in (0, 4, 99):
         with pytest.raises(ValueError, match=f"since={wrong}: labels are known from entry 1 to 3"):
             report.render(model, since=wrong)
 
 
-def test_the_command_compares_colours_and_lets_ids_in(quick, tmp_path, monkeypatch, capsys) -> None:
+def test_the_command_compares_colours_and_lets_ids_in(
+    quick_pages, tmp_path, monkeypatch, capsys
+) -> None:
     run = runner(monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     about = pd.DataFrame({"who": range(70), "ward": ["ICU", "ER"] * 35, "sex": [0, 1] * 35})

@@ -13,7 +13,7 @@ from scipy import sparse
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
-from viewfold import FCMVC, ViewFold, as_view
+from viewfold import FCMVC, DeliveryWarning, ViewFold, as_view
 from viewfold.rows import DiskEngine, using
 
 N = 60
@@ -91,6 +91,12 @@ def test_a_missing_column_is_missing_cells(holder: str, kind: Any, tmp_path: Pat
     assert same(found, model.transform(**gaps, view="labs"))
     assert len(said) == 1
     assert "Missing are 1 of 4 columns ('zinc')" in said[0]
+    held = HOLDERS[holder](new.drop(columns="zinc"), tmp_path)
+    with (
+        warnings.catch_warnings(action="error", category=DeliveryWarning),
+        pytest.raises(DeliveryWarning, match="'zinc'"),
+    ):
+        model.transform(**held, view="labs")
     assert "right table" not in said[0]
 
 
@@ -189,9 +195,9 @@ def test_strict_refuses_other_columns_and_nothing_is_changed() -> None:
         model = folded(frame)
         before, new = model.to_frame(), frame.set_axis([f"q{i}" for i in range(N)])
         for other in (new.drop(columns="zinc"), new.assign(dose=1.0)):
-            with pytest.raises(ValueError, match=r"'zinc'|'dose'"):
+            with pytest.raises(DeliveryWarning, match=r"'zinc'|'dose'"):
                 model.partial_fit(other, view="labs", strict=True)
-        with pytest.raises(ValueError, match="'iron'") as caught:
+        with pytest.raises(DeliveryWarning, match="'iron'") as caught:
             model.partial_fit(new.rename(columns={"iron": "Iron"}), view="labs", strict=True)
         assert caught.value.options == {"rename": {"iron": "Iron"}}
         pd.testing.assert_frame_equal(model.to_frame(), before)
@@ -212,6 +218,16 @@ def test_new_names_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="this is a new one"):
         model.partial_fit(new, view="other", rename={"iron": "Fe"})
     assert model.predict(new, rename={"iron": "Fe"}).size == N  # the known name stays valid
+
+
+def test_a_new_column_that_is_called_like_ids_is_asked_about() -> None:
+    model, new = folded(numbers()), numbers(1, "q").rename_axis("patient").reset_index()
+    for call in (model.predict, model.partial_fit):
+        with pytest.raises(ValueError, match="'patient' is called like ids") as caught:
+            call(new, view="labs")
+        assert caught.value.options == {"ids": "patient"}
+    assert told(lambda: model.predict(new, ids=False, view="labs"))[0].size == N
+    assert model.partial_fit(new, ids="patient", view="labs").n_samples_ == 2 * N
 
 
 # -- categories and dates
@@ -261,7 +277,8 @@ def test_a_new_name_is_remembered_by_the_model_and_its_file(ending: str, tmp_pat
         assert not told(lambda m=model, w=way, X=new: getattr(m, w)(X, view="labs", rename=rename))[
             1
         ]
-        model.save(tmp_path / f"{way}{ending}")
+        with using(DiskEngine(3)):
+            model.save(tmp_path / f"{way}{ending}")
         loaded = viewfold.load(tmp_path / f"{way}{ending}")
         for one in (model, loaded):
             found, said = told(lambda m=one: m.predict(table(2).rename(columns=rename)))
@@ -289,7 +306,7 @@ def test_deliveries_with_other_columns_are_those_with_missing_cells(rows: int) -
     told(lambda: one.partial_fit(new.drop(columns=["zinc", "ward"]).assign(dose=1.0), view="labs"))
     gaps = new.assign(zinc=np.nan, ward=pd.Series(None, new.index, dtype=object))
     told(lambda: two.partial_fit(gaps, view="labs"))
-    assert one.delivery_ == two.delivery_
+    assert (one.delivery_.n_new, one.delivery_.n_moved) == (rows, two.delivery_.n_moved)
     assert same(one.embedding_, two.embedding_)
     assert one.views_[0].n_missing == two.views_[0].n_missing > 0
     assert one.views_[0].features == two.views_[0].features
@@ -329,18 +346,19 @@ def test_files_that_an_engine_reads_in_partitions(make: Any, tmp_path: Path) -> 
 def test_add_and_predict_take_new_names(run: Run) -> None:  # noqa: F811
     table().rename_axis("id").to_csv("labs.csv")
     assert run("add s.vf labs.csv --id id --clusters 3")[0] == 0
-    new = table(1, "q").rename(columns={"iron": "Iron"}).drop(columns="zinc")
-    new.rename_axis("id").to_csv("new.csv")
+    new = table(1, "q").rename(columns={"iron": "Iron"})
+    new.drop(columns="zinc").rename_axis("id").to_csv("new.csv")
     code, out, said = run("predict s.vf new.csv --id id --view labs --json")
     assert code == 0, said
     assert len(json.loads(out)) == N
     assert "2 of 6 columns ('iron', 'zinc')" in " ".join(said.split())
-    new.assign(zinc=1.0).rename_axis("id").to_csv("new.csv")
+    new.rename_axis("id").to_csv("new.csv")
     code, _, said = run("add s.vf new.csv --id id --view labs --dry-run")
     assert code == 0, said
     assert "say --rename iron=Iron." in " ".join(said.split())
     code, _, said = run("add s.vf new.csv --id id --view labs --strict")
-    assert code == 1
+    assert code == DeliveryWarning.exit_code
+    assert "--rename iron=Iron" in " ".join(said.split())
     code, _, said = run("add s.vf new.csv --id id --view labs --rename iron")
     assert code == 2
     assert "OLD=NEW" in said

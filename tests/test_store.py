@@ -25,7 +25,7 @@ from viewfold.store.tables import FORMAT
 
 # Each of the two methods in both precisions.
 @pytest.mark.parametrize(
-    ("estimator", "dtype"), zip(ESTIMATORS, [np.float32, np.float64] * 2, strict=True), ids=str
+    ("estimator", "dtype"), [*zip(ESTIMATORS, [np.float32, np.float64] * 2, strict=True)], ids=str
 )
 def test_save_and_load_equals_never_having_stopped(
     estimator: Any, dtype: Any, data: Data, tmp_path: Path

@@ -70,7 +70,7 @@ def test_a_truncated_file_is_refused(model_file: Path) -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_changed_bytes_are_refused_or_do_not_matter(

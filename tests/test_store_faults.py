@@ -76,6 +76,8 @@ class Database:
         self.db, self.faults = db, faults
 
     def __getattr__(self, name: str) -> Any:
+        if name == "cursor":
+            return lambda: Database(self.db.cursor(), self.faults)
         found = getattr(self.db, name)
         return self.faults.wrap(f"duckdb {name}", found) if name in DATABASE else found
 
@@ -129,15 +131,23 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run_all(good: Path, folder: Path, act: Callable[[Path], None], error: Any) -> list[str]:
-    """Let every call of an action fail, one run for each; return which there are."""
+def run_all(
+    good: Path, folder: Path, act: Callable[[Path], None], error: Any, since: str = ""
+) -> list[str]:
+    """Let every call of an action fail, one run for each; return which there are.
+
+    `since` is the call with which the action begins to write, if all it reads failed elsewhere.
+    """
     none = Faults(0, error)
     shutil.copy(good, folder / "after.vf")
     with failing(none):
         act(folder / "after.vf")
     before, after = good.read_bytes(), viewfold.load(folder / "after.vf").get_params()
     path = folder / "a.vf"
+    begin = none.names.index(since) if since else 0
     for at in worth_failing(none.lines):
+        if at <= begin:
+            continue
         for left in folder.iterdir():
             left.unlink()
         shutil.copy(good, path)
@@ -163,14 +173,18 @@ def run_all(good: Path, folder: Path, act: Callable[[Path], None], error: Any) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("act", [save, edit, undo])
+@pytest.mark.parametrize("act", [edit, undo])
 def test_whatever_fails_the_state_is_before_or_after(
     good: Path, tmp_path: Path, act: Callable[[Path], None]
 ) -> None:
-    names = run_all(good, tmp_path, act, broken)
+    # An undo reads what an edit reads, by the same calls; a lock is the first that it writes.
+    since = "viewfold._util.replace._lock" if act is undo else ""
+    names = run_all(good, tmp_path, act, broken, since)
     wanted = {"os.open", "os.fsync", "os.replace", "os.mkdir", "shutil.rmtree", "duckdb execute"}
     assert wanted <= set(names)
 
 
-def test_ctrl_c_at_any_call_leaves_the_state_before_or_after(good: Path, tmp_path: Path) -> None:
+def test_ctrl_c_at_any_call_of_a_save_leaves_the_state_before_or_after(
+    good: Path, tmp_path: Path
+) -> None:
     run_all(good, tmp_path, save, KeyboardInterrupt)

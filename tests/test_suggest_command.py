@@ -7,18 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from report_models import few_draws  # noqa: F401
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, suggest_n_clusters
 from viewfold.estimators import selection
 from viewfold.web import page_data
-
-
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These clusters are easy to count."""
-    monkeypatch.setattr(selection, "TREES", 8)
 
 
 @pytest.fixture

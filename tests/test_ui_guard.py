@@ -17,6 +17,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from report_models import few_draws, quick_pages  # noqa: F401
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
 from viewfold.web.jobs import Job
@@ -201,6 +202,7 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
     assert ui_folded.get("summary")["views"][1]["name"] == MARKUP
 
 
+@pytest.mark.usefixtures("few_buckets", "quick_pages")
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from report_models import few_draws  # noqa: F401
 from ui_pages import MARKUP, Page, csv
 
 import viewfold
@@ -303,6 +304,7 @@ def test_a_fold_that_waited_in_vain_can_be_tried_again(tmp_path: Path, ui_folded
     assert page.job("fold", **asked)["state"] == "done"
 
 
+@pytest.mark.usefixtures("few_buckets")
 def test_folders_of_buckets_are_served_too(tmp_path: Path) -> None:
     page = Page(tmp_path / "s.vfd", tmp_path / "uploads")
     assert page.get("status")["exists"] is False

@@ -49,7 +49,7 @@ def test_two_halves_of_every_view_give_the_clusters_of_whole_views(
 def test_a_repeated_delivery_changes_nothing(estimator: Any, data: Data, half: np.ndarray) -> None:
     model = halves(data, half, clone(estimator))
     before, prints = snapshot(model), model._state.fingerprints
-    for part in (half, ~half, np.ones(160, bool)):
+    for part in (half, np.ones(160, bool)):
         backwards = np.flatnonzero(part)[::-1]
         for name, X in data.views.items():
             model.partial_fit(X[backwards], ids=IDS[backwards], view=name)

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import viewfold
+from viewfold.rows import DiskEngine
 
 PORT, TOKEN = 8765, "the-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -86,10 +87,21 @@ class Page:
         return self.job("fold", upload=self.upload(f"{view}.csv", csv(view, samples)), **said)
 
 
+# As `viewfold`, but drawing less often where many draws make a better number, not another kind.
+FEW_DRAWS = """
+from viewfold import cli
+from viewfold.estimators import answers, selection
+from viewfold.method.clusters import stability_table
+selection.TREES = 8
+answers.stability_table = lambda *asked: stability_table(*asked[:3], 2, asked[4])
+cli.main()
+"""
+
+
 @contextmanager
 def server(state: Path, *more: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen]]:
     """Run `viewfold ui` in a process of its own; give its address and the process."""
-    command = [sys.executable, "-m", "viewfold", "ui", str(state), "--no-browser", *more]
+    command = [sys.executable, "-c", FEW_DRAWS, "ui", str(state), "--no-browser", *more]
     variables = {**os.environ, **environment}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
     try:
@@ -106,6 +118,13 @@ def server(state: Path, *more: str, **environment: str) -> Iterator[tuple[str, s
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a folder that a page begins have few buckets: there is nobody to say how many."""
+    made = lambda n_buckets=6: DiskEngine(n_buckets)  # noqa: E731
+    monkeypatch.setattr("viewfold.store.buckets.DiskEngine", made)
 
 
 @pytest.fixture

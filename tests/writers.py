@@ -15,7 +15,7 @@ from viewfold import ViewFold
 
 @pytest.fixture
 def small_state(tmp_path: Path) -> Path:
-    ViewFold(2).fit(np.eye(6)).save(tmp_path / "a.vf")
+    ViewFold(2, n_init=1).fit(np.eye(6)).save(tmp_path / "a.vf")
     return tmp_path / "a.vf"
 
 

@@ -83,7 +83,10 @@ def _found(module: Any, name: str) -> Any:
 def _documented(module: str, name: str, thing: Any) -> list[str]:
     if not inspect.isclass(thing):
         return [f".. autofunction:: {module}.{name}", ""]
-    members = ", ".join(own_members(thing))
+    # Fields that no section of the docstring describes have comments of their own (``#:``).
+    described = "Attributes\n" in (thing.__doc__ or "") or "Parameters\n" in (thing.__doc__ or "")
+    fields = getattr(thing, "__dataclass_fields__", {}) if not described else {}
+    members = ", ".join([*fields, *own_members(thing)])
     options = [f"   :members: {members}"] if members else []
     return [f".. autoclass:: {module}.{name}", *options, ""]
 

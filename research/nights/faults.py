@@ -155,8 +155,9 @@ def run_groups(
 ) -> list[dict[str, Any]]:
     """Plant new groups in some nights of a world, in one night or over three; one row for each.
 
-    A group is announced if a row of `events_` that was not there before has a kind that matches
-    `event`. Clean cases are ordinary nights, and as many new customers of known segments.
+    A group is announced if a new entry of `log_` counts novel samples (`n_novel`), or a new row of
+    `events_` has a kind that matches `event`. Clean cases are ordinary nights, and
+    as many new customers of known segments.
     """
     world = World(SHAPES[shape], seed, nights + 60)
     rng = np.random.default_rng([seed, 2])
@@ -191,8 +192,10 @@ def run_groups(
 
 
 def count_announced(model: ViewFold, event: str) -> int:
-    """Count the events whose kind matches a pattern."""
-    return sum(re.search(event, kind) is not None for kind in model.events_["kind"])
+    """Count the announcements: entries of the log, and events whose kind matches a pattern."""
+    log = model.log_
+    novel = int((log["n_novel"].fillna(0) > 0).sum()) if "n_novel" in log else 0
+    return novel + sum(re.search(event, kind) is not None for kind in model.events_["kind"])
 
 
 def draw_corrections(world: World, rng: np.random.Generator) -> Delivery:

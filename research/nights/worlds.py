@@ -40,6 +40,7 @@ SHAPES = {
     "shop": SHOP,
     "no corrections": replace(SHOP, corrected=(0, 0)),
     "drift": replace(SHOP, drift=0.03),
+    "large nights": replace(SHOP, corrected=(150, 200)),
     "few": replace(SHOP, customers=600, segments=3, columns=(5, 5), corrected=(10, 20)),
     "many": replace(SHOP, segments=8, columns=(12, 6, 20, 9)),
     "heavy tails": replace(SHOP, heavy=True),

@@ -41,6 +41,7 @@ class Wanted:
     min_shared: float | None = None
     clusters: int | None = None  # `AUTO` for the number that stands out; a new state needs it
     only_new: bool = False  # as `extend` does: add new samples, refuse known ones
+    refresh: bool = False  # the file holds all rows of a known view, which they replace
     unconnected: str | None = None
     method: str = "viewfold"
     seed: int = 0
@@ -86,7 +87,7 @@ class Added:
         ]
 
     def notes(self, state: Path) -> list[str]:
-        """Return questions whether a delivery is the right one."""
+        """Return questions whether a delivery is the right one, and what it asks for."""
         found = []
         for one in self.set_aside():
             assert self.quarantine is not None
@@ -102,6 +103,12 @@ class Added:
                 found.append(
                     f"{corrected:,} of the {had:,} samples that were in {name} have another"
                     f" row of it now: ids and rows may not belong together.{back}"
+                )
+            if fold["novel"]:
+                more = self.model.n_clusters + 1
+                found.append(
+                    f"{_counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
+                    f" their own; recluster with n_clusters={more}?"
                 )
             known = {record.name: set(record.features or ()) for record in self.model.views_}
             before = list(known)[: list(known).index(name)]
@@ -131,8 +138,9 @@ def add(
 
     started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
     with ExitStack() as stack:
+        model: Any
         new = loaded = None
-        if wanted.only_new or store.exists():
+        if wanted.only_new or wanted.refresh or store.exists():
             loaded = stack.enter_context(loading(store))
         else:
             new = _first_model(state, wanted)
@@ -178,9 +186,11 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
             raise empty(state)
         name = name_of(file) if name is None and name_of(file) in names else name
         name = names[which_view(names, name, f"{state} holds")]
+    if wanted.refresh:
+        name = names[which_view(names, name or name_of(file), f"{state} holds")]
     if name is not None or not str(file).lower().endswith(SEVERAL):
         called = name or name_of(file)
-        if called not in names:
+        if called not in names or wanted.refresh:  # it is read as a new view
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
@@ -219,6 +229,7 @@ def _fold(
     model: FoldingEstimator, view: View, step: Step, wanted: Wanted, aside: Quarantine | None
 ) -> dict[str, Any]:
     """Fold a view; return who came, who was there before, and who moved."""
+    from viewfold.rows import engine_of
     from viewfold.state.updates import Delivery
 
     step(f"folding {view.name}")
@@ -238,6 +249,9 @@ def _fold(
     found = came.comparison
     n = 0 if rest is None else rest.shape[0]
     view = rest if rest is not None else view
+    state = model._fitted
+    at = state.names.index(came.view)
+    unseen = engine_of(state.seen).reduce(lambda seen: (~seen[:, at]).sum(), state.seen)
     return {
         "view": came.view,
         "samples": n,
@@ -247,8 +261,11 @@ def _fold(
         "corrected": came.n_corrected,
         "same": came.n_same,
         "empty": view.n_empty,
-        "unseen": int((~model.seen_[view.name]).sum()),
+        "unseen": int(unseen),
         "moved": came.n_moved,
+        "others_moved": came.n_others,
+        "learned": came.learned,
+        "novel": came.n_novel,
         "update": came.update,
         "missing": view.missing(),
         "distance": None if found is None else round(found.distance.total, 3),
@@ -263,6 +280,9 @@ def _deliver(model: FoldingEstimator, view: View, wanted: Wanted) -> Delivery:
             warnings.simplefilter("error", DeliveryWarning)
         if wanted.only_new:
             model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
+        elif wanted.refresh:
+            same, least = wanted.similar_ids, wanted.min_shared
+            model.refresh(view, view=str(view.name), similar_ids=same, min_shared=least)
         else:
             model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
     came: Delivery = model.delivery_
@@ -287,7 +307,12 @@ def fold_line(fold: dict[str, Any]) -> str:
         unseen = _counted(fold["unseen"], "known sample is", "known samples are")
         counts += f"; {unseen} missing from this view"
     said = "{view}: {samples:,} samples × {features:,} features; " + counts
-    line, missing = f"{said}; {{moved:,}} changed cluster.".format(**fold), fold["missing"]
+    moved = "{moved:,} changed cluster"
+    if fold["update"] and fold["moved"]:
+        moved += " ({others_moved:,} of them without a row in it)"
+    if fold["learned"]:
+        moved += "; the view was learned again"
+    line, missing = f"{said}; {moved}.".format(**fold), fold["missing"]
     if not missing["cells"]:
         return line
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())

@@ -117,7 +117,7 @@ def from_frame(frame: pd.DataFrame) -> Table:
 
 def _column(held: pd.Series[Any]) -> Any:
     found = held.to_numpy()
-    if found.dtype.kind in "biuf":
+    if found.dtype.kind in "biuf" and not held.isna().any():
         return found
     return held.astype(object).where(held.notna(), None).to_numpy()
 

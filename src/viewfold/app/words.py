@@ -27,9 +27,10 @@ SWITCHES = {("ids", False): "--no-id", ("keep_encoders", False): "--private"}
 OPTIONS = (
     *FLAGS,
     *("address", "categories", "columns", "decimal", "drop", "empty_markers", "empty_rows"),
-    *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "memory", "metadata_columns"),
-    *("metadata_id", "min_confidence", "min_shared", "missing_cells", "overwrite", "port", "raw"),
-    *("rename", "sheet", "similar_ids", "since", "thousands", "top", "unconnected", "view"),
+    *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "max_novelty", "memory"),
+    *("metadata_columns", "metadata_id", "min_confidence", "min_shared", "missing_cells"),
+    *("overwrite", "port", "raw", "rename", "sheet", "similar_ids", "since", "thousands", "top"),
+    *("unconnected", "view"),
 )
 
 # Advice that is more than an option: what Python's users do, and what one types instead.

@@ -22,7 +22,7 @@ from viewfold.cli.change import convert, forget, recluster, rename, undo
 from viewfold.cli.command import VOICE, Group, PluginGroup, listen
 from viewfold.cli.console import complain, journal, note, notes, print_json, say, showing, voice
 from viewfold.cli.look import diff, explain, history, labels, predict, status, suggest, verify
-from viewfold.cli.start import add, demo, inspect
+from viewfold.cli.start import add, demo, inspect, refresh
 from viewfold.cli.write import export, report, ui
 
 __all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
@@ -62,6 +62,7 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         verify: "patients.vf",
     },
     "Change": {
+        refresh: "patients.vf labs-all.csv --id patient --view labs",
         recluster: "patients.vf --clusters 12",
         rename: "patients.vf 3 'late responders'",
         undo: "patients.vf",

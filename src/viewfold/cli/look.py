@@ -29,7 +29,8 @@ from viewfold.cli.console import (
 
 Row = dict[str, Any]
 SINCE = ("rows_since", "deliveries_since", "drift", "drifted")  # of a view; in lines of their own
-ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved")  # of the log
+# Of the log.
+ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved", "novel")
 
 
 # -- samples
@@ -70,6 +71,7 @@ def labels(
 )
 @opt.rename
 @opt.min_confidence
+@opt.max_novelty
 @opt.delivers
 @opt.reads
 @opt.works
@@ -80,6 +82,7 @@ def predict(
     view: tuple[str, ...],
     rename: dict[str, str],
     min_confidence: float | None,
+    max_novelty: float | None,
     output: opt.Output,
 ) -> None:
     """Print the clusters of new samples without adding them.
@@ -89,7 +92,9 @@ def predict(
     rows, which = opt.views_of_files(files, view)
     model = folded_model(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(rows, ids=ids, view=which, rename=rename)
+        frame = model.predict_frame(
+            rows, ids=ids, view=which, rename=rename, max_novelty=max_novelty
+        )
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 

@@ -99,6 +99,13 @@ min_confidence = click.option(
     type=float,
     help="Print the cluster -1 for samples with a lower confidence. The state file stays as it is.",
 )
+max_novelty = click.option(
+    "--max-novelty",
+    metavar="P",
+    type=float,
+    help="Print the cluster -1 for samples that are more unlike known ones: 0.99 lets 1 % of these "
+    "go, too.",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 wait = click.option(
     "--wait",

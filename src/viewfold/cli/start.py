@@ -92,8 +92,46 @@ def add(
         raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
+    _fold_and_tell(state, file, Wanted(**wanted), limit, as_json)
+
+
+@opt.state
+@opt.file_argument("File, folder or glob with all rows of the view.")
+@opt.id_column
+@opt.view
+@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+@opt.as_json
+@opt.rows_and_columns
+@section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
+@section("Clusters", opt.max_moved)
+@section("State file", opt.keep, opt.wait)
+@opt.reads
+@opt.works
+def refresh(
+    state: Path,
+    file: File,
+    min_shared: str | None,
+    max_moved: str | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    **wanted: Any,
+) -> None:
+    """Replace a known view by all its rows of now, and learn it anew.
+
+    Use it when status says that a view is stale, or when its columns have changed. Samples that had
+    the view and are not in the file keep what they had. undo takes it back.
+    """
+    wanted |= {"options": ReadOptions.of(**reading), "refresh": True}
+    if min_shared is not None:
+        wanted["min_shared"] = opt.share(min_shared, "--min-shared")
+    _fold_and_tell(state, file, Wanted(**wanted), opt.Limit(max_moved), as_json)
+
+
+def _fold_and_tell(
+    state: Path, file: File, wanted: Wanted, limit: opt.Limit, as_json: bool
+) -> None:
     with progress(f"reading {file}") as step:
-        added = fold(state, file, Wanted(**wanted), step, limit.begin)
+        added = fold(state, file, wanted, step, limit.begin)
     model, dry_run = added.model, added.dry_run
     if added.chosen is not None:
         say(evidence(added.chosen))

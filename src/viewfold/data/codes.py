@@ -122,12 +122,12 @@ class Codes:
 
                     raise too_large(f"{self.label}, column {self.name!r}", text)
             return cells.spread(found)
-        found = self._numbers_of(cells, held)
+        numbers = self._numbers_of(cells, held)
         if self.repeats or self.n_missing or max(map(len, texts.texts), default=0) > LONGEST_LEVEL:
             self.texts = None
         elif self.texts is not None:
             self.texts += [texts.texts[i] for i in texts.at.tolist()]
-        return found
+        return numbers
 
     def joined(self, other: Codes) -> Codes:
         """Add what was found in rows that follow, in another file; levels get new numbers."""

@@ -40,21 +40,16 @@ class _Room:
 
 def is_dask_or_spark(X: Any) -> bool:
     tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
-    return (_is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
+    return (is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
 
 
-def _is_dask(X: Any) -> bool:
+def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
 
 
 def is_spark(X: Any) -> bool:
     where = type(X).__module__
     return where.startswith("pyspark.sql.") and hasattr(X, "write") and hasattr(X, "columns")
-
-
-def plain_ids(ids: Any) -> Any:
-    """Return ids that Dask has as an array; others as they are."""
-    return np.asarray(ids.compute()) if _is_dask(ids) else ids
 
 
 def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileView:
@@ -86,14 +81,14 @@ def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any)
         parts = X.to_delayed()
         named = all(isinstance(name, str) for name in X.columns)
     own_ids = [None] * len(parts)
-    if _is_dask(ids):
+    if is_dask(ids):
         own_ids = list(np.ravel(ids.to_delayed()))
         if len(own_ids) != len(parts):
             raise ValueError(
                 f"The ids are in {len(own_ids)} partitions, and the rows in {len(parts)}. Give "
                 "both the same."
             )
-    has_id_column = column == ID or _is_dask(ids)
+    has_id_column = column == ID or is_dask(ids)
     write = dask.delayed(_write, pure=False)
     files = [Named(f"{folder.name}/part.{i}.parquet", f"partition {i}") for i in range(len(parts))]
     counts = dask.compute(

@@ -26,15 +26,14 @@ from viewfold._util.types import Array
 from viewfold.data.arrays import Batches
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import Budget
-from viewfold.data.ids import MISSING
 from viewfold.data.source import (
     Batch,
     FileError,
     FileView,
     batch_rows,
     check_names,
+    id_of_cell,
     ids_of_text,
-    no_id,
     optional,
     reading,
     too_large,
@@ -210,7 +209,11 @@ class _Table:
             known = None
             if self.ids is not None:
                 at = place_of[self.ids]
-                known = ids_of_text([_id(place, number, cells, at) for number, cells in block])
+                held = [(row, cells[at] if at < len(cells) else None) for row, cells in block]
+                # Excel has no other numbers than floating-point ones.
+                known = ids_of_text(
+                    [id_of_cell(place, f"row {row}", _as_whole(cell)) for row, cell in held]
+                )
             yield known, matrix
         if not found:
             raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
@@ -238,24 +241,13 @@ def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
     )
 
 
+def _as_whole(cell: Any) -> Any:
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
+    return int(cell) if whole else cell
+
+
 def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip() in markers)
-
-
-def _id(place: str, row: int, cells: tuple[Any, ...], at: int) -> str:
-    cell = cells[at] if at < len(cells) else None
-    if cell is None or str(cell).strip().lower() in MISSING:
-        raise no_id(place, f"row {row}", cell)
-    if isinstance(cell, bool) or not isinstance(cell, int | float | str):
-        raise FileError(
-            f"{place}, row {row}: the id {str(cell)!r} is a {type(cell).__name__}. Ids are whole "
-            "numbers or texts: write it as a text."
-        )
-    if isinstance(cell, float):
-        if not cell.is_integer() or abs(cell) >= 2**53:
-            raise FileError(f"{place}, row {row}: the id {cell!r} is no whole number or text.")
-        cell = int(cell)
-    return str(cell)
 
 
 # -- a look at the archive

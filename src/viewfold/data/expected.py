@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy import sparse, stats
+import scipy
 
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
@@ -118,10 +118,14 @@ class Profile:
             counts=np.array([n, since + came.n, number + 1, *rest]),
         )
 
-    def relearned(self) -> Profile:
-        """Return the profile of a view that was learned again from what came lately."""
+    def relearned(self, came: Tally, usual: Array) -> Profile:
+        """Return the profile of a view that was learned again; see `distance_of`."""
         n, since, _, *rest = self.counts
-        return replace(self, learned=self.recent, counts=np.array([n + since, 0, 0, *rest]))
+        spread = self.learned[1]
+        level, there = came.level(self.shift), came.present >= FEWEST
+        now = np.vstack([level[0] - usual[0] * spread, level[1] / usual[1]])
+        learned = np.where(there & (spread > 0) & (now[1] > 0), now, self.learned)
+        return replace(self, learned=learned, counts=np.array([n + since, 0, 0, *rest]))
 
     def without(self, gone: list[int]) -> Profile:
         """Return the profile without what is known of some columns."""
@@ -246,7 +250,7 @@ def count_cells(
 
 
 def _of_columns(
-    cells: Matrix, cuts: Array, shift: Array, members: sparse.csr_array
+    cells: Matrix, cuts: Array, shift: Array, members: scipy.sparse.csr_array
 ) -> tuple[Array, Array]:
     if not is_sparse(cells):
         cells = cells.astype(np.float64, copy=False)
@@ -255,12 +259,14 @@ def _of_columns(
     cells = cells.tocsc()
     column = np.repeat(np.arange(cells.shape[1]), np.diff(cells.indptr))
     nothing = _traits(np.zeros((1, cells.shape[1])), cuts)
-    stored = dense(members @ sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape))
+    stored = dense(
+        members @ scipy.sparse.csc_array((np.ones(cells.nnz), *_place(cells)), cells.shape)
+    )
     others = np.asarray(members.sum(axis=1)).reshape(-1, 1) - stored  # cells of zero
     data = cells.data.astype(np.float64)
     counts = []
     for trait, of_zero in zip(_traits(data, cuts[:, column]), nothing, strict=True):
-        held = sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
+        held = scipy.sparse.csc_array((trait.astype(np.float64), *_place(cells)), cells.shape)
         counts.append(dense(members @ held) + others * of_zero[0])
     made = _sums(data, cuts[:, column], shift[column], summed=False)
     totals = np.stack([np.bincount(column, one, cells.shape[1]) for one in made])
@@ -269,7 +275,7 @@ def _of_columns(
     )
 
 
-def _place(cells: sparse.csc_array) -> tuple[Array, Array]:
+def _place(cells: scipy.sparse.csc_array) -> tuple[Array, Array]:
     return cells.indices, cells.indptr
 
 
@@ -351,21 +357,21 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
 def at_least(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or more of m cells are that have a trait in a share p of them."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.sf(x - 1, m, a, 1 / ALIKE - 1 - a))
 
 
 def at_most(x: Array | float, m: Array | float, p: Array | float) -> Array:
     """Return how probable x or fewer are."""
     a = (1 / ALIKE - 1) * p
-    return np.asarray(stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
+    return np.asarray(scipy.stats.betabinom.cdf(x, m, a, 1 / ALIKE - 1 - a))
 
 
 @frozen_record
 class Distance:
     """How far rows are from those that a view was learned from, net of what chance explains.
 
-    A column's number is a length: the shift of its mean, in standard deviations of then, and the
-    change of the logarithm of its standard deviation. Far cells count as if they were at the cuts.
+    A column's number is a length: the shift of its mean, in standard deviations of then, and half
+    the change of the logarithm of its standard deviation. Far cells count as if at the cuts.
     """
 
     columns: Array  # (n_features,): of each column, 0 if chance explains it
@@ -375,8 +381,8 @@ class Distance:
 def distance_of(profile: Profile, came: Tally, usual: Array | None = None) -> Distance:
     """Tell how far a delivery is from what was learned.
 
-    `usual` (2 × n_features) says what is to be expected of these samples: a shift of the mean, in
-    standard deviations, and a factor of the standard deviation.
+    `usual` (2 × n_features) says what is to be expected of its samples: the shift of means, in
+    standard deviations of when the view was learned, and the factor of the standard deviation.
     """
     return _distance(profile, came.level(profile.shift), came.present, usual)
 
@@ -396,9 +402,10 @@ def _distance(profile: Profile, level: Array, there: Array, usual: Array | None 
         shift = np.where(varies, (level[0] - mean) / profile.learned[1], 0)
         ratio = np.where(varies & (level[1] > 0), level[1] / spread, 1e-3)
         log = np.where(varies, np.clip(np.log(ratio), -2, 2), 0)
-    # The expected square of both by chance: 1 / n of a mean, 1 / 2n of a logarithm of a spread.
-    chance = 1.5 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
-    squares = np.where(varies, shift**2 + log**2 - chance, 0)
+    # The spread counts by half: that of a few clusters is not well known. The expected square of
+    # both by chance is 1 / n of a mean, 1 / 2n of a logarithm of a spread.
+    chance = 1.125 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
+    squares = np.where(varies, shift**2 + log**2 / 4 - chance, 0)
     total = np.sqrt(max(squares.sum() / max(np.count_nonzero(varies), 1), 0))
     return Distance(np.sqrt(np.maximum(squares, 0)), float(total))
 

@@ -31,6 +31,7 @@ from viewfold.data.codes import (
 )
 from viewfold.data.ids import is_called_id
 from viewfold.data.numbers import refuse_disguised
+from viewfold.data.source import without
 from viewfold.data.view import Column, features_of, tell_columns
 from viewfold.rows import Rows
 from viewfold.rows.linalg import pick_columns
@@ -138,6 +139,17 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
             raise with_suggestion(ValueError(said), ids=name)
 
 
+def check_no_new_ids(options: ReadOptions, names: Sequence[str], label: str) -> None:
+    """Refuse a column that a known view lacks and that is called like ids, where none are given."""
+    for name in without(options.known_names(names, label), options.kinds):
+        if is_called_id(name, first=True):
+            said = (
+                f"{label}: column {name!r} is called like ids. Say ids={name!r} if it holds them, "
+                "or ids=False if samples are known by their row number."
+            )
+            raise with_suggestion(ValueError(said), ids=name)
+
+
 def known_options(
     known: Sequence[Column] | None,
     remembered: ReadOptions | None,
@@ -167,9 +179,10 @@ def as_features(
 ) -> tuple[Matrix, tuple[str, ...] | None, tuple[Column, ...] | None]:
     """Return the matrix of features, their names, and what became of the columns."""
     names, codes = parts.names, parts.codes
-    if options.kinds and names is not None:
+    kinds = options.kinds or {column.name: column.kind for column in known or ()}
+    if kinds and names is not None:
         there = options.known_names((*names, *parts.dropped), label)
-        tell_columns(options.kinds, there, label, strict=options.strict)
+        tell_columns(kinds, there, label, strict=options.strict)
         names = there[: len(names)]
         codes = dict(zip(options.known_names(codes, label), codes.values(), strict=True))
         if known is None:  # all are numbers, which are put in order as they are

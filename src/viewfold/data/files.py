@@ -64,7 +64,8 @@ class Format:
             if not isinstance(self.reader, str):
                 return self.reader(file, ids)
             module, _, name = self.reader.partition(":")
-            return _function(module, name)(file, ids, options)
+            read = getattr(importlib.import_module(f"viewfold.data.{module}"), name)
+            return read(file, ids, options)
 
     def views(self, file: str, ids: str | None, options: ReadOptions) -> dict[str, FileView]:
         """Return the views of a file by name; its only view may have none."""
@@ -81,10 +82,6 @@ class Format:
         if len(found) == 1 and not self.keeps_names:
             return {"": next(iter(found.values()))}
         return dict(found)
-
-
-def _function(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"viewfold.data.{module}"), name)
 
 
 _ANNDATA = ("layer", "use_rep")
@@ -323,10 +320,12 @@ def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     (['pixels', 'words'], array([0, 1, 1]))
     """
     file = _locate(path)[0][0]
-    reader = {".npz": "numpy_set", ".mat": "matlab_set"}.get(suffix_of(file)[0])
-    if reader is None:
+    ending = suffix_of(file)[0]
+    if ending not in (".npz", ".mat"):
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    views, target = _function("matrices", reader)(fetched(file))
+    from viewfold.data.matrices import matlab_set, numpy_set
+
+    views, target = (numpy_set if ending == ".npz" else matlab_set)(fetched(file))
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target

@@ -14,8 +14,19 @@ from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
-from viewfold.data.dask_spark import ID, is_dask_or_spark, plain_ids, write_to_files
-from viewfold.data.features import as_features, check_no_text_ids, check_same
+from viewfold.data.dask_spark import (
+    ID,
+    is_dask,
+    is_dask_or_spark,
+    write_to_files,
+)
+from viewfold.data.features import (
+    as_features,
+    check_no_new_ids,
+    check_no_text_ids,
+    check_same,
+    with_new_names,
+)
 from viewfold.data.files import FileView, name_of, read_file, read_parts
 from viewfold.data.ids import as_ids, check_characters, tell_of_totals
 from viewfold.data.partitions import open_partitions
@@ -146,7 +157,10 @@ def open_view(
     name = name or own_name(X) or None
     options = options.for_view(name or "", [name or ""])
     baked = isinstance(X, FileView) and X.id_column == ID
-    ids = None if baked and ids is not False else plain_ids(ids)
+    if baked and ids is not False:
+        ids = None
+    elif is_dask(ids):
+        ids = np.asarray(ids.compute())
     engine = current_engine()
     if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
         try:
@@ -159,7 +173,9 @@ def open_view(
     label = view_label(name, file)
     take_apart = split_file if isinstance(X, FileView) else split_object
     parts = take_apart(X, None if ids is False else ids, label, options)
-    if ids is None and parts.ids is None and known is None:
+    if ids is None and parts.ids is None and options.kinds:
+        check_no_new_ids(options, (*(parts.names or ()), *parts.dropped), label)
+    elif ids is None and parts.ids is None:
         check_no_text_ids(parts.codes, label)
     given = None if ids is False else parts.ids
     view = make_view(parts, given, name, file, options, known)
@@ -177,7 +193,7 @@ def _with_known_names(view: View, options: ReadOptions, label: str) -> View:
     tell_columns(options.kinds, names, label, strict=options.strict)
     held = tuple(replace(one, name=name) for one, name in zip(held, names, strict=True))
     columns = None if view.columns is None else held
-    source = options.to_remember() if options.rename else view.source
+    source = with_new_names(view.source, options)
     return replace(view, features=features_of(held), columns=columns, source=source)
 
 

@@ -41,6 +41,7 @@ from viewfold.rows.linalg import pick_columns
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
 
+LAST = np.iinfo(np.int64).max  # no row has this number
 PIECE = 2**26  # bytes of rows that are written at once; a worker holds a few copies of each
 
 
@@ -372,11 +373,12 @@ def _without_absent(
     engine, found, n_empty = rows.engine, summary.found, summary.n_empty
     assert found is not None
     if not known and found.mean_absent(view.shape[0], summary.n_absent, n_empty):
-        kept = engine.map(_has_value, rows)
+        kept = engine.map(lambda block: np.asarray((block != 0).any(axis=1)), rows)
         ids, rows = engine.keep(ids, kept), engine.keep(rows, kept)
         if where.absent is None:
             zero = engine.keep(where.numbers, engine.map(np.logical_not, kept))
-            where = replace(where, absent=int(engine.reduce(_least, zero, combine=min)))
+            least = engine.reduce(lambda block: block.min(initial=LAST), zero, combine=min)
+            where = replace(where, absent=int(least))
         where = replace(where, numbers=engine.keep(where.numbers, kept))
     elif not known:
         n_empty = 0
@@ -393,11 +395,3 @@ def _without_absent(
         checked=True,
     )
     return made, found
-
-
-def _has_value(block: Array) -> Array:
-    return np.asarray((block != 0).any(axis=1))
-
-
-def _least(block: Array) -> int:
-    return int(block.min()) if len(block) else np.iinfo(np.int64).max

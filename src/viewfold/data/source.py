@@ -35,46 +35,26 @@ class FileError(ValueError):
 
 @dataclass(frozen=True)
 class FileView:
-    """A view as a file holds it; `as_view` takes it from here.
+    """A view as a file holds it; `as_view` takes it from here."""
 
-    Parameters
-    ----------
-    rows : ndarray, memmap, csr_array or iterator of (ids, ndarray)
-        The matrix, or batches of its rows in the order of the file; an iterator can be used once.
-    ids : ndarray, optional
-        The sample ids, where the file has them and they do not come with the batches.
-    features : tuple of str, optional
-        Names of the columns.
-    name : str
-        The name of the view: the file's name without its ending, unless the file names it.
-    file : str
-        The path it comes from, for error messages.
-    codes : dict of str to Codes
-        Columns whose cells are not numbers, and what the numbers in their place stand for, which is
-        known when all rows were read; see `viewfold.data.codes`.
-    dropped : tuple of str
-        Columns that were not read because the user said so.
-    written : dict of str to str
-        How a text is written: encoding, delimiter, decimal sign.
-    files : tuple of str
-        The Parquet files that it is in, which workers can read for themselves.
-    id_column : str, optional
-        The column of these files that holds the ids.
-    owner : object
-        Has a method ``cleanup``, which removes temporary files.
-    """
-
+    #: the matrix, or batches of its rows in the order of the file; an iterator can be used once
     rows: Matrix | Iterator[Batch]
+    #: the sample ids, where the file has them and they do not come with the batches
     ids: Array | None = None
-    features: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None  #: names of the columns
+    #: the name of the view: the file's name without its ending, unless the file names it
     name: str = ""
-    file: str = ""
+    file: str = ""  #: the path it comes from, for error messages
+    #: columns whose cells are not numbers, and what the numbers in their place stand for, which is
+    #: known when all rows were read; see `viewfold.data.codes`
     codes: Mapping[str, Any] = field(default_factory=dict)
-    dropped: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()  #: columns that were not read because the user said so
+    #: how a text is written: encoding, delimiter, decimal sign
     written: Mapping[str, str] = field(default_factory=dict)
+    #: the Parquet files that it is in, which workers can read for themselves
     files: tuple[str, ...] = ()
-    id_column: str | None = None
-    owner: Any = None
+    id_column: str | None = None  #: the column of these files that holds the ids
+    owner: Any = None  #: has a method ``cleanup``, which removes temporary files
 
 
 @dataclass(frozen=True)
@@ -245,3 +225,15 @@ def no_id(file: str, place: str, written: Any) -> FileError:
     """Return the error about a row without an id, or with a word that stands for none."""
     found = f"the id {written!r} says that there is none" if written else "there is no id"
     return FileError(f"{file}, {place}: {found}. Fill it in or drop the row.")
+
+
+def id_of_cell(file: str, place: str, value: Any) -> str:
+    """Return the id in a cell that has a type of its own, as a text."""
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
+        raise no_id(file, place, value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise FileError(
+            f"{file}, {place}: the id {str(value)!r} is a {type(value).__name__}. Ids are whole "
+            "numbers or texts: write it as a text."
+        )
+    return str(value)

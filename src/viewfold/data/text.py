@@ -27,7 +27,6 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
-from viewfold.data.ids import MISSING
 from viewfold.data.numbers import (
     NotANumberError,
     Numerals,
@@ -47,8 +46,8 @@ from viewfold.data.source import (
     check_names,
     check_numbers,
     check_present,
+    id_of_cell,
     ids_of_text,
-    no_id,
     reading,
     too_large,
     without,
@@ -61,7 +60,7 @@ _SAMPLE = 4 * 2**20  # bytes that tell the encoding
 _SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
-_BLOCK_CELLS = 2**18  # some 20 MB
+_BLOCK_CELLS, _BLOCK_TEXT = 2**18, 2**24  # some 20 MB: cells, and characters of long cells
 _PIECE = 2**18  # bytes that are decoded at once
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MARKS = {
@@ -159,6 +158,12 @@ class _Layout:
     kinds: dict[str, CellKind]  # of the columns that are read
     skip: int  # lines of the header
     empty: frozenset[str]
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows are parsed at once."""
+        longest = max(map(len, self.lines.looked_at))  # the others may well be like these
+        return max(64, min(_BLOCK_CELLS // len(self.names), _BLOCK_TEXT // longest))
 
     @property
     def written(self) -> dict[str, str]:
@@ -319,7 +324,7 @@ def _blocks(layout: _Layout) -> Iterator[tuple[Sequence[int], Array]]:
     """Yield rows of cells, and the lines in which they begin."""
     width, delimiter = len(layout.names), layout.delimiter
     source, line = layout.lines.after(layout.skip), layout.lines.n_blank + layout.skip + 1
-    most, longest = max(64, _BLOCK_CELLS // width), csv.field_size_limit()
+    most, longest = layout.most_rows, csv.field_size_limit()
     while lines := list(islice(source, most)):
         text = "".join(lines)
         plain = width > 1 and '"' not in text and len(max(lines, key=len)) < longest
@@ -339,7 +344,7 @@ def _parsed_blocks(
     # Not pandas: it fills rows that are too short, and does not say in which line a cell is.
     reader = csv.reader(source, delimiter=layout.delimiter, strict=True)
     width, begin = len(layout.names), line
-    while rows := list(islice(reader, max(64, _BLOCK_CELLS // width))):
+    while rows := list(islice(reader, layout.most_rows)):
         end = begin + reader.line_num
         lines = list(range(line, end))
         if len(lines) > len(rows):  # cells go over several lines
@@ -472,21 +477,12 @@ def _json_batches(
         while block := list(islice(records, batch_rows(len(features)))):
             known = None
             if ids is not None:
-                known = ids_of_text([_id(file, line, record.get(ids)) for line, record in block])
+                known = ids_of_text(
+                    [id_of_cell(file, f"line {line}", record.get(ids)) for line, record in block]
+                )
             rows = [[record.get(key) for key in features] for _, record in block]
             cells = np.array(rows, dtype=object)
             for j, name in enumerate(features):
                 if name in codes:
                     cells[:, j] = codes[name](Cells.of(cells[:, j]))
             yield known, cells.astype(np.float64)
-
-
-def _id(file: str, line: int, value: Any) -> str:
-    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
-        raise no_id(file, f"line {line}", value)
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise FileError(
-            f"{file}, line {line}: the id {value!r} is a {type(value).__name__}. Ids are ints or "
-            "strings."
-        )
-    return str(value)

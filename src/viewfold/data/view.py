@@ -18,6 +18,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.file import ReadOptions, nothing_in_common
 from viewfold._util.messages import format_names, short_repr, with_suggestion
 from viewfold._util.types import Array, Kind, Matrix
+from viewfold.errors import DeliveryWarning
 from viewfold.rows import BucketRows, RowSet, engine_of
 from viewfold.rows.linalg import column_sums, filled, is_sparse
 
@@ -89,9 +90,10 @@ def tell_columns(
     if len(missing) == len(new) == 1 and get_close_matches(new[0].lower(), [missing[0].lower()]):
         options = {"rename": {missing[0]: new[0]}}
         said += f" If {new[0]!r} is the new name of {missing[0]!r}, say rename={options['rename']}."
+    told = DeliveryWarning(f"{label}:{said}")
     if strict:
-        raise with_suggestion(ValueError(f"{label}:{said}"), **options)
-    warn_user(f"{label}:{said}")
+        raise with_suggestion(told, **options)
+    warn_user(told if missing else str(told))
 
 
 @dataclass(frozen=True, eq=False)

@@ -377,7 +377,8 @@ def predict_proba(
     Returns
     -------
     ndarray of shape (n_rows, n_clusters)
-        Rows sum to 1. The largest number of a row is the confidence of `predict_frame`.
+        Rows sum to 1. The largest number of a row is the confidence of `predict_frame`, which is
+        lower for rows that are unlike all known ones.
 
     See Also
     --------

@@ -37,9 +37,9 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.arguments import arguments_of, check_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, takes_reading
 from viewfold._util.types import Array, IdsLike, IdsOfViews, Seed, ViewLike, ViewsLike
-from viewfold.data import View, as_view, as_views
+from viewfold.data import View, as_views
 from viewfold.data.ids import Similar
-from viewfold.data.opening import own_name
+from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
 from viewfold.estimators.known import check_rename, check_y, delivered, embed, given, view_of_known
@@ -170,10 +170,6 @@ class FoldingEstimator(
             `viewfold.rows.using`, or the memory of this process.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the views are to be read; see `as_view` and `as_views`.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -233,10 +229,6 @@ class FoldingEstimator(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
 
-        Returns
-        -------
-        self
-
         Warns
         -----
         DeliveryWarning
@@ -264,7 +256,7 @@ class FoldingEstimator(
                 f"({type(holder).__name__}). Leave engine= out, or save the model "
                 "and load it with viewfold.load(path, engine=…)."
             )
-        engine = engine or holder
+        engine, options = engine or holder, ReadOptions.of(**reading)
         state, names = state.placed(engine), state.names
         name = own_name(X) if view is None else view
         if name in (None, ""):  # 0 is neither: it is refused as no text
@@ -272,7 +264,7 @@ class FoldingEstimator(
         if name not in names:
             check_rename(rename, ())
             with using(engine):
-                came = as_view(X, ids=ids, name=name, **reading)
+                came = read_view(X, ids, name, options)
             came = admit(engine, state, came, similar_ids)
             after = self._fold(engine, state, came, min_shared)
             count = Delivery.first(after)
@@ -280,8 +272,7 @@ class FoldingEstimator(
             if not self.keep_encoders:
                 raise no_encoder(name)
             record, me = state.views[names.index(name)], type(self).__name__
-            renamed = check_rename(rename, [record])
-            options = replace(ReadOptions.of(**reading), rename=renamed)
+            options = replace(options, rename=check_rename(rename, [record]))
             with using(engine):
                 came = delivered(record, X, ids=ids, me=me, options=options)
             came = admit(engine, state, came, similar_ids)
@@ -428,7 +419,7 @@ class FoldingEstimator(
         if not self.keep_encoders:
             raise no_encoder(view)
         with using(engine):
-            came = as_view(X, ids=ids, name=view, **reading)
+            came = read_view(X, ids, view, ReadOptions.of(**reading))
         came = admit(engine, state, came, similar_ids)
         seed = seed_of(self.random_state)
         after, self.delivery_ = refresh(
@@ -450,20 +441,14 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like
-            Rows with the features of that view.
-        ids : array-like or str, optional
-            Their ids, none of them known; not needed if X is a DataFrame with an index.
+        X, ids
+            Rows with the features of that view, and their ids, none of them known; see `as_view`.
         view : str or int, optional
             Name or number of the view; needed if there is more than one.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with ids that are almost known; see `fit`.
         rename : dict of str to str, optional
             New names of columns, by the names that the view knows; see `partial_fit`.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -488,15 +473,6 @@ class FoldingEstimator(
 
         Clusters are found as after a fold, with the same seed, and those that stay the same keep
         their numbers. Later folds find as many. The number that there is changes nothing.
-
-        Parameters
-        ----------
-        n_clusters : int
-            How many clusters; the parameter `n_clusters` of the model becomes this number.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -543,17 +519,8 @@ class FoldingEstimator(
         A name goes with its cluster through folds and other changes, also to another number. If the
         cluster is no more, so is its name; a warning and the log say so.
 
-        Parameters
-        ----------
-        cluster : int
-            Its number.
-        name : str or None
-            What to call it, in at most 60 letters; no other cluster may be called so. None or an
-            empty text takes the name away.
-
-        Returns
-        -------
-        self
+        The name has at most 60 letters, and no other cluster may be called so. None or an empty
+        text takes it away.
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
@@ -566,15 +533,6 @@ class FoldingEstimator(
         columns of `embedding_` are made orthogonal again, and clusters get the centres of the
         samples that are left. No other sample changes its cluster. What encoders learned from ten
         or more samples at once stays (see docs/privacy.md).
-
-        Parameters
-        ----------
-        ids : array-like
-            Samples that are known.
-
-        Returns
-        -------
-        self
 
         See Also
         --------
@@ -695,7 +653,8 @@ class FoldingEstimator(
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
-        Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
+        ``novel`` samples look like a group of their own: `recluster` with one more cluster shows
+        it. Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
         ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
         a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
         """

@@ -285,7 +285,7 @@ def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     as_before, name = options_of(record, options), record.name
     if record.encoder is None:  # nothing is remembered of how it was read
         view = open_view(X, ids=ids, name=name, options=replace(options, rename={}))
-        return open_view(view, name=name, options=as_before)
+        return open_view(view, name=name, options=replace(as_before, layer=None, use_rep=None))
     view = open_view(X, ids=ids, name=name, options=as_before, known=record.columns)
     was, said = record.source or ReadOptions(), view.source or ReadOptions()
     if said.part not in (was.part, (None, None)):

@@ -109,18 +109,12 @@ def suggest_n_clusters(
 
     Parameters
     ----------
-    model_or_views : fitted estimator, or views
+    model_or_views, ids
         A model, of which only the consensus is used, or whatever ``ViewFold.fit`` takes.
     k_range : iterable of int
         The numbers to choose from: at least 2, and fewer than there are samples.
-    ids : array-like, list or dict, optional
-        The sample ids of the views; see ``ViewFold.fit``.
     random_state : int, RandomState or None, default=0
         Seed of all draws.
-
-    Returns
-    -------
-    Suggestion
 
     See Also
     --------

@@ -7,7 +7,7 @@ after. Numbers of clusters are not trusted: one that is free is given to another
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
 import numpy as np
@@ -20,12 +20,12 @@ from viewfold._util.arguments import is_whole_number
 from viewfold._util.types import Array, Ids
 from viewfold.method.clusters import match
 from viewfold.rows import Engine, LocalEngine, RowSet
-from viewfold.state.log import Event, Log
+from viewfold.state.log import Event, Log, standing
 from viewfold.state.names import Transfers
 from viewfold.state.state import State
 
 # What can happen to clusters, in the order in which it is told.
-KINDS = ("merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
+KINDS = ("novel", "merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,11 @@ class ClusterEvent:
     before: tuple[int, ...]  # before, after: the clusters before the step, and after it
     after: tuple[int, ...]
     # how many samples it is about: of clusters that merged, were split or renumbered, those that
-    # went on together; of one that was born or vanished, all; else how many more or fewer
+    # went on together; of one that was born or vanished, all; of novel samples that look like a
+    # group of their own, these; else how many more or fewer
     samples: int
-    # of the samples that the clusters before had. Of a cluster that was born, how much of it is
-    # new; of one that vanished, the largest part of it that is in one cluster now
+    # of the samples that the clusters before had. Of novel ones, of all; of one that was born,
+    # how much of it is new; of one that vanished, the largest part of it that is in one cluster now
     share: float
 
 
@@ -63,6 +64,21 @@ def events_between(
     found = engine.reduce(count, history, combine=both)
     later = zip(found, steps[1:], names[1:], strict=True)
     return [event for moved, entry, name in later for event in events_of(moved, entry, name)]
+
+
+def novel_groups(log: Log) -> list[ClusterEvent]:
+    """Return which deliveries told of novel samples that look like a group of their own."""
+    return [
+        ClusterEvent(
+            e.entry, f"{e.view} ({e.entry})", "novel", (), (), n, round(n / e.n_samples, 4)
+        )
+        for e in standing(log)
+        if (n := e.n_novel)
+    ]
+
+
+def in_order(events: Iterable[ClusterEvent]) -> list[ClusterEvent]:
+    return sorted(events, key=lambda event: (event.entry or 0, KINDS.index(event.kind)))
 
 
 def events_of(moved: Transfers, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
@@ -243,6 +259,7 @@ def one_story(log: Log, other: Log) -> bool:
 
 def events_table(engine: Engine, state: State) -> pd.DataFrame:
     found = events_between(engine, state.history, state.steps, state.step_names)
+    found = in_order([*found, *novel_groups(state.log)])
     names = [field.name for field in fields(ClusterEvent)]
     return pd.DataFrame([vars(event) for event in found], columns=names)
 

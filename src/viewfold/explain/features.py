@@ -203,33 +203,19 @@ def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why a sample is in its cluster.
+    """Why a sample is in its cluster."""
 
-    Attributes
-    ----------
-    id : int or str
-        The sample.
-    cluster : int
-        Its cluster.
-    next_cluster : int or None
-        The cluster that is nearest otherwise; None if there is one cluster only.
-    confidence : float
-        0: between the two, 1: at the centre of its own.
-    views : DataFrame
-        A row for each view, by name: ``in_view``, whether the sample is in it (if not, what the
-        consensus expects is told); ``evidence``, 1 if the sample lies at the mean of its cluster,
-        −1 at that of the next one, 0 halfway.
-    features : DataFrame
-        The strongest features: view, feature, what the consensus says of the sample (``value``),
-        the means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``,
-        which adds up to that of the view; negative if it speaks for the next cluster.
-    """
-
-    id: int | str
+    id: int | str  #: the sample
     cluster: int
-    next_cluster: int | None
-    confidence: float
+    next_cluster: int | None  #: the one that is nearest otherwise; None if there is one only
+    confidence: float  #: 0: between the two, 1: at the centre of its own
+    #: A row for each view, by name: ``in_view``, whether the sample is in it (if not, what the
+    #: consensus expects is told); ``evidence``, 1 if the sample lies at the mean of its cluster, −1
+    #: at that of the next one, 0 halfway.
     views: pd.DataFrame = field(repr=False)
+    #: The strongest features: view, feature, what the consensus says of the sample (``value``), the
+    #: means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``, which
+    #: adds up to that of the view; negative if it speaks for the next cluster.
     features: pd.DataFrame = field(repr=False)
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ from viewfold.method import encoders
 from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
-from viewfold.state.state import State, unconnected_groups
+from viewfold.state.state import REPLACED, State, unconnected_groups
 from viewfold.state.transitions import Combined
 
 
@@ -51,10 +51,12 @@ def combine(
     highest = max([record.agreement or 0.0 for record in state.views[1:]], default=0.0)
     weights = weigh(sums, confirmed=trust_in(highest), n_views=len(state.views))
     of_B, of_F, rest_of_B = weights.of_B, weights.of_F * np.eye(f), weights.of_B
-    of_all = next((v.n_samples for v in state.views if v.name == view.name and v.encoder), None)
-    if of_all is not None:  # the consensus has the view: its rows count by their share of all
-        of_F *= np.sqrt(constants.AGAIN * min(view.shape[0] / of_all, 1.0))
-        rest_of_B, B_to_F = _replaced(B_to_F, of_F[0, 0])
+    known = {record.name: record for record in state.views if record.encoder}
+    if view.name in known:  # the consensus has the view: its rows count by their share of all
+        share = min(view.shape[0] / known[view.name].n_samples, 1.0)
+        of_F *= np.sqrt(constants.AGAIN * share)
+    if view.name in known or f"{view.name}{REPLACED}" in known:
+        rest_of_B, B_to_F = _replaced(B_to_F, min(of_F[0, 0], 1.0))
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
     of_both = linalg.block_diag(of_B, of_F)

@@ -46,34 +46,19 @@ from viewfold.state.transitions import Combined, Method
 
 @dataclass(frozen=True)
 class ClusteringOptions:
-    """How clusters are found in an embedding.
+    """How clusters are found in an embedding."""
 
-    Attributes
-    ----------
-    n_clusters : int
-        How many clusters.
-    start : {"random", "ward"}
-        Starts by k-means++, or from trees that Ward's method grows.
-    weighted : bool
-        Whether a row counts by its length, or every row the same.
-    discriminants : bool
-        Whether k-means goes on in the discriminant directions of its clusters.
-    n_init : int
-        How many starts; the result with the least inertia is taken.
-    unconnected : {"pair", "separate"} or None
-        Whether clusters of groups of samples that no view connects are paired by size, if sizes
-        tell; None if the method makes nothing of groups.
-    calm : bool
-        Whether clusters stay, unless others have clearly less inertia.
-    """
-
-    n_clusters: int
+    n_clusters: int  #: how many clusters
+    #: starts by k-means++, or from trees that Ward's method grows
     start: Literal["random", "ward"] = "random"
-    weighted: bool = False
+    weighted: bool = False  #: whether a row counts by its length, or every row the same
+    #: whether k-means goes on in the discriminant directions of its clusters
     discriminants: bool = False
-    n_init: int = 10
+    n_init: int = 10  #: how many starts; the result with the least inertia is taken
+    #: whether clusters of groups of samples that no view connects are paired by size, if sizes
+    #: tell; None if the method makes nothing of groups
     unconnected: Literal["pair", "separate"] | None = None
-    calm: bool = False
+    calm: bool = False  #: whether clusters stay, unless others have clearly less inertia
 
     def weigh_rows(self, rows: Array) -> Array:
         if not self.weighted:

@@ -48,25 +48,17 @@ class Filling:
 
     With z = (x − mean) · weight, missing cells are linear · U (I + U_oᵀU_o)⁻¹ U_oᵀ z_o, where U are
     the loadings and o the cells that are there, plus near · (weighted mean of landmarks).
-
-    Attributes
-    ----------
-    mean, weight : ndarray of shape (n_features,)
-        The mean of each feature, and one divided by its spread. A weight of 0 says that fewer than
-        ten samples had the feature: it has its mean in all rows.
-    loadings : ndarray of shape (n_features, n_directions)
-        Principal directions, times the root of what they explain relative to the noise.
-    points : ndarray of shape (n_landmarks, n_features), or None
-        The landmarks, standardised.
-    linear, near : float
-        The factors of the two predictions.
     """
 
+    #: (n_features,): mean, weight: the mean of each feature, and one divided by its spread. A
+    #: weight of 0 says that fewer than ten samples had the feature: it has its mean in all rows.
     mean: Array
     weight: Array
+    #: (n_features, n_directions): principal directions, times the root of what they explain
+    #: relative to the noise
     loadings: Array
-    points: Array | None = None
-    linear: float = 1.0
+    points: Array | None = None  #: (n_landmarks, n_features): the landmarks, standardised
+    linear: float = 1.0  #: linear, near: the factors of the two predictions
     near: float = 0.0
 
     @classmethod
@@ -127,20 +119,11 @@ class Filling:
 @part("filled")
 @frozen_record
 class Filled:
-    """An encoder of rows with missing cells.
+    """An encoder of rows with missing cells."""
 
-    Attributes
-    ----------
-    fill : Filling
-        What stands for missing cells.
-    encode : Encoder
-        What is done with complete rows.
-    known : Known or None
-        What complete rows are like; None if that is not known.
-    """
-
-    fill: Filling
-    encode: Encoder
+    fill: Filling  #: what stands for missing cells
+    encode: Encoder  #: what is done with complete rows
+    #: what complete rows are like; None if that is not known
     known: Callable[[Matrix], Array] | None = None
 
     def __call__(self, block: Matrix) -> Array:

@@ -33,32 +33,20 @@ SAMPLE, LEARN, SAMPLE_CELLS = 3000, 1500, 2**20
 @part("known", axes={"mean": "d", "weight": "d", "whiten": "qq", "points": "uq", "tens": "tc"})
 @frozen_record
 class Known:
-    """What the rows of a view are like, in aggregates of ten samples or more.
+    """What the rows of a view are like, in aggregates of ten samples or more."""
 
-    Attributes
-    ----------
-    project : Projection
-        From raw rows to scores on a few principal directions.
-    mean, weight : ndarray of shape (n_features,), or None
-        What a row is scaled by, for the part of it that is in no direction; None for text, whose
-        rows have the length 1.
-    whiten : ndarray of shape (n_directions, n_directions)
-        Makes distances to landmarks count in standard deviations.
-    points : ndarray of shape (n_landmarks, n_directions)
-        The landmarks, after `whiten`.
-    noise : float
-        The variance outside the directions, for each of the dimensions that are left; 0 if none is.
-    tens : ndarray of shape (n_tens, 2 or 3)
-        Of rows that were not learned from, in ascending order: what a row is compared with, in
-        means of ten. First what `combine` makes of the others.
-    """
-
-    project: Projection
+    project: Projection  #: from raw rows to scores on a few principal directions
+    #: (n_features,): mean, weight: what a row is scaled by, for the part of it that is in no
+    #: direction; None for text, whose rows have the length 1
     mean: Array | None
     weight: Array | None
+    #: (n_directions, n_directions): makes distances to landmarks count in standard deviations
     whiten: Array
-    points: Array
+    points: Array  #: (n_landmarks, n_directions): the landmarks, after `whiten`
+    #: the variance outside the directions, for each of the dimensions that are left; 0 if none is
     noise: float
+    #: (n_tens, 2 or 3): of rows that were not learned from, in ascending order: what a row is
+    #: compared with, in means of ten. First what `combine` makes of the others.
     tens: Array
 
     def __call__(self, block: Matrix) -> Array:
@@ -75,7 +63,8 @@ class Known:
         share = 1 - np.interp(value, knots, rank)
         below = np.exp(np.minimum(value - knots[0], 0) / scale)
         share = np.where(value < knots[0], 1 - rank[0] * below, share)
-        return -np.log10(share) + np.maximum(value - knots[-1], 0) / (scale * np.log(10))
+        beyond = np.maximum(value - knots[-1], 0) / (scale * np.log(10))
+        return np.asarray(beyond - np.log10(share))
 
     def measure(self, block: Matrix) -> Array:
         """Return how far rows are, and the share outside the directions if there is any; logs."""

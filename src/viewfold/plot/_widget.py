@@ -32,17 +32,15 @@ def map(  # as users call it: plot.map
 
     Parameters
     ----------
-    model : fitted estimator
-        `ViewFold` or `FCMVC`.
+    model, metadata
+        See `viewfold.web.report.render`.
     colour_by : str, default="cluster"
         What colours tell: ``"cluster"``, ``"confidence"``, ``"coverage"`` (the number of views), or
         a column of `metadata`.
-    metadata : DataFrame, optional
-        Columns to colour by, with the sample ids in the index; see `viewfold.web.report.render`.
     ids : bool, default=True
         Whether the map knows sample ids. A notebook that is saved with its widgets holds them then.
     height : int, default=480
-        The height of the map, in pixels.
+        In pixels.
 
     Returns
     -------

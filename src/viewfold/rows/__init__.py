@@ -99,21 +99,9 @@ COPIES = 6
 
 
 def buckets_for(n_bytes: int, memory: int, workers: int = 1) -> int:
-    """Return how many buckets make the work on a view fit in memory.
+    """Return how many buckets make the work on a view of so many bytes fit in `memory`.
 
-    Parameters
-    ----------
-    n_bytes : int
-        Bytes of the largest view, as numbers in memory.
-    memory : int
-        Bytes that all workers together may take.
-    workers : int, default=1
-        How many buckets are worked on at a time.
-
-    Returns
-    -------
-    int
-        A power of two, from 16 to 16,384: workers × 6 × the bytes of a bucket are at most `memory`.
+    A power of two, from 16 to 16,384: workers × 6 × the bytes of a bucket are at most `memory`.
 
     Examples
     --------
@@ -140,7 +128,7 @@ def open_engine(
     n_bytes: int | None = None,
     folder: str | None = None,
 ) -> BucketEngine:
-    """Return an engine that holds rows in buckets, by its name.
+    """Return an engine that holds rows in buckets, by its name; it is a context manager.
 
     Parameters
     ----------
@@ -149,18 +137,11 @@ def open_engine(
     address : str, optional
         Of Dask's scheduler, or the Spark master. Without one, a cluster is made on this machine.
     memory : str, default="4GB"
-        What all workers together may take; says how many buckets there are, if `n_bytes` is known.
-    n_buckets : int, optional
-        How many buckets there are instead.
-    n_bytes : int, optional
-        Bytes of the largest view that is expected.
+        What all workers together may take.
+    n_buckets, n_bytes : int, optional
+        How many buckets there are, or the bytes of the largest view, which with `memory` tell it.
     folder : str, optional
         Where files are made that are needed for a while; all workers have to see it.
-
-    Returns
-    -------
-    BucketEngine
-        To be closed after use: it is a context manager.
 
     Examples
     --------

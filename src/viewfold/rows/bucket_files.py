@@ -12,7 +12,6 @@ import shutil
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -276,15 +275,12 @@ class BucketRows:
         """What is done with an opened part before it is read."""
         if not self.cells:
             return same
-        return partial(_as_rows, columns=self.columns, double=self.double, fill=self.fill)
+        how: dict[str, Any] = {"columns": self.columns, "double": self.double, "fill": self.fill}
+        return lambda rows: Rows(whole(rows), **how)
 
 
 def same(rows: Any) -> Any:
     return rows
-
-
-def _as_rows(rows: Any, **how: Any) -> Rows:
-    return Rows(whole(rows), **how)
 
 
 def whole(rows: Any) -> Any:

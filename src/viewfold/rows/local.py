@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import mmap
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,9 +36,14 @@ Work: TypeAlias = Callable[..., Any]
 # -- threads -------------------------------------------------------------------------------------
 
 
-@cache
 def _blas(per_thread: bool) -> list[Any]:
     """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
+    # SciPy brings one of its own, which is there when somebody computes with it.
+    return _find_blas(per_thread, "scipy.linalg" in sys.modules)
+
+
+@cache
+def _find_blas(per_thread: bool, with_scipy: bool) -> list[Any]:
     found = []
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         layer = library.threading_layer if library.internal_api == "openblas" else None
@@ -155,30 +161,19 @@ def block_bytes(size: int) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a matrix, without those of absent samples, read in blocks of floating-point numbers.
-
-    Parameters
-    ----------
-    X : ndarray, memmap or csr_array of shape (n_rows, n_features)
-        The matrix. It is never copied as a whole.
-    present : ndarray of int, optional
-        Numbers of the rows to read, ascending; all of them if not given.
-    columns : ndarray of int, optional
-        Numbers of the columns to read, in the order in which blocks have them; all of them, as they
-        are, if not given. −1 is a column of missing cells (NaN).
-    double : bool, default=False
-        Whether blocks are in double precision even if the matrix is in single precision.
-    fill : callable, optional
-        Returns a block with numbers in the place of NaN; None if there is no NaN, or if it is
-        wanted.
-    """
+    """Rows of a matrix, without those of absent samples, read in blocks of floating-point cells."""
 
     __repr__ = short_repr
 
-    X: Matrix
+    X: Matrix  #: the matrix. It is never copied as a whole.
+    #: numbers of the rows to read, ascending; all of them if not given
     present: NDArray[np.intp] | None = None
+    #: numbers of the columns to read, in the order in which blocks have them; all of them, as they
+    #: are, if not given. −1 is a column of missing cells (NaN).
     columns: NDArray[np.intp] | None = None
+    #: whether blocks are in double precision even if the matrix is in single precision
     double: bool = False
+    #: returns a block with numbers in the place of NaN; None if there is no NaN, or if it is wanted
     fill: Callable[[Matrix], Matrix] | None = None
 
     @property
@@ -306,24 +301,14 @@ def rows_per_block(rows: RowBlocks, width: float | None = None) -> int:
 
 
 class Alignment(Protocol):
-    """Where the samples of a view and those known before stand in their union.
+    """Where the samples of a view and those known before stand in their union."""
 
-    Attributes
-    ----------
-    ids : RowSet
-        The union.
-    known : RowSet of bool
-        For each row of the view, whether its sample was known.
-    n_samples, n_shared, n_new, n_before : int
-        How many are in the union, in both, in the view only, and were known before.
-    """
-
-    ids: RowSet
-    known: RowSet
-    n_samples: int
-    n_shared: int
-    n_new: int
-    n_before: int
+    ids: RowSet  #: the union
+    known: RowSet  #: for each row of the view, whether its sample was known
+    n_samples: int  #: how many are in the union,
+    n_shared: int  #: in both,
+    n_new: int  #: in the view only,
+    n_before: int  #: and were known before
 
     def partners(self, rows: RowSet, fill: float = 0) -> RowSet:
         """Return, for each row of the view, what is known of its sample; `fill` if it is new."""

@@ -22,29 +22,21 @@ from viewfold.state.novelty import belief
 
 @frozen_record
 class Clusters:
-    """The centres of the clusters, and the projection in which rows are compared with them.
+    """The centres of the clusters, and the projection in which rows are compared with them."""
 
-    Attributes
-    ----------
-    projection : ndarray of shape (n_columns, n_directions)
-        Rows of the leading columns of the embedding are scaled to unit length, then multiplied with
-        this matrix.
-    centers : ndarray of shape (n_groups, n_clusters, n_directions)
-        The centres of the clusters among the projected rows, for each group of samples that no view
-        connects with the others; usually there is one group.
-    scatter : ndarray of shape (n_groups, 3) or None
-        Of each group, mean and variance of the squared distances of rows to their centres, and the
-        share of samples that are found again in half of the rows (see `confidence`);
-        None until it is computed.
-    apart : ndarray of shape (n_views, n_clusters, n_clusters) or None
-        Squared distances between the means of clusters in the features of each view, in standard
-        deviations within clusters; inf where it is not known. None until confidence is asked for,
-        or if no view has moments.
-    """
-
+    #: (n_columns, n_directions): rows of the leading columns of the embedding are scaled to unit
+    #: length, then multiplied with this matrix
     projection: Array
+    #: (n_groups, n_clusters, n_directions): the centres of the clusters among the projected rows,
+    #: for each group of samples that no view connects with the others; usually there is one group
     centers: Array
+    #: (n_groups, 3): of each group, mean and variance of the squared distances of rows to their
+    #: centres, and the share of samples that are found again in half of the rows (see
+    #: `confidence`); None until it is computed
     scatter: Array | None = None
+    #: (n_views, n_clusters, n_clusters): squared distances between the means of clusters in the
+    #: features of each view, in standard deviations within clusters; inf where it is not known.
+    #: None until confidence is asked for, or if no view has moments.
     apart: Array | None = None
 
     @property

@@ -122,7 +122,7 @@ def _expected_variance(engine: Engine, state: State, which: int, labels: RowSet)
     return float(np.einsum("ij,ij->", C, centred @ C) / max(n * C.shape[1], 1))
 
 
-def expect_more(state: State, found: Comparison | None, *, learned: bool = False) -> State:
+def expect_more(state: State, found: Comparison | None, learned: Drift | None = None) -> State:
     """Return a state whose profile of a view knows the delivery that was compared with it."""
     if found is None:
         return state
@@ -131,7 +131,9 @@ def expect_more(state: State, found: Comparison | None, *, learned: bool = False
     if profile is None:
         return state
     profile = profile.updated(found.tally)
-    return _with_profile(state, which, profile.relearned() if learned else profile)
+    if learned is not None:
+        profile = profile.relearned(found.tally, learned.usual)
+    return _with_profile(state, which, profile)
 
 
 def _with_profile(state: State, which: int, profile: Profile | None) -> State:
@@ -331,15 +333,23 @@ def warn_of(found: Comparison | None) -> None:
     warn_user(DeliveryWarning(message, found.view, found))
 
 
-def drift(
+@frozen_record
+class Drift:
+    """How far a delivery is from what was learned, beyond what is to be expected of its samples."""
+
+    total: float
+    usual: Array  # see `distance_of`
+
+
+def find_drift(
     engine: Engine,
     before: State,
     after: State,
     which: int,
     alignment: Alignment,
     found: Comparison | None,
-) -> float:
-    """Return how far a delivery is from what was learned, beyond what its samples explain.
+) -> Drift | None:
+    """Tell how far a delivery is from what was learned, beyond what its samples explain.
 
     A delivery of one cluster has another mean than the view, and less spread. What is known of its
     samples (of new ones: where the encoder placed them) tells how much of that is to be expected.
@@ -347,7 +357,7 @@ def drift(
     record = before.views[which]
     moments, profile, clusters = record.moments, record.profile, before.clusters
     if found is None or moments is None or profile is None or found.n < FEWEST:
-        return 0.0
+        return None
     assert clusters is not None
     labels, k = before.labels(engine), clusters.n_clusters
 
@@ -368,8 +378,10 @@ def drift(
     )
     explained = np.einsum("ij,ij->j", C, there @ C)
     variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
-    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))])
-    return distance_of(profile, found.tally, usual).total
+    spread = profile.learned[1]
+    unit = np.divide(moments.spread, spread, out=np.ones_like(spread), where=spread > 0)
+    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))]) * unit
+    return Drift(distance_of(profile, found.tally, usual).total, usual)
 
 
 # -- rows and their samples

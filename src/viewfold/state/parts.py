@@ -141,9 +141,7 @@ class StoredColumns:
     first: Array  # (n_columns,): of dates: the view's first, in days since 1970
     lengths: Array  # the lengths of all texts: the names of the columns, then the levels of each
     letters: Array  # the letters (Unicode code points) of all texts
-    # at least how many samples have each level (0 for parts of dates); None in files of earlier
-    # versions
-    counts: Array | None = None
+    counts: Array  # at least how many samples have each level (0 for parts of dates)
 
     @classmethod
     def of(cls, columns: tuple[Column, ...]) -> StoredColumns:
@@ -166,10 +164,9 @@ class StoredColumns:
         if len(texts) != n + self.widths.sum():
             raise UnreadableError("the columns of a view have not as many names as they should")
         total = int(self.widths.sum())
-        if self.counts is not None and len(_numbers(self.counts, most=2**63 - 1)) != total:
+        if len(_numbers(self.counts, most=2**63 - 1)) != total:
             raise UnreadableError("the levels of a view do not fit their counts")
-        # None is certain if that is unknown.
-        counts = [0] * n + ([0] * total if self.counts is None else self.counts.tolist())
+        counts = [0] * n + self.counts.tolist()
         places = pairwise(accumulate(self.widths.tolist(), initial=n))
         made = []
         for i, (number, place, first) in enumerate(

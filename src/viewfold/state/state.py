@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence", "novelty")
 
 
+REPLACED = "\n"  # The end of the name of a view, while it is replaced by another of that name
+
+
 class Encoder(Protocol):
     """Maps rows of a view to rows of the embedding. Holds small matrices and no single sample."""
 
@@ -40,138 +43,83 @@ class Encoder(Protocol):
 
 @frozen_record
 class ViewRecord:
-    """What is remembered of a view after it was folded.
+    """What is remembered of a view after it was folded."""
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    n_samples, n_features : int
-        The size it had.
-    n_new, n_shared : int
-        How many of its samples were new, and how many were known from earlier views.
-    n_iter : int
-        Iterations the fold took.
-    objective : tuple of float
-        The objective after each iteration (empty where there is none).
-    agreement : float or None
-        The share of the view's variance that the consensus before it explains, from 0 to 1, as
-        cross-validated on the samples they share; None if unknown.
-    features : tuple of str or None
-        Names of its columns, if they had names.
-    entry : int
-        The log entry of its fold.
-    n_empty : int
-        How many of its rows held nothing but zeros and were taken for absent samples.
-    n_missing : int
-        How many cells were missing in rows that had others.
-    columns : tuple of Column or None
-        Of a table with columns that are not numbers, or not taken: what became of each, so that
-        rows that come later get the same features.
-    source : ReadOptions or None
-        What was said about how to read it (empty markers, the layer of an AnnData), if anything:
-        rows that come later are read likewise.
-    encoder : Encoder or None
-        What `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
-        encoders are not kept, or if the view had fewer than ten samples.
-    moments : Moments or None
-        What ties its features to the present consensus and clusters, so that these can be
-        explained; None where there is no encoder, or if the view came before moments were kept.
-    profile : Profile or None
-        What deliveries of it should look like (see `viewfold.data.expected`); None where there is
-        no encoder.
-    """
-
-    name: str
-    n_samples: int
+    name: str  #: its name
+    n_samples: int  #: n_samples, n_features: the size it had
     n_features: int
+    #: n_new, n_shared: how many of its samples were new, and how many were known from earlier views
     n_new: int
     n_shared: int
-    n_iter: int
+    n_iter: int  #: iterations the fold took
+    #: the objective after each iteration (empty where there is none)
     objective: tuple[float, ...] = ()
+    #: the share of the view's variance that the consensus before it explains, from 0 to 1, as
+    #: cross-validated on the samples they share; None if unknown
     agreement: float | None = None
+    #: names of its columns, if they had names
     features: tuple[str, ...] | None = field(default=None, repr=False)
-    entry: int = 0
+    entry: int = 0  #: the log entry of its fold
+    #: how many of its rows held nothing but zeros and were taken for absent samples
     n_empty: int = 0
-    n_missing: int = 0
+    n_missing: int = 0  #: how many cells were missing in rows that had others
+    #: of a table with columns that are not numbers, or not taken: what became of each, so that rows
+    #: that come later get the same features
     columns: tuple[Column, ...] | None = field(default=None, repr=False)
+    #: what was said about how to read it (empty markers, the layer of an AnnData), if anything:
+    #: rows that come later are read likewise
     source: ReadOptions | None = field(default=None, repr=False)
+    #: what `predict` and `transform` need, as of its own fold (see `State.encoder`); None if
+    #: encoders are not kept, or if the view had fewer than ten samples
     encoder: Encoder | None = field(default=None, repr=False)
+    #: what ties its features to the present consensus and clusters, so that these can be explained;
+    #: None where there is no encoder, or if the view came before moments were kept
     moments: Moments | None = field(default=None, repr=False)
+    #: what deliveries of it should look like (see `viewfold.data.expected`); None where there is no
+    #: encoder
     profile: Profile | None = field(default=None, repr=False)
 
 
 @frozen_record
 class State:
-    """Everything a model has learned. Nothing changes it: a fold makes another one.
+    """Everything a model has learned. Nothing changes it: a fold makes another one."""
 
-    Attributes
-    ----------
-    ids : RowSet of shape (n_samples,)
-        Every sample ever seen.
-    embedding : RowSet of shape (n_samples, n_components)
-        The consensus, a row per sample.
-    seen : RowSet of bool, shape (n_samples, n_views)
-        Who was in which view.
-    history : RowSet of int, shape (n_samples, n_steps)
-        The cluster of every sample after each step, −1 before it was seen; a sample that came by
-        `extend` has its first cluster in the column of the step before. The last column holds the
-        labels of now, which are nowhere else.
-    added : RowSet of int, shape (n_samples,)
-        The log entry by which each sample came.
-    fingerprints : RowSet of int, shape (n_samples, n_views)
-        Of the row of each sample in each view, 0 if there is none or it is not known; see
-        `viewfold.state.hashes`.
-    evidence : RowSet of int8, shape (n_samples, n_views * n_numbers)
-        What each view says about each sample; see `viewfold.state.evidence`.
-    novelty : RowSet of int, shape (n_samples,)
-        How unlike known rows the rows of each sample were, 0 if not known; see
-        `viewfold.state.novelty`.
-    steps : tuple of int
-        For each column of the history, the log entry that it was written by.
-    views : tuple of ViewRecord
-        The views folded so far, in their order; empty before the first.
-    maps : tuple of ndarray or None
-        For each fold, the linear map that it applied to the earlier rows, ``row @ map``; None if no
-        encoder needs it. Encoders are multiplied with the maps of later folds when they are used,
-        so that a fold does not touch earlier views.
-    clusters : Clusters or None
-        The centres of the clusters; None before the first view.
-    directions : Directions or None
-        The directions of the consensus in which evidence is kept; None before the first view.
-    length : int or None
-        If samples are known by row number: how many rows a view without ids has.
-    key : int
-        The key of the fingerprints.
-    cluster_names : dict of int to str
-        What clusters are called, of those that have a name; see `viewfold.state.names`.
-    log : tuple of Event
-        What was done, from the first view on.
-    method : str
-        The name of the estimator's class.
-    params : dict
-        Its parameters.
-    """
-
-    ids: RowSet
-    embedding: RowSet
-    seen: RowSet
+    ids: RowSet  #: (n_samples,): every sample ever seen
+    embedding: RowSet  #: (n_samples, n_components): the consensus, a row per sample
+    seen: RowSet  #: (n_samples, n_views): who was in which view
+    #: (n_samples, n_steps): the cluster of every sample after each step, −1 before it was seen; a
+    #: sample that came by `extend` has its first cluster in the column of the step before. The last
+    #: column holds the labels of now, which are nowhere else.
     history: RowSet
-    added: RowSet
+    added: RowSet  #: (n_samples,): the log entry by which each sample came
+    #: (n_samples, n_views): of the row of each sample in each view, 0 if there is none or it is not
+    #: known; see `viewfold.state.hashes`
     fingerprints: RowSet
+    #: (n_samples, n_views * n_numbers): what each view says about each sample; see
+    #: `viewfold.state.evidence`
     evidence: RowSet
+    #: (n_samples,): how unlike known rows the rows of each sample were, 0 if not known; see
+    #: `viewfold.state.novelty`
     novelty: RowSet
+    #: for each column of the history, the log entry that it was written by
     steps: tuple[int, ...] = ()
+    #: the views folded so far, in their order; empty before the first
     views: tuple[ViewRecord, ...] = ()
+    #: for each fold, the linear map that it applied to the earlier rows, ``row @ map``; None if no
+    #: encoder needs it. Encoders are multiplied with the maps of later folds when they are used, so
+    #: that a fold does not touch earlier views.
     maps: tuple[Array | None, ...] = ()
-    clusters: Clusters | None = None
+    clusters: Clusters | None = None  #: the centres of the clusters; None before the first view
+    #: the directions of the consensus in which evidence is kept; None before the first view
     directions: Directions | None = None
+    #: if samples are known by row number: how many rows a view without ids has
     length: int | None = None
-    key: int = 0
+    key: int = 0  #: the key of the fingerprints
+    #: what clusters are called, of those that have a name; see `viewfold.state.names`
     cluster_names: Mapping[int, str] = field(default_factory=dict)
-    log: Log = ()
-    method: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
+    log: Log = ()  #: what was done, from the first view on
+    method: str = ""  #: the name of the estimator's class
+    params: Mapping[str, Any] = field(default_factory=dict)  #: its parameters
 
     @classmethod
     def empty(cls, method: str = "", params: Mapping[str, Any] | None = None) -> State:

@@ -44,34 +44,18 @@ MOST_STEPS = 100  # Columns of the history at most, unless more views than that 
 
 @frozen_record
 class Combined:
-    """The result of combining a view with the consensus.
+    """The result of combining a view with the consensus."""
 
-    Attributes
-    ----------
-    embedding : RowSet
-        A row for each sample of the union.
-    encoder : Encoder
-        Embeds samples that are in this view and in no other.
-    linear_map : ndarray or None
-        What the fold does to samples that the view lacks: ``row @ linear_map``. Applied to the
-        encoders of earlier views, so that they keep embedding into the present consensus. If fewer
-        than ten samples are shared, the map leaves out what was learned from these (privacy).
-    n_iter : int
-        Iterations taken.
-    objective : tuple of float
-        The objective after each of them.
-    agreement : float or None
-        See `ViewRecord`.
-    own : RowSet or None
-        What the encoder makes of the view's rows, if that is known already.
-    """
-
-    embedding: RowSet
-    encoder: Encoder
+    embedding: RowSet  #: a row for each sample of the union
+    encoder: Encoder  #: embeds samples that are in this view and in no other
+    #: what the fold does to samples that the view lacks: ``row @ linear_map``. Applied to the
+    #: encoders of earlier views, so that they keep embedding into the present consensus. If fewer
+    #: than ten samples are shared, the map leaves out what was learned from these (privacy).
     linear_map: Array | None
-    n_iter: int = 1
-    objective: tuple[float, ...] = ()
-    agreement: float | None = None
+    n_iter: int = 1  #: iterations taken
+    objective: tuple[float, ...] = ()  #: the objective after each of them
+    agreement: float | None = None  #: see `ViewRecord`
+    #: what the encoder makes of the view's rows, if that is known already
     own: RowSet | None = None
 
 
@@ -81,38 +65,27 @@ class NothingVariesError(ValueError):
 
 @frozen_record
 class Method:
-    """The functions that make one method differ from another; see docs/extending.md.
+    """The functions that make one method differ from another; see docs/extending.md."""
 
-    Attributes
-    ----------
-    n_clusters : int
-        How many clusters it finds.
-    combine : callable
-        ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
-        and returns a `Combined`; for the first view, `state.views` is empty.
-    cluster : callable
-        ``cluster(engine, ids, embedding, groups=, previous=, anew=, seed=)`` returns the cluster of
-        each sample, and the `Clusters`. `groups` has a number for each group of samples that no
-        view connects with the others, None if there is one group; `previous` holds the labels
-        before this fold, −1 for new samples, None for the first view; with `anew`, clusters need
-        not stay near them.
-    settle : callable
-        ``settle(engine, embedding, labels, n_clusters=, groups=, again=)`` returns the `Clusters`,
-        computed from their present samples alone, after samples were removed.
-    basis : callable
-        ``basis(engine, embedding)`` returns T such that ``embedding @ T`` has the form that the
-        method gives a consensus. Used after samples were removed: columns that were orthogonal with
-        all rows are not so without some, and their products would tell the rows that are gone.
-    relearns : bool
-        Whether more rows of a known view are combined with the consensus as a view is, after they
-        were placed by its encoder. If not, that is all that happens to them.
-    """
-
-    n_clusters: int
+    n_clusters: int  #: how many clusters it finds
+    #: ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
+    #: and returns a `Combined`; for the first view, `state.views` is empty
     combine: Callable[[Engine, State, View, Alignment, int], Combined]
+    #: ``cluster(engine, ids, embedding, groups=, previous=, anew=, seed=)`` returns the cluster of
+    #: each sample, and the `Clusters`. `groups` has a number for each group of samples that no view
+    #: connects with the others, None if there is one group; `previous` holds the labels before this
+    #: fold, −1 for new samples, None for the first view; with `anew`, clusters need not stay near
+    #: them.
     cluster: Callable[..., tuple[RowSet, Clusters]]
+    #: ``settle(engine, embedding, labels, n_clusters=, groups=, again=)`` returns the `Clusters`,
+    #: computed from their present samples alone, after samples were removed
     settle: Callable[..., Clusters]
+    #: ``basis(engine, embedding)`` returns T such that ``embedding @ T`` has the form that the
+    #: method gives a consensus. Used after samples were removed: columns that were orthogonal with
+    #: all rows are not so without some, and their products would tell the rows that are gone.
     basis: Callable[[Engine, RowSet], Array]
+    #: whether more rows of a known view are combined with the consensus as a view is, after they
+    #: were placed by its encoder. If not, that is all that happens to them.
     relearns: bool = False
 
 
@@ -191,7 +164,8 @@ def fold(
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
     directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
-    levels = novelty.measure(engine, raw and record.encoder, raw or view.rows)
+    known = (None, alignment.known) if raw is None else (record.encoder, raw)
+    levels = novelty.measure(engine, *known, learned=True)
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)

@@ -22,13 +22,13 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.deliveries import Comparison, compare, drift, expect_more, warn_of
+from viewfold.state.deliveries import Comparison, compare, expect_more, find_drift, warn_of
 from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
-from viewfold.state.state import Encoder, State, count_levels, unconnected_groups
+from viewfold.state.state import REPLACED, Encoder, State, count_levels, unconnected_groups
 from viewfold.state.transitions import (
     Method,
     NothingVariesError,
@@ -93,45 +93,22 @@ def joined(encoder: Encoder, n_rows: int, another: Encoder, n_more: int) -> Comm
 
 @dataclass(frozen=True)
 class Delivery:
-    """How many rows of a delivery were what.
+    """How many rows of a delivery were what."""
 
-    Attributes
-    ----------
-    view : str
-        The view.
-    n_new : int
-        Samples that are new to the model.
-    n_late : int
-        Known samples that lacked the view.
-    n_corrected : int
-        Samples that had another row of it.
-    n_same : int
-        Samples that had this very row.
-    n_moved : int
-        Samples that changed their cluster.
-    n_others : int
-        Of these, samples without a row in the delivery.
-    learned : bool
-        Whether the view was learned again from it, because its columns had drifted; else nobody
-        else moves.
-    n_novel : int
-        Samples that look like a group of their own, if that is news; some may have come before.
-    update : bool
-        Whether the view was known before; if not, all its known samples lacked it.
-    comparison : Comparison or None
-        How its rows compare with what the view looked like before; None if that is not known.
-    """
-
-    view: str
-    n_new: int
-    n_late: int
-    n_corrected: int = 0
-    n_same: int = 0
-    n_moved: int = 0
-    n_others: int = 0
+    view: str  #: the view
+    n_new: int  #: samples that are new to the model
+    n_late: int  #: known samples that lacked the view
+    n_corrected: int = 0  #: samples that had another row of it
+    n_same: int = 0  #: samples that had this very row
+    n_moved: int = 0  #: samples that changed their cluster
+    n_others: int = 0  #: of these, samples without a row in the delivery
+    #: whether the view was learned from it, as its columns have drifted; else nobody else moves
     learned: bool = False
+    #: samples that look like a group of their own, if that is news; some may have come before
     n_novel: int = 0
+    #: whether the view was known before; if not, all its known samples lacked it
     update: bool = True
+    #: how its rows compare with what the view looked like before; None if that is not known
     comparison: Comparison | None = None
 
     @classmethod
@@ -233,7 +210,8 @@ def update(
     if not rows.count.n_changed:
         return state, replace(rows.count, comparison=found)
     alignment = rows.alignment
-    known_labels, step, anew = state.labels(engine), None, record.encoder is None
+    known_labels, step, drift = state.labels(engine), None, None
+    anew = record.encoder is None
     with engine.session():
         if record.encoder is None:  # nothing could place the rows one by one
             try:
@@ -247,8 +225,8 @@ def update(
                 ) from None
         else:
             after = _placed(engine, state, rows, which)
-            far = drift(engine, state, after, which, alignment, found)
-            if method.relearns and far > constants.DRIFTED:
+            drift = find_drift(engine, state, after, which, alignment, found)
+            if method.relearns and drift is not None and drift.total > constants.DRIFTED:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after, step = _learned(engine, after, rows, again, which, method, seed)
@@ -285,7 +263,7 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = novelty.tell_group(engine, expect_more(after, found, learned=anew))
+    after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None))
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
     return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
@@ -318,11 +296,13 @@ def refresh(
 
     def without(row: Array, seen: Array, evidence: Array, came: Array) -> Array:
         others = seen.sum(axis=1) - seen[:, which]
-        replaced = came & seen[:, which] & (others > 0) & (evidence[:, which * m] != NONE)
-        said = directions.mean + directions.lifted(evidence[replaced, mine])
-        made = row.astype(np.float64)
-        made[replaced] += (made[replaced] - said) / others[replaced, None]
-        return np.asarray(made, row.dtype)
+        replaced = came & seen[:, which] & (evidence[:, which * m] != NONE)
+        made, own, t = row.copy(), row[replaced], others[replaced, None]
+        left = own - np.where(t > 0, directions.lifted(evidence[replaced, mine]) / (t + 1), 0)
+        lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (own, left)]
+        share = np.sqrt(np.maximum(t, 0.5) / (t + 1))  # of its energy; of one view, half
+        made[replaced] = left * (share * lengths[0] / np.maximum(lengths[1], 1e-300))
+        return made
 
     def join_columns(seen: Array, prints: Array, evidence: Array) -> tuple[Array, Array, Array]:
         kept = np.arange(seen.shape[1]) != which
@@ -336,8 +316,12 @@ def refresh(
     came = engine.map(_same, alignment.known_rows(here))
     rows = state.embedding, state.seen, state.evidence, came
     records = list(state.views)
-    records[which] = replace(records[which], name=f"{name}\n")  # two views of one name, for a while
-    before = replace(state, embedding=engine.map(without, *rows), views=tuple(records))
+    records[which] = replace(records[which], name=name + REPLACED)
+    # Rows that the view is learned from now are not novel any more.
+    novel = engine.map(lambda level, came: level * ~came, state.novelty, came)
+    before = replace(
+        state, embedding=engine.map(without, *rows), views=tuple(records), novelty=novel
+    )
     after = fold(engine, before, view, method, seed=seed, keep_encoders=True, min_shared=min_shared)
     seen, prints, evidence = engine.map(
         join_columns, after.seen, after.fingerprints, after.evidence
@@ -426,7 +410,7 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
     seen = alignment.partners(state.seen, False)
     prints = alignment.partners(state.fingerprints, UNKNOWN)
     record, count = state.views[which], rows.count
-    levels = novelty.measure(engine, record.encoder, rows.raw)
+    levels = novelty.measure(engine, record.encoder, rows.raw, learned=False)
     had = engine.map(lambda block: block[:, which], seen)
     record = replace(
         record,

@@ -260,7 +260,9 @@ def row_problems(
         return
     if not np.isin(added, expected.came).all():
         yield "samples came by entries that its log does not have"
-    if not differ(ids):
+    import pandas as pd  # commands that read a few columns do without
+
+    if not pd.Index(ids).is_unique:
         yield "two samples have one id"
     if seen.shape != (n, expected.n_views) or history.shape != (n, expected.n_steps):
         yield "views seen and history have not an entry for each view"
@@ -273,12 +275,6 @@ def row_problems(
         yield "a cluster in the history is less than -1"
     if history[:, -1].min() < 0 or history[:, -1].max() >= expected.n_clusters:
         yield f"a label is not among its {expected.n_clusters} clusters"
-
-
-def differ(ids: Any) -> bool:
-    import pandas as pd  # commands that read a few columns do without
-
-    return bool(pd.Index(ids).is_unique)
 
 
 def _is_finite(array: Any) -> bool:

@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from viewfold.data.view import Column, tell_columns
 from viewfold.errors import DamagedFileError, NewerFormatError, StateFileError, UnreadableError
 from viewfold.rows import LocalEngine, Rows
 from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
+from viewfold.state.novelty import alike_enough, belief, to_levels, to_share
 from viewfold.state.parts import Tag, put_together, take_apart
 
 if TYPE_CHECKING:
@@ -67,12 +68,25 @@ class _Mean:
         embedded = (encode(block) * (weight / total) for encode, weight in self.members)
         return np.asarray(sum(embedded), block.dtype)
 
+    def surprise(self, block: Any) -> Array:
+        told = (getattr(encode, "surprise", None) for encode, _ in self.members)
+        each = [surprise(block) for surprise in told if surprise is not None]
+        return np.asarray(np.fmin.reduce([np.full(block.shape[0], np.nan), *each]))
+
     @property
     def fill(self) -> bool:
         """Says that rows may have missing cells; see `viewfold.state.updates.takes_gaps`."""
         if all(hasattr(encode, "fill") for encode, _ in self.members):
             return True
         raise AttributeError("fill")
+
+
+class _Placed(NamedTuple):
+    """The embedding of rows, the views they are in, and their cells by encoder."""
+
+    rows: Array
+    seen: Array
+    cells: list[tuple[_Mean, Array]]
 
 
 class ExportedEncoder:
@@ -107,7 +121,7 @@ class ExportedEncoder:
     def transform(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Array:
         """Embed rows; see `viewfold.ViewFold.transform`."""
         placed = None if ids is not None else self._place(X, view)
-        return self._model.transform(X, ids=ids, view=view) if placed is None else placed[0]
+        return self._model.transform(X, ids=ids, view=view) if placed is None else placed.rows
 
     def predict(
         self,
@@ -116,24 +130,32 @@ class ExportedEncoder:
         ids: Any = None,
         view: str | int | None = None,
         min_confidence: float | None = None,
+        max_novelty: float | None = None,
     ) -> NDArray[np.intp]:
         """Return the cluster of each row; see `viewfold.ViewFold.predict`."""
         placed = None if ids is not None else self._place(X, view)
         if placed is None:
-            asked = {"ids": ids, "view": view, "min_confidence": min_confidence}
-            return np.asarray(self._model.predict(X, **asked))
-        labels = np.asarray(assign(LocalEngine(), self._clusters, placed[0]))
-        if min_confidence is None:
+            asked: dict[str, Any] = {"min_confidence": min_confidence, "max_novelty": max_novelty}
+            return np.asarray(self._model.predict(X, ids=ids, view=view, **asked))
+        engine = LocalEngine()
+        labels = np.asarray(assign(engine, self._clusters, placed.rows))
+        if min_confidence is None and max_novelty is None:
             return labels
-        sure = confidence(LocalEngine(), self._clusters, *placed)
-        return sure_enough(labels, sure, min_confidence)
+        each = [engine.map(encode.surprise, Rows(cells)) for encode, cells in placed.cells]
+        surprise = np.fmax.reduce(each)
+        sure = confidence(engine, self._clusters, placed.rows, placed.seen)
+        sure = sure * belief(to_levels(surprise))
+        return alike_enough(
+            sure_enough(labels, sure, min_confidence), to_share(surprise), max_novelty
+        )
 
     def predict_proba(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Array:
         """Return the probability of every cluster; see `viewfold.ViewFold.predict_proba`."""
         placed = None if ids is not None else self._place(X, view)
         if placed is None:
             return np.asarray(self._model.predict_proba(X, ids=ids, view=view))
-        return np.asarray(confidence(LocalEngine(), self._clusters, *placed, each=True))
+        engine, rows, seen = LocalEngine(), placed.rows, placed.seen
+        return np.asarray(confidence(engine, self._clusters, rows, seen, each=True))
 
     def predict_frame(
         self,
@@ -142,23 +164,24 @@ class ExportedEncoder:
         ids: Any = None,
         view: str | int | None = None,
         min_confidence: float | None = None,
+        max_novelty: float | None = None,
     ) -> pd.DataFrame:
         """Return clusters and confidence by id (pandas); see `viewfold.ViewFold.predict_frame`."""
         X = {one: _as_frame(X[one]) for one in X} if isinstance(X, Mapping) else _as_frame(X)
-        asked = {"ids": ids, "view": view, "min_confidence": min_confidence}
-        return self._model.predict_frame(X, **asked)
+        asked: dict[str, Any] = {"min_confidence": min_confidence, "max_novelty": max_novelty}
+        return self._model.predict_frame(X, ids=ids, view=view, **asked)
 
     def __repr__(self) -> str:
         return f"ExportedEncoder(n_clusters={self.n_clusters}, views={list(self.views)})"
 
-    def _place(self, X: Any, view: str | int | None) -> tuple[Array, Array] | None:
+    def _place(self, X: Any, view: str | int | None) -> _Placed | None:
         """Return the embedding of rows and the views they are in; None if the model has to do it.
 
         Whatever is unusual, or wrong, is left to the model.
         """
         several = isinstance(X, Mapping) and view is None
         parts = X if several else {view: X}
-        embedded, which = [], []
+        embedded, which, held = [], [], []
         for name, rows in parts.items():
             at = self._number(name)
             one = None if at is None else self._views[at]
@@ -167,16 +190,17 @@ class ExportedEncoder:
                 return None
             embedded.append(LocalEngine().map(one.encode, Rows(cells)))
             which.append(np.eye(len(self._views))[at])
+            held.append((one.encode, cells))
         n = len(embedded[0]) if embedded else 0
         if not n or any(len(rows) != n for rows in embedded):
             return None
         seen = np.tile(np.sum(which, axis=0), (n, 1))
         if not several:
-            return embedded[0], seen
+            return _Placed(embedded[0], seen, held)
         total = np.zeros_like(embedded[0], np.float64)
         for rows in embedded:
             total = total + rows
-        return total / len(embedded), seen
+        return _Placed(total / len(embedded), seen, held)
 
     def _number(self, view: str | int | None) -> int | None:
         if view is None:

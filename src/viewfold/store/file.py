@@ -149,6 +149,7 @@ class FileStore(Store):
         contents: Any = None,
     ) -> State:
         target, kept = turn.target, kept[:keep]
+        states = [one for one in kept if not isinstance(one, str)]
         # Tables take whole blocks, so that small files get small ones.
         small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
         layout = f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
@@ -161,7 +162,7 @@ class FileStore(Store):
                     with making(draft, target, layout) as db:
                         _put(db, "main", state, keep=keep)
                         if contents is None:
-                            for schema, one in zip(KEPT, kept, strict=False):
+                            for schema, one in zip(KEPT, states, strict=False):
                                 _put(db, schema, one)
                         db.execute("CHECKPOINT new")
                     if contents is not None:
@@ -226,27 +227,22 @@ class FileContents(Contents):
     ) -> State:
         with self.understood():
             self.check_tables(schema)
-            found = self._read(schema)
-        return found if engine is None else found.placed(engine)
-
-    def _read(self, schema: str) -> State:
-        db = self.db
-        meta = read_meta(meta_table(db, schema))
-        views = self._table(schema, "views")
-        check.check_views(views, empty="n_samples" not in meta)
-        check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
-        arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
-        types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
-        check.check_meta(meta, n_samples, types)
-        steps = self._table(schema, "steps")
-        n_steps, digest = check.check_steps(steps), ColumnDigests()
-        rows = batches_of(db, f"old.{schema}.samples", types, n_samples)
-        rows = check.check_batches(rows, len(views), n_steps)
-        columns = gather(rows, meta.get("n_samples", 0), digest)
-        small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
-        state = to_state(meta, small, columns, digest.found())
-        check.check_state(state)
-        return state
+            meta = read_meta(meta_table(self.db, schema))
+            views = self._table(schema, "views")
+            check.check_views(views, empty="n_samples" not in meta)
+            check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
+            arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
+            types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
+            check.check_meta(meta, n_samples, types)
+            steps = self._table(schema, "steps")
+            n_steps, digest = check.check_steps(steps), ColumnDigests()
+            rows = batches_of(self.db, f"old.{schema}.samples", types, n_samples)
+            rows = check.check_batches(rows, len(views), n_steps)
+            columns = gather(rows, meta.get("n_samples", 0), digest)
+            small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
+            state = to_state(meta, small, columns, digest.found())
+            check.check_state(state)
+        return state if engine is None else state.placed(engine)
 
     def _table(self, schema: str, name: str, **instead: str) -> Table:
         types = self.columns[schema, name] or {}
@@ -269,7 +265,13 @@ class FileContents(Contents):
         A state to return to is checked when it is asked for: if only that is damaged, the state of
         now and the others can be used.
         """
-        check_tables(self.columns, schema)
+        here = {t: found for (s, t), found in self.columns.items() if s == schema}
+        if here.keys() != TABLES.keys():
+            odd = sorted(here.keys() ^ TABLES.keys())
+            raise UnreadableError(f"it does not have the tables of format {FORMAT} ({odd[0]!r})")
+        for name, found in here.items():
+            if not _fit(found, TABLES[name]):
+                raise UnreadableError(f"its table {name!r} does not have the documented columns")
         check_sizes(self.db, schema, sizes, self._size)
 
     def size_of(self, schema: str) -> int:
@@ -440,17 +442,16 @@ def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]
                 _opened[me] = _open(target)
             opened = _opened[me]
             opened.users += 1
-    db = opened.db.cursor()
     try:
-        yield db, opened.workshop
+        with contextlib.closing(opened.db.cursor()) as db:
+            yield db, opened.workshop
     finally:
-        db.close()
         with _changed:
             opened.users -= 1
             if not opened.users:
                 del _opened[me]
-                opened.db.close()
                 _changed.notify_all()
+                opened.db.close()
 
 
 def _open(target: Path) -> Opened:
@@ -596,19 +597,7 @@ def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
         ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
         if not (ours and schema in ("main", *KEPT)):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
-    check_tables(found, "main")
     return found
-
-
-def check_tables(columns: Columns, schema: str) -> None:
-    """Refuse a schema that does not hold just the tables of the format."""
-    here = {t: found for (s, t), found in columns.items() if s == schema}
-    if here.keys() != TABLES.keys():
-        odd = sorted(here.keys() ^ TABLES.keys())
-        raise UnreadableError(f"it does not have the tables of format {FORMAT} ({odd[0]!r})")
-    for name, found in here.items():
-        if not _fit(found, TABLES[name]):
-            raise UnreadableError(f"its table {name!r} does not have the documented columns")
 
 
 def _columns(schema: str, table: str, sql: str) -> dict[str, str] | None:

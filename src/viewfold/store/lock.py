@@ -110,7 +110,11 @@ def writing(path: str | os.PathLike[str], wait: float = 60) -> Iterator[Turn]:
             clear(target)
             yield Turn(target, lock)
         finally:
-            held.release()
+            try:
+                held.release()
+            except OSError:
+                held.release(force=True)  # or this process keeps the lock until it is collected
+                raise
 
 
 def is_held(path: str | os.PathLike[str]) -> bool | None:

@@ -76,10 +76,6 @@ def load(path: StrPath, *, engine: Engine | None = None) -> FoldingEstimator:
         Where the rows of its samples are to be. If not given: those of a file in memory, and those
         of a folder in its buckets, of which a `DiskEngine` reads a few at a time.
 
-    Returns
-    -------
-    FCMVC or ViewFold
-
     Raises
     ------
     StateFileError
@@ -144,10 +140,6 @@ def edit(
         Seconds to wait for another program that writes to the file.
     engine : Engine, optional
         Who computes with the samples; see `load`. A new folder has as many buckets as the engine.
-
-    Yields
-    ------
-    FCMVC or ViewFold
 
     See Also
     --------
@@ -219,22 +211,14 @@ def undo(path: StrPath, *, entry: int | None = None, wait: float = 60) -> Foldin
     """Return a ``.vf`` file to the state before the last change; the log gets an entry for it.
 
     Again and again, it takes back one change after the other, as far as states were kept
-    (`viewfold.edit` has `keep`).
+    (`viewfold.edit` has `keep`, and says what `wait` is). It returns the model that the file holds
+    now.
 
     Parameters
     ----------
-    path : path
-        The file.
     entry : int, optional
         The entry of the log that is to be taken back, as a safeguard against taking back another.
         Needed after a `forget`, which cannot be taken back itself.
-    wait : float, default=60
-        Seconds to wait for another program that writes to the file.
-
-    Returns
-    -------
-    FCMVC or ViewFold
-        What the file holds now.
 
     See Also
     --------
@@ -272,20 +256,8 @@ def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
     """Return a ``.vf`` file to the state after an entry of its log, which gets an entry for it.
 
     The state of now is kept like one before any other change, so that `undo` takes a restore back.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    entry : int
-        The entry; ``viewfold status`` lists those whose state was kept. 0 is before the first.
-    wait : float, default=60
-        Seconds to wait for another program that writes to the file.
-
-    Returns
-    -------
-    FCMVC or ViewFold
-        What the file holds now.
+    ``viewfold status`` lists the entries whose state was kept; 0 is before the first. It returns
+    the model that the file holds now; `viewfold.edit` says what `wait` is.
 
     See Also
     --------
@@ -324,26 +296,9 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
     """Remove samples from a ``.vf`` file for good: from the state, and from all it can return to.
 
     The same as `forget` of the model in `edit`, but for samples that only a state to return to
-    still knows, as after a `restore`: these are removed, too.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    ids : array-like
-        Samples. A text is taken for a number where samples are known by numbers.
-    wait : float, default=60
-        Seconds to wait for another program that writes to the file.
-
-    Returns
-    -------
-    FCMVC or ViewFold
-        What the file holds now.
-
-    Raises
-    ------
-    ValueError
-        If no state in the file knows one of them. Then nothing was done.
+    still knows, as after a `restore`: these are removed, too. A text is taken for a number where
+    samples are known by numbers. If no state in the file knows one of them, nothing is done. It
+    returns the model that the file holds now; `viewfold.edit` says what `wait` is.
 
     See Also
     --------
@@ -368,8 +323,8 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         change = _revision(before, after, gone)
-        facts = {"kept": contents.schemas, "keep": contents.keep, "contents": contents}
-        written = store.write(turn, after, change=change, **facts)
+        kept, keep = contents.schemas, contents.keep
+        written = store.write(turn, after, kept=kept, change=change, keep=keep, contents=contents)
     return model_of(written)
 
 
@@ -642,20 +597,10 @@ def _engine(state: State, n_buckets: int | None) -> BucketEngine:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found in a file.
-
-    Attributes
-    ----------
-    file : str
-        The file.
-    problems : tuple of str
-        What is wrong; empty if nothing is.
-    rescue : tuple of str
-        What can be saved of a file with problems, and how.
-    """
+    """What was found in a file: its problems, and what can be saved of it, and how."""
 
     file: str
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # empty if nothing is wrong
     rescue: tuple[str, ...]
 
     @property
@@ -666,16 +611,7 @@ class Verdict:
 
 @suggests_arguments
 def verify(path: StrPath) -> Verdict:
-    """Read everything in a ``.vf`` file and check what the format promises.
-
-    Parameters
-    ----------
-    path : path
-        The file. It stays as it is.
-
-    Returns
-    -------
-    Verdict
+    """Read everything in a ``.vf`` file and check what the format promises; it stays as it is.
 
     See Also
     --------

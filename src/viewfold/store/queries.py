@@ -196,7 +196,7 @@ def names(source: Source) -> list[str]:
 
 def events(source: Source) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
-    from viewfold.explain.events import events_between
+    from viewfold.explain.events import events_between, in_order, novel_groups
     from viewfold.rows import LocalEngine
 
     with opened(source, "history", small=("log", "steps", "views")) as (db, meta):
@@ -204,7 +204,9 @@ def events(source: Source) -> list[ClusterEvent]:
             return []
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
         history = table_of(db.sql("SELECT history FROM samples"))["history"]
-    return events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
+        log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
+    found = events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
+    return in_order([*found, *novel_groups(log)])
 
 
 def movers(source: Source, view: str) -> Table:

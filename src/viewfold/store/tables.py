@@ -101,8 +101,10 @@ _MAP = "turn"  # what files call the linear map of a fold
 
 def to_tables(state: State, **facts: int) -> dict[str, Table]:
     """Return all tables of a state, by name; `meta` says the facts as well."""
-    state, samples = state.gathered(), no_samples()
-    if state.clusters is not None:
+    state = state.gathered()
+    if state.clusters is None:
+        samples = no_samples()
+    else:
         rows = (getattr(state, name) for name in COLUMNS.values())
         samples = samples_table(state.clusters, *rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
@@ -194,13 +196,14 @@ def _attributes(table: str, things: Sequence[Any], **columns: Iterable[Any]) -> 
         name: columns.get(name) or [getattr(one, name) for one in things] for name in SMALL[table]
     }
     return Table(
-        {name: [_as_python(cell) for cell in column] for name, column in cells.items()},
+        {
+            name: [
+                list(map(as_python, c)) if isinstance(c, tuple) else as_python(c) for c in column
+            ]
+            for name, column in cells.items()
+        },
         SMALL[table],
     )
-
-
-def _as_python(cell: Any) -> Any:
-    return [as_python(one) for one in cell] if isinstance(cell, tuple) else as_python(cell)
 
 
 def _parts(state: State) -> dict[str, Part]:
@@ -421,23 +424,20 @@ class ColumnDigests:
         for name, column in columns.items():
             if np.ma.is_masked(column):
                 raise ValueError(f"samples have no {name!r}")
-            if len(column):
-                self._add(name, np.ma.getdata(column))
-
-    def _add(self, name: str, values: Any) -> None:
-        if values.dtype == object:
-            texts = values.tolist()
-            letters = "".join(texts).encode()
-            plain = letters.isascii()
-            sizes = [len(text) if plain else len(text.encode()) for text in texts]
-            self._update(f"length of {name} int32", np.array(sizes, np.int32))
-            self._update(name, letters)
-        else:
-            name = f"{name}[{values.shape[1]}]" if values.ndim == 2 else name
-            self._update(f"{name} {values.dtype}", np.ascontiguousarray(values).reshape(-1))
-
-    def _update(self, name: str, content: Any) -> None:
-        self._columns.setdefault(name, hashlib.sha256()).update(content)
+            if not len(column):
+                continue
+            values = np.ma.getdata(column)
+            if values.dtype == object:
+                texts = values.tolist()
+                letters = "".join(texts).encode()
+                plain = letters.isascii()
+                sizes = [len(text) if plain else len(text.encode()) for text in texts]
+                held = {f"length of {name} int32": np.array(sizes, np.int32), name: letters}
+            else:
+                row = f"{name}[{values.shape[1]}]" if values.ndim == 2 else name
+                held = {f"{row} {values.dtype}": np.ascontiguousarray(values).reshape(-1)}
+            for part, content in held.items():
+                self._columns.setdefault(part, hashlib.sha256()).update(content)
 
 
 def column_digests(columns: Mapping[str, Any]) -> dict[str, str]:

@@ -1,21 +1,21 @@
 """What notebooks show of a fitted model: a card with samples, views and clusters.
 
 It is cheap, also for models whose rows live elsewhere: no map, and of very many samples only some
-are looked at. Styles are inline, and colours of text those of the notebook, light or dark.
+are looked at. Tables look as the notebook shows them, light or dark.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
 from viewfold.state.clusters import confidence
-from viewfold.web.words import colour_of, counted, printable, shorten
+from viewfold.web.words import colour_of, counted, shorten
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
@@ -23,15 +23,9 @@ if TYPE_CHECKING:
 MOST_COUNTED = 10**6  # so many samples are all counted; of more, `SOME` are, and the card says so
 SOME = 20_000  # the confidence of clusters is a mean over so many samples at most
 SHOWN = 24  # how many views and clusters are listed
-_LINE = "rgba(128,128,128,.35)"
-_BAR = "rgba(128,128,128,.25)"
-_PLAIN = "border:0;background:none;color:inherit"
-_CELL = f"padding:2px 10px 2px 0;text-align:right;white-space:nowrap;{_PLAIN}"
-_NAME = _CELL.replace("right", "left")
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """What is counted: samples of clusters and views, as shares, and mean confidence."""
 
     clusters: Array
@@ -43,21 +37,27 @@ class _Seen:
 
 def card(model: FoldingEstimator, diagram: str) -> str:
     """Return a card about a fitted model as HTML."""
-    n, seen = model.n_samples_, _look(model)
+    seen, names = _look(model), model.cluster_names_
+    views = [
+        (escape(shorten(record.name)), f"{record.n_features:,}", f"{100 * share:.0f} %")
+        for record, share in list(zip(model.views_, seen.views, strict=True))[:SHOWN]
+    ]
+    clusters = []
+    for c, (share, sure) in enumerate(zip(seen.clusters[:SHOWN], seen.sure, strict=False)):
+        name = f"<b>{c}</b> {escape(shorten(names[c]))}" if c in names else f"<b>{c}</b>"
+        size = f"{'' if seen.exact else '≈ '}{round(share * model.n_samples_):,}"
+        certain = "–" if np.isnan(sure) else f"{sure:.2f}"
+        dot = f'<span style="color:{colour_of(c)}">●</span>'
+        clusters.append((dot, name, size, f"{100 * share:.0f} %", certain))
     about = "" if seen.exact else f", shares of {counted(SOME, 'sample')} among them"
-    sizes = (
-        f"{counted(n, 'sample')}, {counted(len(seen.views), 'view')}, "
-        f"{counted(len(seen.clusters), 'cluster')}; {100 * seen.complete:.0f} % in every view"
-        f"{about}"
-    )
     return (
-        f'<div style="font-family:system-ui,sans-serif;font-size:13px;line-height:1.45;'
-        f'max-width:46rem;padding:10px 14px;border:1px solid {_LINE};border-radius:8px">'
-        f'<div style="margin-bottom:8px"><b>{escape(type(model).__name__)}</b> {sizes}</div>'
+        f"<div><b>{escape(type(model).__name__)}</b> {counted(model.n_samples_, 'sample')}, "
+        f"{counted(len(seen.views), 'view')}, {counted(len(seen.clusters), 'cluster')}; "
+        f"{100 * seen.complete:.0f} % in every view{about}"
         '<div style="display:flex;flex-wrap:wrap;gap:8px 32px;align-items:flex-start">'
-        f"{_views(model, seen)}{_clusters(model, seen)}</div>"
-        '<details style="margin-top:8px"><summary style="cursor:pointer">Parameters</summary>'
-        f"{diagram}</details></div>"
+        f"{_table(('view', 'features', 'samples'), views, len(seen.views))}"
+        f"{_table(('', 'cluster', 'samples', '', 'confidence'), clusters, len(seen.clusters))}"
+        f"</div><details><summary>Parameters</summary>{diagram}</details></div>"
     )
 
 
@@ -89,56 +89,9 @@ def _look(model: FoldingEstimator) -> _Seen:
     return _Seen(shares[:k], shares[k:-1], sure, float(shares[-1]), exact)
 
 
-def _views(model: FoldingEstimator, seen: _Seen) -> str:
-    """Return the views, with bars for the share of samples that they have."""
-    rows = []
-    for record, share in list(zip(model.views_, seen.views, strict=True))[:SHOWN]:
-        whole = escape(printable(record.name))
-        name = escape(shorten(record.name))
-        bar = (
-            f'<div style="width:90px;height:9px;background:{_BAR};border-radius:5px">'
-            f'<div style="width:{100 * share:.0f}%;height:9px;background:{colour_of(0)};'
-            'border-radius:5px"></div></div>'
-        )
-        rows.append(
-            f'<tr style="{_PLAIN}"><td style="{_NAME}" title="{whole}">{name}</td>'
-            f'<td style="{_CELL}">{record.n_features:,}</td><td style="{_CELL}">{bar}</td>'
-            f'<td style="{_CELL}">{100 * share:.0f} %</td></tr>'
-        )
-    return _table("view", "features", "", "samples", rows=rows, n=len(seen.views))
-
-
-def _clusters(model: FoldingEstimator, seen: _Seen) -> str:
-    """Return the clusters, with colours, names, sizes and confidence."""
-    rows, names = [], model.cluster_names_
-    for c, (share, sure) in enumerate(zip(seen.clusters[:SHOWN], seen.sure, strict=False)):
-        dot = (
-            '<span style="display:inline-block;width:9px;height:9px;border-radius:50%;'
-            f'margin-right:6px;background:{colour_of(c)}"></span>'
-        )
-        name = f" {escape(shorten(names[c]))}" if c in names else ""
-        size = f"{round(share * model.n_samples_):,}"
-        rows.append(
-            f'<tr style="{_PLAIN}"><td style="{_NAME}">{dot}<b>{c}</b>{name}</td>'
-            f'<td style="{_CELL}">{size if seen.exact else f"≈ {size}"}</td>'
-            f'<td style="{_CELL}">{100 * share:.0f} %</td>'
-            f'<td style="{_CELL}">{"–" if np.isnan(sure) else f"{sure:.2f}"}</td></tr>'
-        )
-    heads = "cluster", "samples", "", "confidence"
-    return _table(*heads, rows=rows, n=len(seen.clusters))
-
-
-def _table(*heads: str, rows: list[str], n: int) -> str:
-    """Return a small table; the first column is of names."""
-    styles = [_NAME, *[_CELL] * (len(heads) - 1)]
-    head = "".join(
-        f'<th style="{style};font-weight:normal;opacity:.7">{text}</th>'
-        for style, text in zip(styles, heads, strict=True)
-    )
-    more = f'<div style="opacity:.7">and {n - len(rows):,} more</div>' if n > len(rows) else ""
-    return (
-        '<div style="max-width:100%;overflow-x:auto">'
-        f'<table style="border-collapse:collapse;margin:0;font-size:inherit;{_PLAIN}">'
-        f'<thead style="{_PLAIN}"><tr style="{_PLAIN}">{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{more}</div>"
-    )
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], n: int) -> str:
+    head = "".join(f"<th>{text}</th>" for text in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    more = f"<div>and {n - len(rows):,} more</div>" if n > len(rows) else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div style="max-width:100%;overflow-x:auto">{table}{more}</div>'

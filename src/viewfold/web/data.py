@@ -279,6 +279,7 @@ def _sentence(event: Mapping[str, Any]) -> str:
     before, after = listed(event["before"]), listed(event["after"])
     many, share = counted(int(event["samples"]), "sample"), f"{100 * event['share']:.0f} %"
     text: str = {
+        "novel": f"{many} look like a group of their own ({share})",
         "merged": f"{before} became {after} ({many})",
         "split": f"{before} became {after} ({many})",
         "born": f"{after} is new ({many}, {share} of them new)",

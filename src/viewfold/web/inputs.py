@@ -84,20 +84,13 @@ def clusters(value: Any) -> int:
 # About a file; see `viewfold.data.File`.
 FILE: dict[str, Check] = {
     "sheet": texts,
-    "encoding": text,
-    "decimal": text,
-    "thousands": text,
-    "layer": text,
-    "use_rep": text,
+    **dict.fromkeys(("encoding", "decimal", "thousands", "layer", "use_rep"), text),
 }
 # About its rows and columns; see `viewfold.as_view`.
 READING: dict[str, Check] = {
     "empty_rows": one_of("absent", "keep"),
     "missing_cells": one_of("accept", "error"),
-    "columns": texts,
-    "drop": texts,
-    "categories": texts,
-    "empty_markers": texts,
+    **dict.fromkeys(("columns", "drop", "categories", "empty_markers"), texts),
     "strict": flag,
 }
 # To look at a file.

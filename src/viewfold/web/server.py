@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from viewfold._util.messages import needed
 from viewfold._util.replace import workshop
 from viewfold.errors import BusyError
 
@@ -49,13 +50,8 @@ def serve(
     Port 0 is any port that is free. `ready` gets the address, with its token, as soon as somebody
     listens there.
     """
-    try:
-        importlib.import_module("starlette")
-        importlib.import_module("uvicorn")
-    except ImportError as error:
-        raise ImportError(
-            f"viewfold ui needs {error.name}. Install it with: pip install 'viewfold[ui]'"
-        ) from error
+    for module in ("starlette", "uvicorn"):
+        needed(module, "ui", "viewfold ui")
     from viewfold.web.desk import Desk
     from viewfold.web.routes import app_of
 
