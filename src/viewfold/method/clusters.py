@@ -58,7 +58,9 @@ class ClusteringOptions:
     #: whether clusters of groups of samples that no view connects are paired by size, if sizes
     #: tell; None if the method makes nothing of groups
     unconnected: Literal["pair", "separate"] | None = None
-    calm: bool = False  #: whether clusters stay, unless others have clearly less inertia
+    calm: bool = False  #: whether clusters stay, unless others are clearly better
+    #: so many known samples, or this part of them, change their cluster at most
+    max_moved: float | None = None
 
     def weigh_rows(self, rows: Array) -> Array:
         if not self.weighted:
