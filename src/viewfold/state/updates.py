@@ -1,9 +1,10 @@
 """More rows of a known view: new samples, known ones that lacked it, and corrections.
 
 The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
-gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e. If there are
-many of them, they are also combined with the consensus as a view of their own would be, so that
-consensus and encoder learn from them. `extend` takes new samples only, and moves nobody else.
+that lacked this one gets the mean (t b + e) / (t + 1) of its row b of the consensus and the
+encoder's e; of one that had it, the evidence is replaced. If the columns of the view have drifted,
+the rows are also combined with the consensus as a view of their own would be, so that consensus and
+encoder learn from them. `extend` takes new samples only, and moves nobody else.
 """
 
 from __future__ import annotations
