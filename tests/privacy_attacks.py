@@ -183,6 +183,16 @@ def by_moments(path: str | Path, view: int) -> Array:
     return np.asarray(file[f"{of}/mean"] + rows * file[f"{of}/spread"])
 
 
+def with_evidence(path: str | Path, view: int) -> Array:
+    """Return the embedding of everybody in a file, and what a view says about them beside it."""
+    file = held(path)
+    with duckdb.connect(str(path), read_only=True) as db:
+        evidence = np.array([one for (one,) in db.sql("SELECT evidence FROM samples").fetchall()])
+    m = file["directions/directions"].shape[1]
+    said = evidence[:, (view - 1) * m : view * m] / 20
+    return np.hstack([file["embedding"], said * np.sqrt((file["embedding"] ** 2).mean())])
+
+
 def by_subtraction(path: str | Path, view: int, X: Array) -> Array:
     """Return the standardised row of the one sample that was forgotten: all others make up for it.
 
@@ -277,6 +287,7 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
         ]
         told = [explained(X[:n], by_moments(path, i + 1)) for i, X in enumerate(views)]
         known = [with_known_rows(model.embedding_, X[:n]) for X in views]
+        beside = [with_known_rows(with_evidence(path, i + 1), X[:n]) for i, X in enumerate(views)]
         gone = np.arange(max(n // 10, 3))
         model.forget([ids[i] for i in gone]).save(path)
         file = held(path)
@@ -305,6 +316,7 @@ def attacked(views: list[Array], n: int, n_clusters: int) -> dict[str, str]:
         "4. samples still there: R², from encoder and embedding": span(rebuilt),
         "the same, from moments and embedding": span(told),
         "5. the same, private, by one who knows 100 rows (half, if fewer)": span(known),
+        "the same, not private, with the evidence of the view": span(beside),
     }
 
 

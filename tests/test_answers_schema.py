@@ -40,6 +40,7 @@ COMMANDS = {
     "explain w.vf --id w004": "explain-id",
     "predict w.vf new.csv --id bottle --view minerals": "predict",
     "add w.vf new.csv --id bottle --view minerals --only-new": "add",
+    "refresh w.vf minerals.csv --id bottle": "refresh",
     "suggest w.vf --range 2-4": "suggest",
     "suggest w.vf --range 2-4 -o scores.csv": "written",
     "convert w.vf before.vfd --buckets 6": "convert",

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.quarantine import Quarantine, split
 from viewfold.app.states import empty
 from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
 
 if TYPE_CHECKING:
+    from viewfold.app.quarantine import Quarantine
     from viewfold.data import View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
@@ -147,6 +147,8 @@ def add(
         views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
         aside = None
         if wanted.quarantine is not None:
+            from viewfold.app.quarantine import Quarantine
+
             aside = Quarantine(wanted.quarantine, (state, file))
         step(f"waiting for {state}")
         if not wanted.dry_run:
@@ -242,6 +244,8 @@ def _fold(
         except DeliveryWarning as why:
             if aside is None:
                 raise
+            from viewfold.app.quarantine import split
+
             # If the rest is odd, too, it is not about some rows: all are set aside.
             known = {one.name: one for one in model.views_}[why.view]
             rest, odd = split(view, known, why.comparison if rest is view else None)
