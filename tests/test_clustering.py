@@ -101,3 +101,65 @@ def test_a_large_embedding_is_clustered_from_a_sample(monkeypatch) -> None:
     monkeypatch.setattr("viewfold.method.clusters.sample_size", lambda _: 400)
     labels, _ = cluster(LocalEngine(), np.arange(3000), rows, ClusteringOptions(3))
     assert metrics.accuracy(truth, labels) == 1
+
+
+# -- clusters that stay
+
+
+def ring(n: int = 400) -> np.ndarray:
+    """Rows around a circle: whatever the angle of three clusters, they have the same inertia."""
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def thirds(rows: np.ndarray, turned: float) -> np.ndarray:
+    angle = (np.arctan2(rows[:, 1], rows[:, 0]) + turned) % (2 * np.pi)
+    return (angle // (2 * np.pi / 3)).astype(int)
+
+
+@pytest.mark.parametrize("turned", [0.1, 0.9, 1.7])
+def test_clusters_stay_where_others_are_no_better(turned: float) -> None:
+    rows = ring()
+    before = thirds(rows, turned)
+    calm = ClusteringOptions(3, calm=True)
+    given = LocalEngine(), np.arange(400), rows
+    stays = cluster(*given, calm, previous=before)[0]
+    assert np.mean(stays == before) > 0.99
+    fresh = [
+        cluster(*given, calm, previous=before, anew=True)[0],
+        cluster(*given, ClusteringOptions(3), previous=before)[0],
+    ]
+    for labels in fresh:  # the same starts for all: two of three angles differ
+        assert np.array_equal(labels, fresh[0])
+    assert turned != 0.9 or np.mean(fresh[0] == before) < 0.95
+
+
+def test_clusters_go_where_others_are_clearly_better() -> None:
+    random = np.random.default_rng(0)
+    true = random.integers(3, size=300)
+    rows = np.eye(3)[true] + 0.1 * random.normal(size=(300, 3))
+    before = np.where(true == 2, np.arange(300) % 2, 2)  # two clusters in one, one of two
+    labels = cluster(
+        LocalEngine(), np.arange(300), rows, ClusteringOptions(3, calm=True), previous=before
+    )[0]
+    assert len({(a, b) for a, b in zip(true, labels, strict=True)}) == 3
+
+
+@pytest.mark.parametrize("most", [0, 7, 0.1])
+def test_a_budget_of_moves_goes_to_those_who_gain_most(most: float) -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(200, 4))
+    before = random.integers(3, size=200)
+    before[150:] = -1  # new samples are in some cluster, and cost nothing
+    options = ClusteringOptions(3, max_moved=most)
+    given = LocalEngine(), np.arange(200), rows
+    free, clusters = cluster(*given, ClusteringOptions(3), previous=before)
+    kept, _ = cluster(*given, options, previous=before)
+    n = most if isinstance(most, int) else int(most * 150)
+    moved = (before >= 0) & (kept != before)
+    assert moved.sum() == n < ((before >= 0) & (free != before)).sum()
+    assert np.array_equal(kept[150:], free[150:])
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    squares = ((unit[:, None] - clusters.centers[0]) ** 2).sum(axis=2)
+    gain = squares[np.arange(150), before[:150]] - squares[np.arange(150), free[:150]]
+    assert set(np.flatnonzero(moved)) == set(np.argsort(-gain)[:n])

@@ -160,8 +160,8 @@ def test_readers_are_imported_when_needed() -> None:
 MEMORY = r"""
 import re, sys
 from viewfold import as_view
-from viewfold.data import columnar, source, text
-source.BATCH_BYTES, columnar._SECTION_BYTES, text._BLOCK_CELLS = 2**19, 2**22, 2**15
+from viewfold.data import columnar, source
+source.BATCH_BYTES, columnar._SECTION_BYTES = 2**20, 2**24
 def peak():  # of this process; ru_maxrss begins with that of the parent
     return int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) / 1024
 as_view(sys.argv[1], ids="id")  # imports and buffers
@@ -174,13 +174,13 @@ print(view.shape[0], peak() - before)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is measured on Linux")
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_large_tables_are_never_held_in_memory(kind: str, tmp_path: Path) -> None:
-    n, d = 70_000, 100  # 56 MB
+    n, d = 280_000, 50  # 112 MB
     rng = np.random.default_rng(0)
     columns = {f"f{j}": rng.normal(size=n).round(3) for j in range(d)}
     columns |= {"f0": rng.choice(["ICU", "ER"], n), "f1": [f"{i} is unique" for i in range(n)]}
     table = pa.table({"id": np.arange(n), **columns})
     small, large = tmp_path / f"small.{kind}", tmp_path / f"large.{kind}"
-    for path, held in ((small, table[:10_000]), (large, table)):
+    for path, held in ((small, table[:40_000]), (large, table)):
         if kind == "csv":
             pyarrow.csv.write_csv(held, path)
         else:
@@ -189,4 +189,4 @@ def test_large_tables_are_never_held_in_memory(kind: str, tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     rows, grown = map(float, done.stdout.split())
     assert rows == n
-    assert grown < 28  # MB: half of the table; ids, buffers and allocators take the rest
+    assert grown < 56  # MB: half of the table; ids, buffers and allocators take 10 to 38

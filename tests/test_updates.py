@@ -115,25 +115,31 @@ def test_a_late_row_moves_its_sample_toward_its_cluster(data: Data) -> None:
     assert frame.loc["s7", "confidence"] > before
 
 
-def test_a_small_delivery_moves_nobody_else_and_a_large_one_teaches(data: Data) -> None:
+@pytest.mark.parametrize(("n", "taught"), [(59, False), (60, True)])
+def test_a_delivery_of_as_many_rows_as_were_learned_from_teaches(
+    n: int, taught: bool, data: Data
+) -> None:
     X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X[:100], ids=IDS[:100], view="labs")
+    model = ViewFold(4, random_state=0).partial_fit(X[:60], ids=IDS[:60], view="labs")
     labels, encoder = model.labels_, model.views_[0].encoder
-    model.partial_fit(X[100:109], ids=IDS[100:109], view="labs")
-    assert np.array_equal(model.labels_[:100], labels)
-    assert model.views_[0].encoder is encoder
-    model.partial_fit(X[109:], ids=IDS[109:], view="labs")
-    taught = model.views_[0].encoder
-    assert isinstance(taught, Committee)
-    assert [one.n_rows for one in taught.members()] == [51, 109]
+    model.partial_fit(X[60 : 60 + n], ids=IDS[60 : 60 + n], view="labs")
+    after = model.views_[0].encoder
+    assert model.delivery_.learned is taught
+    if taught:
+        assert isinstance(after, Committee)
+        assert [one.n_rows for one in after.members()] == [60, 60]
+    else:
+        assert after is encoder
+        assert np.array_equal(model.labels_[:60], labels)
 
 
 def test_encoders_of_a_view_are_limited_and_the_poorest_go(data: Data) -> None:
     X, ids = np.tile(data.views["labs"], (2, 1)), [f"t{i}" for i in range(320)]
     model = ViewFold(4, random_state=0).partial_fit(X[:11], ids=ids[:11], view="labs")
     ends = np.linspace(11, 320, MOST_ENCODERS + 3).astype(int)
-    for start, end in pairwise(ends):
-        model.partial_fit(X[start:end], ids=ids[start:end], view="labs")
+    for i, (start, end) in enumerate(pairwise(ends), 1):  # the columns drift
+        model.partial_fit(X[start:end] + i * X.std(), ids=ids[start:end], view="labs")
+        assert model.delivery_.learned
     members = model.views_[0].encoder.members()
     assert len(members) == MOST_ENCODERS
     assert min(one.n_rows for one in members) > 11

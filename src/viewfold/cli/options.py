@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from viewfold import errors
+from viewfold._util.constants import FEWEST
 from viewfold._util.file import File
 from viewfold.app import output as tables
 from viewfold.app.telling import AUTO
@@ -480,22 +481,28 @@ def share(text: str, name: str) -> float:
 
 
 class Limit:
-    """The option --max-moved: how many of the samples that were known may have moved."""
+    """The option --max-moved: how many of the samples that were known may have moved.
+
+    Of those with a row in the delivery, no larger part may have: a small wrong delivery moves few
+    of all samples, and most of its own.
+    """
 
     def __init__(self, said: str | None) -> None:
         self.said = said
         self.most = None if said is None else share(said, "--max-moved")
         self.before: dict[Any, int] = {}
         self.moved = self.known = 0
+        self.delivered: list[dict[str, Any]] = []
 
     def begin(self, model: FoldingEstimator) -> None:
         if self.most is not None and hasattr(model, "labels_"):
             self.before = dict(zip(model.ids_.tolist(), model.labels_.tolist(), strict=True))
 
-    def facts(self, model: FoldingEstimator) -> dict[str, Any]:
+    def facts(self, model: FoldingEstimator, folds: list[dict[str, Any]]) -> dict[str, Any]:
         """Return how many are in another cluster after it, if there is a limit."""
         if self.most is None:
             return {}
+        self.delivered = [fold for fold in folds if fold["update"]]
         now = zip(model.ids_.tolist(), model.labels_.tolist(), strict=True)
         self.moved = sum(self.before.get(name, cluster) != cluster for name, cluster in now)
         self.known = len(self.before)
@@ -505,13 +512,29 @@ class Limit:
     def exceeded(self) -> bool:
         if self.most is None:
             return False
-        return self.moved > (self.most if isinstance(self.most, int) else self.most * self.known)
+        if isinstance(self.most, int):
+            return self.moved > self.most
+        return self.moved > self.most * self.known or self.odd is not None
+
+    @property
+    def odd(self) -> tuple[int, int] | None:
+        """How many of the known samples of a delivery moved, if that are ten, and too many."""
+        for fold in self.delivered:
+            known = fold["shared"] + fold["corrected"]
+            moved = fold["moved"] - fold["others_moved"]
+            if moved >= FEWEST and moved > (self.most or 0) * known:
+                return moved, known
+        return None
 
     def end(self) -> None:
         """End the command, with an exit code of its own if more moved than should."""
         if self.exceeded:
+            moved, known = self.moved, self.known
+            whose = "samples"
+            if not isinstance(self.most, int) and moved <= (self.most or 0) * known and self.odd:
+                (moved, known), whose = self.odd, "known samples with new rows"
             note(
-                f"{self.moved:,} of {self.known:,} samples have another cluster, more than "
+                f"{moved:,} of {known:,} {whose} have another cluster, more than "
                 f"--max-moved {self.said}."
             )
             raise click.exceptions.Exit(errors.MOVED[1])

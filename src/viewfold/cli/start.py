@@ -145,7 +145,7 @@ def _fold_and_tell(
     end = f" This was a dry run: {state} is as it was." if dry_run else ""
     tell(
         as_json,
-        {"file": str(state), **added.facts(), **limit.facts(model)},
+        {"file": str(state), **added.facts(), **limit.facts(model, added.folds)},
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )

@@ -27,7 +27,9 @@ TRAITS = (
     *("missing", "negative", "zero", "tiny", "fraction"),
     *("far below", "low", "high", "far above"),
 )
-MISSING = 0  # the place of the first
+MISSING, PART, BELOW, ABOVE = 0, 4, 5, 8  # places of some of them
+CONSTANT = "constant"  # what a column can be beside the traits of its cells
+STUCK = 1e-5  # the spread of a column that does not vary, where it did: more than round-off
 FAR, OUTER = 3.0, 0.6745  # where cells are far or in an outer quarter: normal standard deviations
 TINY = 0.03  # of the larger of the two outer quarters' cuts: a cell is hardly anything
 TENTH = 1.2816  # from the median to the outer tenth of a normal distribution, in these
@@ -342,6 +344,13 @@ def find_oddities(profile: Profile, came: Tally) -> list[Oddity]:
         )
         for j in columns
     ]
+    # A measurement that is the same in ten rows is none.
+    level = came.level(profile.shift)[1]
+    stuck = (level < STUCK * profile.learned[1]) & (there >= FEWEST) & (usual[PART] > 0.5)
+    stuck &= came.counts[[BELOW, ABOVE]].sum(axis=0) == 0  # these were moved to the cuts
+    told = {one.feature for one in found}
+    same = (int(j) for j in np.flatnonzero(stuck) if j not in told)
+    found += [Oddity(j, CONSTANT, 0.0, 1.0, 0.0) for j in same]
     return sorted(found, key=lambda one: (-abs(one.now - one.before), one.feature))
 
 
@@ -418,7 +427,7 @@ def odd_rows(block: Matrix, profile: Profile, oddities: Sequence[Oddity]) -> Arr
     """Return the rows that have a trait of which a column has more than it should."""
     found = np.zeros(block.shape[0], bool)
     for one in oddities:
-        if one.now > one.before:
+        if one.now > one.before and one.trait != CONSTANT:
             cells = dense(block[:, [one.feature]]).astype(np.float64)
             found |= _traits(cells, profile.cuts[:, [one.feature]])[TRAITS.index(one.trait)][:, 0]
     return found

@@ -229,6 +229,12 @@ class FoldingEstimator(
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
 
+        Warns
+        -----
+        DeliveryWarning
+            If more rows of a known view are not what it looked like before: another unit, exchanged
+            columns, ids beside the rows of others. As an error, it leaves the model as it was.
+
         See Also
         --------
         viewfold.inspect_views : Look at a view before it is folded.

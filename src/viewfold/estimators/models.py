@@ -6,7 +6,7 @@ from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.types import Seed
@@ -44,6 +44,9 @@ class ViewFold(FoldingEstimator):
         What to do with groups of samples that no view connects (views that share fewer than ten
         samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples
         are in a group by chance. There is a warning either way.
+    max_moved : int or float, default=None
+        So many known samples, or this part of them, change their cluster at most when a view is
+        folded or learned again: those that gain most by it. The others keep theirs.
     n_init : int, default=20
         Starts of k-means, from trees that Ward's method grows; the one with the least inertia
         counts.
@@ -107,6 +110,11 @@ class ViewFold(FoldingEstimator):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "scale": [StrOptions({"auto", "zscore", "center", "l2", "tfidf"}), None],
         "unconnected": [StrOptions({"pair", "separate"})],
+        "max_moved": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="both"),
+            None,
+        ],
     }
 
     @suggests_arguments
@@ -118,6 +126,7 @@ class ViewFold(FoldingEstimator):
         n_components: int | None = None,
         scale: ScaleRule = "auto",
         unconnected: Literal["pair", "separate"] = "pair",
+        max_moved: float | None = None,
         n_init: int = 20,
         random_state: Seed = None,
         keep_encoders: bool = True,
@@ -127,6 +136,7 @@ class ViewFold(FoldingEstimator):
         self.n_components = n_components
         self.scale = scale
         self.unconnected = unconnected
+        self.max_moved = max_moved
         self.n_init = n_init
         self.random_state = random_state
         self.keep_encoders = keep_encoders
@@ -157,6 +167,7 @@ class ViewFold(FoldingEstimator):
             n_init=self.n_init,
             unconnected=self.unconnected,
             calm=True,
+            max_moved=self.max_moved,
         )
         return kmeans_method(combine, options, basis=balanced.basis, relearns=True)
 

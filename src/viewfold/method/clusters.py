@@ -38,7 +38,7 @@ from viewfold.method.kmeans import (
 )
 from viewfold.rows import Alignment, Engine, LocalEngine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import gram, unit_rows
-from viewfold.state.clusters import Clusters, assign, scattered
+from viewfold.state.clusters import Clusters, assign, scattered, squared_distances
 from viewfold.state.hashes import draw
 from viewfold.state.state import State, unconnected_groups
 from viewfold.state.transitions import Combined, Method
@@ -58,7 +58,9 @@ class ClusteringOptions:
     #: whether clusters of groups of samples that no view connects are paired by size, if sizes
     #: tell; None if the method makes nothing of groups
     unconnected: Literal["pair", "separate"] | None = None
-    calm: bool = False  #: whether clusters stay, unless others have clearly less inertia
+    calm: bool = False  #: whether clusters stay, unless others are clearly better
+    #: so many known samples, or this part of them, change their cluster at most
+    max_moved: float | None = None
 
     def weigh_rows(self, rows: Array) -> Array:
         if not self.weighted:
@@ -144,8 +146,44 @@ def cluster(
     if previous is None:
         return labels, clusters
     number = match(engine, previous, labels, options.n_clusters)
-    centers = clusters.centers.take(np.argsort(number), axis=1)
-    return engine.map(lambda block: number[block], labels), replace(clusters, centers=centers)
+    clusters = replace(clusters, centers=clusters.centers.take(np.argsort(number), axis=1))
+    labels = engine.map(lambda block: number[block], labels)
+    if options.max_moved is not None and not anew:
+        labels = _move_few(engine, clusters, embedding, previous, labels, options.max_moved)
+    return labels, clusters
+
+
+def _move_few(
+    engine: Engine,
+    clusters: Clusters,
+    embedding: RowSet,
+    previous: RowSet,
+    labels: RowSet,
+    most: float,
+) -> RowSet:
+    """Return labels of which at most so many are others than before: of rows that gain most.
+
+    Given the centres, no other choice of so many rows has less inertia.
+    """
+    n_known = int(engine.reduce(lambda before: np.count_nonzero(before >= 0), previous))
+    most = most if isinstance(most, int) else int(most * n_known)
+
+    def gain(block: Array, before: Array, now: Array) -> Array:
+        squares, each = squared_distances(clusters, block)[0], np.arange(len(block))
+        gained = squares[np.maximum(before, 0), each] - squares[now, each]
+        return np.where((before >= 0) & (before != now), gained, np.nan)
+
+    leading = engine.leading(embedding, len(clusters.projection))
+    gains = engine.map(gain, leading, previous, labels)
+    moves = engine.collect(engine.keep(gains, engine.map(lambda block: ~np.isnan(block), gains)))
+    if len(moves) <= most:
+        return labels
+    least = np.sort(moves)[::-1][most]  # the first that stays; of equal ones, all stay
+
+    def limited(gained: Array, before: Array, now: Array) -> Array:
+        return np.where(np.isnan(gained) | (gained > least), now, before)
+
+    return engine.map(limited, gains, previous, labels)
 
 
 def _find(

@@ -18,6 +18,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.expected import (
     ALIKE,
+    CONSTANT,
     LEAST_SHARE,
     RISK,
     Distance,
@@ -84,7 +85,8 @@ class Comparison:
     def whole(self) -> bool:
         """Whether the trouble is with all rows, and not with some of them."""
         kinds = {one.kind for one in self.findings}
-        return bool(kinds & {"swapped", "shuffled", "twins", "repeated"})
+        constant = any(one.trait == CONSTANT for one in self.oddities)
+        return constant or bool(kinds & {"swapped", "sign", "shuffled", "twins", "repeated"})
 
 
 def learn_expected(
@@ -264,6 +266,7 @@ def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Ite
             "negative": "negative",
             "zero": "zero",
             "tiny": "nearly zero",
+            CONSTANT: "the same",
             "fraction": "not whole numbers",
         }
         words = said.get(one.trait, "")

@@ -163,7 +163,8 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
-    directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
+    with engine.session():
+        directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
     known = (None, alignment.known) if raw is None else (record.encoder, raw)
     levels = novelty.measure(engine, *known, learned=True)
     if raw is None:
@@ -276,7 +277,8 @@ def with_evidence(
     """
     assert state.clusters is not None
     assert state.directions is not None
-    now = learn_directions(engine, state.embedding, labels, state.clusters.n_clusters)
+    with engine.session():
+        now = learn_directions(engine, state.embedding, labels, state.clusters.n_clusters)
     evidence = carry_evidence(engine, state.evidence, state.directions, now, linear_map)
     return replace(state, evidence=evidence, directions=now)
 

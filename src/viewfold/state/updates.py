@@ -1,10 +1,11 @@
 """More rows of a known view: new samples, known ones that lacked it, and corrections.
 
 The rows that changed, and only these, are placed by the view's encoder: a sample with t other views
-that lacked this one gets the mean (t b + e) / (t + 1) of its row b of the consensus and the
-encoder's e; of one that had it, the evidence is replaced. If the columns of the view have drifted,
-the rows are also combined with the consensus as a view of their own would be, so that consensus and
-encoder learn from them. `extend` takes new samples only, and moves nobody else.
+gets the mean (t b + e) / (t + 1) of its row b of the consensus and the encoder's e; if it had the
+view, b + (e − e') / (t + 1), where e' is its evidence. If the columns of the view have drifted, or
+if there are more rows than it was learned from, they are also combined with the consensus as a view
+of their own would be, so that consensus and encoder learn from them. `refresh` takes all rows of a
+view instead; `extend` takes new samples only, and moves nobody else.
 """
 
 from __future__ import annotations
@@ -29,7 +30,14 @@ from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
-from viewfold.state.state import REPLACED, Encoder, State, count_levels, unconnected_groups
+from viewfold.state.state import (
+    REPLACED,
+    Encoder,
+    State,
+    ViewRecord,
+    count_levels,
+    unconnected_groups,
+)
 from viewfold.state.transitions import (
     Method,
     NothingVariesError,
@@ -227,11 +235,23 @@ def update(
         else:
             after = _placed(engine, state, rows, which)
             drift = find_drift(engine, state, after, which, alignment, found)
-            if method.relearns and drift is not None and drift.total > constants.DRIFTED:
+            drifted = drift is not None and drift.total > constants.DRIFTED
+            # More rows than it was learned from tell more than these did.
+            pays = drifted or rows.count.n_changed >= _learned_from(record)
+            if pays and method.relearns:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
                     after, step = _learned(engine, after, rows, again, which, method, seed)
                     anew = True
+            elif pays:
+                step, anew = method.basis(engine, after.embedding), True
+                rotate = lambda block: block @ step.astype(block.dtype)  # noqa: E731
+                after = replace(
+                    after,
+                    embedding=engine.map(rotate, after.embedding),
+                    views=with_current_encoders(after, step),
+                    maps=(None,) * len(after.views),
+                )
         previous = after.labels(engine)
         if anew:
             labels, clusters = method.cluster(
@@ -267,6 +287,12 @@ def update(
     after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None))
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
     return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
+
+
+def _learned_from(record: ViewRecord) -> float:
+    """Return how many rows a view was learned from."""
+    known = record.n_samples if record.profile is None else float(record.profile.counts[0])
+    return max(known, constants.FEWEST)
 
 
 def refresh(
