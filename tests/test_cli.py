@@ -37,7 +37,7 @@ COMMANDS = [
     "report",
     "export",
     "demo",
-    "datasets",
+    "refresh",
 ]
 
 
@@ -55,7 +55,7 @@ def files(data: Data, tmp_path: Path) -> None:
     for (name, (X, ids)), suffix in zip(
         data.parts().items(), (".csv", ".parquet", ".tsv"), strict=True
     ):
-        frame = pd.DataFrame(X).add_prefix("x")
+        frame = pd.DataFrame(X).add_prefix(f"{name}_")
         frame.insert(0, "patient", ids)
         path = tmp_path / f"{name}{suffix}"
         if suffix == ".parquet":

@@ -233,7 +233,7 @@ def id_of_cell(file: str, place: str, value: Any) -> str:
         raise no_id(file, place, value)
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise FileError(
-            f"{file}, {place}: the id {str(value)!r} is a {type(value).__name__}. Ids are whole "
+            f"{file}, {place}: the id {value} is a {type(value).__name__}. Ids are whole "
             "numbers or texts: write it as a text."
         )
     return str(value)
