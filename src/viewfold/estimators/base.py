@@ -417,7 +417,7 @@ class FoldingEstimator(
         self._check_parameters()
         engine, state = self._engine, self._fitted.placed(self._engine)
         which_view(state.names, view, "This model holds")
-        if not self.keep_encoders:
+        if not self.keep_encoders or state.directions is None:
             raise no_encoder(view)
         with using(engine):
             came = read_view(X, ids, view, ReadOptions.of(**reading))
