@@ -199,9 +199,10 @@ class FoldingEstimator(
 
         Rows of a view that is known by its name are told apart by id, and counted in `delivery_`:
         new samples, known ones that lacked the view, and corrections. Rows that came before change
-        nothing. Nobody else moves, unless the columns of the view have drifted: then the view is
-        learned again, and `delivery_.learned` says so. Columns are told apart by name: missing ones
-        count as missing cells, new ones are ignored, and a warning says so.
+        nothing. Nobody else moves, unless the columns of the view have drifted or as many rows come
+        as it was learned from: then the view is learned again, and `delivery_.learned` says so.
+        Columns are told apart by name: missing ones count as missing cells, new ones are ignored,
+        and a warning says so.
 
         Parameters
         ----------
