@@ -26,9 +26,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return runner(monkeypatch, capsys)
 
 
-def table(seed: int, truth: np.ndarray, first: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(7 * np.eye(K, 5)[truth] + rng.normal(size=(truth.size, 5))).add_prefix("x")
+def table(seed: int, truth: np.ndarray, first: int = 0, apart: float = 7) -> pd.DataFrame:
+    X = apart * np.eye(K, 5)[truth] + np.random.default_rng(seed).normal(size=(truth.size, 5))
+    frame = pd.DataFrame(X).add_prefix("x")
     frame.insert(0, "patient", [f"p{i}" for i in range(first, first + truth.size)])
     return frame
 
@@ -172,6 +172,8 @@ def test_a_limit_that_is_none_is_refused_before_anything_is_done(
 def test_add_writes_the_state_and_says_by_its_exit_code_that_too_many_moved(
     files: Path, run: Run
 ) -> None:
+    # Clusters that are far apart stay when another view has other ones: these are not.
+    table(0, np.arange(N) % K, apart=2).to_csv("labs.csv", index=False)
     assert fold(run, "p.vf", "labs", more="--max-moved 0")[0] == 0  # nobody was known before
     before = viewfold.load(files / "p.vf")
     scan = "add p.vf scan.csv --id patient --max-moved 0 --json"

@@ -60,7 +60,7 @@ BAD = {
                   "row 202, column 'x': '1,5' is not a number"),
     "no id": ([["id", "x"], ["a", 1], [None, 2]], "row 3: there is no id"),
     "date as id": ([["id", "x"], [date(2020, 1, 2), 1]], "row 2: the id '2020-01-02 00:00:00' is"),
-    "half as id": ([["id", "x"], [1.5, 1]], "row 2: the id 1.5 is no whole number"),
+    "half as id": ([["id", "x"], [1.5, 1]], "row 2: the id 1.5 is a float. Ids are whole numbers"),
     "unnamed": ([["id", "x"], ["a", 1, 5]], "row 2: 3 cells where the first row has 2"),
     "no rows": ([["id", "x"]], "there are columns, but no rows"),
     "same names": ([["id", "x", "x"], ["a", 1, 2]], "2 columns are called 'x'"),

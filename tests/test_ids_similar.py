@@ -159,7 +159,8 @@ def test_ids_are_looked_at_only_if_texts_are_new(monkeypatch) -> None:
     X = np.random.default_rng(0).normal(size=(N, 4))
     for ids in (np.array(TEXTS, object), np.arange(N)):
         column = np.zeros((N, 1), np.int32)
-        state = State(ids, X, X[:, :1] > 9, column, ids, column, views=(RECORD,))
+        kept = (column, ids, column, column, column[:, 0])  # history, and what is kept of rows
+        state = State(ids, X, X[:, :1] > 9, *kept, views=(RECORD,))
         later = ids[::-1] if ids.dtype == object else ids + 5
         admitted = admit(LocalEngine(), state, as_view(X, ids=later))
         assert admitted.ids.tolist() == later.tolist()

@@ -21,9 +21,9 @@ from viewfold._util.file import ReadOptions
 from viewfold.data import files as io
 from viewfold.data import numbers
 from viewfold.data.columnar import same_columns
-from viewfold.data.features import check_known, check_no_twins, expand
+from viewfold.data.features import check_no_twins, expand
 from viewfold.data.source import Table, without
-from viewfold.data.view import Column
+from viewfold.data.view import Column, tell_columns
 
 NONE: frozenset[str] = frozenset()
 
@@ -58,9 +58,12 @@ def refuse_twins(d: int) -> None:
 STEPS: dict[str, Callable[[int], Any]] = {
     "columns to take": lambda d: ReadOptions(columns=tuple(names(d))).wanted(names(d), "labs"),
     "columns to drop": lambda d: ReadOptions(drop=tuple(names(d)[1:])).wanted(names(d), "labs"),
-    "columns of a known view": lambda d: check_known(
-        [Column(name, "number") for name in names(d)], names(d), "labs"
+    "columns of a known view": lambda d: tell_columns(
+        dict.fromkeys(names(d), "number"), names(d), "labs"
     ),
+    "columns that have new names": lambda d: ReadOptions(
+        rename=dict(zip(names(d), (f"new {name}" for name in names(d)), strict=True))
+    ).known_names([Name(f"new {name}") for name in names(d)], "labs"),
     "features of rows": lambda d: expand(
         np.ones((2, d)), names(d), {}, [Column(name, "number") for name in names(d)]
     ),

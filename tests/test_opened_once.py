@@ -63,6 +63,8 @@ COMMANDS = (
     "add s.vf scan.xlsx --id patient",
     "add s.vf labs-new.csv --id patient --only-new",
     "add s.vf labs-new.csv --id patient",
+    "refresh s.vf labs.csv --id patient",
+    "refresh b.vfd labs.csv --id patient",
     "recluster s.vf --clusters 2",
     "rename s.vf 1 high",
     "undo s.vf --yes",

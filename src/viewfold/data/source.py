@@ -232,8 +232,9 @@ def id_of_cell(file: str, place: str, value: Any) -> str:
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         raise no_id(file, place, value)
     if isinstance(value, bool) or not isinstance(value, int | str):
+        written = value if isinstance(value, float) else str(value)
         raise FileError(
-            f"{file}, {place}: the id {str(value)!r} is a {type(value).__name__}. Ids are whole "
+            f"{file}, {place}: the id {written!r} is a {type(value).__name__}. Ids are whole "
             "numbers or texts: write it as a text."
         )
     return str(value)

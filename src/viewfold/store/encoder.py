@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from viewfold._util.arguments import suggests_arguments
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array, PathLike
 from viewfold._util.version import __version__
@@ -388,6 +389,7 @@ def _digest(header: Mapping[str, Any], facts: str, body: bytes) -> str:
     return held.hexdigest()
 
 
+@suggests_arguments
 def load_encoder(path: PathLike) -> ExportedEncoder:
     """Read what `viewfold.ViewFold.export_encoder` or ``viewfold export --encoder`` wrote.
 
