@@ -29,7 +29,6 @@ COMMANDS = [
     "undo",
     "suggest",
     "recluster",
-    "refresh",
     "rename",
     "history",
     "diff",
@@ -38,6 +37,7 @@ COMMANDS = [
     "report",
     "export",
     "demo",
+    "refresh",
 ]
 
 
@@ -55,7 +55,7 @@ def files(data: Data, tmp_path: Path) -> None:
     for (name, (X, ids)), suffix in zip(
         data.parts().items(), (".csv", ".parquet", ".tsv"), strict=True
     ):
-        frame = pd.DataFrame(X).add_prefix("x" if name == "labs" else name)
+        frame = pd.DataFrame(X).add_prefix(f"{name}_")
         frame.insert(0, "patient", ids)
         path = tmp_path / f"{name}{suffix}"
         if suffix == ".parquet":
@@ -141,7 +141,7 @@ def test_status_and_history_agree_with_the_model(run: Run, state: Path) -> None:
 
 
 def test_predict_extend_forget_and_undo(run: Run, state: Path, data: Data) -> None:
-    new = pd.DataFrame(data.views["labs"][:5]).add_prefix("x")
+    new = pd.DataFrame(data.views["labs"][:5]).add_prefix("labs_")
     new.insert(0, "patient", [f"n{i}" for i in range(5)])
     new.to_csv("new.csv", index=False)
     model = viewfold.load("p.vf")

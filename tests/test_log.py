@@ -302,4 +302,15 @@ def test_a_class_may_be_renamed(path: Path) -> None:
         Landmarks.__name__ = name
     assert viewfold.load(path).views_[0].encoder is not None
     tags = {tag for (tag,) in rows(path, "SELECT DISTINCT type FROM arrays")}
-    assert tags == {"array", "encoder", "filled", "filling", "landmarks", "moments", "projection"}
+    assert tags == {
+        "array",
+        "directions",
+        "encoder",
+        "filled",
+        "filling",
+        "known",
+        "landmarks",
+        "moments",
+        "profile",
+        "projection",
+    }

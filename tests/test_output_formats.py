@@ -47,14 +47,8 @@ def test_labels_are_written_in_every_format(ending: str, model: ViewFold, run: R
     raw = " --raw" if ending == "csv" else ""  # only there is a text not told from a formula
     code, _, said = run(f"labels s.vf -o x.{ending}{raw}")
     assert code == 0, said
-    found = READERS[ending](Path(f"x.{ending}"))
-    # The novelty of samples is told by Python alone, that of new rows by `predict`, too.
-    assert_frame_equal(
-        found.set_index("id"),
-        model.to_frame().drop(columns="novelty"),
-        check_dtype=False,
-        check_index_type=False,
-    )
+    found, told = READERS[ending](Path(f"x.{ending}")), model.to_frame().drop(columns="novelty")
+    assert_frame_equal(found.set_index("id"), told, check_dtype=False, check_index_type=False)
     assert found["id"].tolist() == IDS  # a text that looks like a formula, too
     for words in ("export", "history", "history --moved view0"):
         assert run(f"{words} -o y.{ending}".replace(" ", " s.vf ", 1))[0] == 0

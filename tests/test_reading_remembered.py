@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from crafted_files import craft, forge
+from pandas.testing import assert_frame_equal
 from test_cli import Run, run  # noqa: F401
 from ugly_files import write_workbook
 
@@ -117,8 +118,8 @@ def test_each_modality_is_predicted_from_its_own_layer(tmp_path: Path) -> None:
         {"rna": made["rna"].layers["counts"], "adt": made["adt"].obsm["X_pca"]},
         ids=dict.fromkeys(("rna", "adt"), made.obs_names),
     )
-    assert np.allclose(expected, with_arrays)
-    assert np.allclose(model.predict_frame(tmp_path / "both.h5mu"), expected)
+    assert_frame_equal(with_arrays, expected, check_names=False)
+    assert_frame_equal(model.predict_frame(tmp_path / "both.h5mu"), expected)
 
 
 def test_a_private_state_does_not_tell_how_views_were_read(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from io_files import dense
+from pandas.testing import assert_frame_equal
 from test_cli import Run, run  # noqa: F401
 
 import viewfold
@@ -222,7 +223,7 @@ def test_rows_that_come_later_get_the_same_features(tmp_path: Path) -> None:
                 again = loaded.predict_frame(HOLDERS[holder](new, tmp_path), ids="id")
             assert first.equals(again)
         one = new[["note", "ward", "admitted", "smoker", "iron", "id"]].iloc[[3]]  # any order
-        assert np.allclose(loaded.predict_frame(one, ids="id").iloc[0], first.iloc[3])
+        assert_frame_equal(loaded.predict_frame(one, ids="id"), first.iloc[[3]])
         assert loaded.extend(new.drop(columns="note"), ids="id").ids_.size == 2 * N
         assert loaded.predict(HOLDERS["csv"](new.drop(columns="id"), tmp_path)).size == N
 

@@ -250,8 +250,8 @@ def test_large_views_have_more_landmarks(monkeypatch) -> None:
     assert 900 <= kept[24_000] <= 1000
 
 
-@pytest.mark.parametrize(("keep_encoders", "most"), [(True, 4), (False, 2)])
-def test_two_passes_are_made_over_a_view_and_two_for_fingerprints_and_moments(
+@pytest.mark.parametrize(("keep_encoders", "most"), [(True, 6), (False, 2)])
+def test_two_passes_are_made_over_a_view_and_four_for_what_is_kept(
     keep_encoders: bool, most: int, monkeypatch
 ) -> None:
     passes = []

@@ -199,9 +199,10 @@ class FoldingEstimator(
 
         Rows of a view that is known by its name are told apart by id, and counted in `delivery_`:
         new samples, known ones that lacked the view, and corrections. Rows that came before change
-        nothing. Nobody else moves, unless the columns of the view have drifted: then the view is
-        learned again, and `delivery_.learned` says so. Columns are told apart by name: missing ones
-        count as missing cells, new ones are ignored, and a warning says so.
+        nothing. Nobody else moves, unless the columns of the view have drifted or as many rows come
+        as it was learned from: then the view is learned again, and `delivery_.learned` says so.
+        Columns are told apart by name: missing ones count as missing cells, new ones are ignored,
+        and a warning says so.
 
         Parameters
         ----------
@@ -416,7 +417,7 @@ class FoldingEstimator(
         self._check_parameters()
         engine, state = self._engine, self._fitted.placed(self._engine)
         which_view(state.names, view, "This model holds")
-        if not self.keep_encoders:
+        if not self.keep_encoders or state.directions is None:
             raise no_encoder(view)
         with using(engine):
             came = read_view(X, ids, view, ReadOptions.of(**reading))

@@ -110,7 +110,7 @@ class State:
     #: that a fold does not touch earlier views.
     maps: tuple[Array | None, ...] = ()
     clusters: Clusters | None = None  #: the centres of the clusters; None before the first view
-    #: the directions of the consensus in which evidence is kept; None before the first view
+    #: the directions of the consensus in which evidence is kept; None if there is none
     directions: Directions | None = None
     #: if samples are known by row number: how many rows a view without ids has
     length: int | None = None
@@ -216,7 +216,7 @@ class State:
             views[i] = replace(record, **gone)
         clusters = self.clusters and replace(self.clusters, apart=None)
         blank = engine.map(np.zeros_like, self.fingerprints)
-        none = engine.map(lambda block: np.full_like(block, NONE), self.evidence)
+        none = engine.map(lambda block: np.full((len(block), 1), NONE, np.int8), self.evidence)
         return replace(
             self,
             views=tuple(views),
@@ -224,6 +224,7 @@ class State:
             clusters=clusters,
             fingerprints=blank,
             evidence=none,
+            directions=None,
             novelty=engine.map(np.zeros_like, self.novelty),
         )
 

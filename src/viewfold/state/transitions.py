@@ -163,26 +163,27 @@ def fold(
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
-    with engine.session():
-        directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
     known = (None, alignment.known) if raw is None else (record.encoder, raw)
     levels = novelty.measure(engine, *known, learned=True)
+    directions = None
     if raw is None:
         columns = view.columns
         prints = engine.map(lambda known: np.full(len(known), UNKNOWN, np.int32), alignment.known)
-        m = directions.n_numbers
-        own = engine.map(lambda known: np.full((len(known), m), NONE, np.int8), alignment.known)
+        evidence = engine.map(lambda block: np.full((len(block), 1), NONE, np.int8), labels)
     else:
         columns = count_levels(engine, view.columns, raw)
         prints = fingerprints(engine, raw, key)
-        embedded = combined.own
-        if embedded is None:
-            embedded = engine.map(combined.encoder, raw)
-        own = engine.map(directions.say, embedded)
-    evidence = state.evidence
-    if state.directions is not None:
-        step = combined.linear_map
-        evidence = carry_evidence(engine, evidence, state.directions, directions, step)
+        with engine.session():
+            directions = learn_directions(engine, combined.embedding, labels, clusters.n_clusters)
+        own, m = combined.own, directions.n_numbers
+        own = engine.map(directions.say, engine.map(combined.encoder, raw) if own is None else own)
+        if state.directions is None:  # earlier views, if there are any, have said nothing
+            width = len(state.views) * m
+            before = engine.map(lambda b: np.full((len(b), width), NONE, np.int8), state.added)
+        else:
+            step = combined.linear_map
+            before = carry_evidence(engine, state.evidence, state.directions, directions, step)
+        evidence = _with_column(engine, before, alignment, own, NONE)
     after = replace(
         named,
         ids=alignment.ids,
@@ -191,7 +192,7 @@ def fold(
         history=append_column(engine, alignment.carry(state.history, -1), labels),
         added=alignment.carry(state.added, log[-1].entry),
         fingerprints=_with_column(engine, state.fingerprints, alignment, prints, UNKNOWN),
-        evidence=_with_column(engine, evidence, alignment, own, NONE),
+        evidence=evidence,
         novelty=novelty.carry(levels, state.novelty, alignment, None),
         steps=(*state.steps, log[-1].entry),
         views=(*state.views, replace(record, entry=log[-1].entry, columns=columns)),
@@ -276,7 +277,8 @@ def with_evidence(
     `linear_map` is what rows of the consensus went through since the directions were learned.
     """
     assert state.clusters is not None
-    assert state.directions is not None
+    if state.directions is None:  # encoders are not kept
+        return state
     with engine.session():
         now = learn_directions(engine, state.embedding, labels, state.clusters.n_clusters)
     evidence = carry_evidence(engine, state.evidence, state.directions, now, linear_map)

@@ -550,8 +550,7 @@ def _with_own_evidence(
 ) -> State:
     """Return the state with what the view's encoder says now about the delivered rows."""
     encoder, directions = state.encoder(rows.count.view), state.directions
-    assert directions is not None
-    if encoder is None:  # of so few rows that none is kept
+    if encoder is None or directions is None:  # of so few rows that none is kept
         return state
     mine = slice(which * (m := directions.n_numbers), (which + 1) * m)
 
