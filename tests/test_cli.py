@@ -51,7 +51,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def files(data: Data, tmp_path: Path) -> None:
-    """Three views in three formats."""
+    """Three views in three formats, without a column in common but the ids."""
     for (name, (X, ids)), suffix in zip(
         data.parts().items(), (".csv", ".parquet", ".tsv"), strict=True
     ):
@@ -191,6 +191,7 @@ def test_report_is_written(run: Run, state: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("add p.vf scan.parquet --id patient --view labs", "'labs': scan.parquet: it has no colu"),
         ("add p.vf scan.parquet --id patient --view labs", "--view NAME"),
         ("add p.vf nothing.csv", "nothing.csv"),
         ("add p.vf text.tsv --id person", "'person'"),
@@ -200,7 +201,7 @@ def test_report_is_written(run: Run, state: Path) -> None:
         ("add q.vf text.tsv --id patient --clusters 4000", "fewer than"),
         ("add q.vf text.tsv --clusters four", "--clusters"),
         ("predict p.vf text.tsv --id patient", "--view"),
-        ("predict p.vf text.tsv --id patient --view labs", "labs"),
+        ("predict p.vf text.tsv --id patient --view labs", "'labs': text.tsv: it has no column"),
         ("predict p.vf text.tsv --id patient --view x", "no view 'x'"),
         ("add p.vf labs.csv --id patient --view labs --only-new", "known already"),
         ("forget p.vf nobody", "Unknown samples"),

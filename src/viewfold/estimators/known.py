@@ -7,7 +7,8 @@ name; what has none belongs to a view by its place in the list.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -175,7 +176,8 @@ def given(
 
     def open_rows(rows: Any, ids: Any, record: ViewRecord | None) -> Any:
         options = ReadOptions() if record is None else each[record.name]
-        return open_path(rows, ids, replace(options, views=each))
+        with _naming(record):
+            return open_path(rows, ids, replace(options, views=each))
 
     if view is not None:
         wanted: ViewRecord | None = known_view(views, view)
@@ -266,18 +268,26 @@ def views_of(
 
 def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
     """Return more rows of a known view, with the features that it has."""
-    try:
+    with _naming(record, " If this is another view, give it a name of its own (view='NAME')."):
         view = align_columns(_open(record, X, ids, options), record, me)
-    except ValueError as error:
-        if "folded with" not in str(error):  # its columns are not the trouble
-            raise
-        another = "give it a name of its own (view='NAME')"
-        raise ValueError(f"{error} If this is another view, {another}.") from None
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
     zeros = "absent" if record.n_empty else options.empty_rows
     checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
     return checked if view.checked or record.n_empty else tell_of_empty(checked)
+
+
+@contextmanager
+def _naming(record: ViewRecord | None, advice: str = "") -> Iterator[None]:
+    """Name the view in errors about a file that has other columns."""
+    try:
+        yield
+    except ValueError as error:
+        said = str(error)
+        if record is not None and "folded with" in said:
+            view = "" if repr(record.name) in said else f"View {record.name!r}: "
+            error.args = (f"{view}{said}{advice}",)
+        raise
 
 
 def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
@@ -310,7 +320,8 @@ def view_of_known(
             "had fewer than ten samples): nothing is known about samples that were not in it."
         )
     options = options or options_of(record)
-    view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
+    with _naming(record):
+        view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
     view = align_columns(view, record, me)
     # A few rows cannot tell what their zeros mean; the view they belong to could.
     zeros: EmptyRows = "absent" if record.n_empty else "keep"
