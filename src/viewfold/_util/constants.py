@@ -65,10 +65,9 @@ AGAIN = 0.5
 # -- cluster
 #: A tree of Ward's method is grown on so many rows, or on ten for each cluster.
 TREE = 150
-#: Clusters stay unless k-means from other starts has less than this share of their inertia,
+#: Clusters stay unless k-means from other starts has less than this share of their inertia; or
+#: some less, and a smaller determinant of the covariance within clusters.
 CALM = 0.98
-#: or the log determinant of the covariance within clusters is so much smaller.
-LIKELIER = 0.25
 #: The confidence in a cluster is a softmax of squared distances over so much of their mean.
 CAUTION = 5.5
 #: Means of features tell two clusters apart if they differ by so many standard deviations.

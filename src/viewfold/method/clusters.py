@@ -222,8 +222,8 @@ def _find(
 def _kept_or(best: Means, rows: Array, before: Array, weights: Array) -> Means:
     """Return what k-means makes of the clusters of before, or `best` if that is clearly better.
 
-    It is if it has clearly less inertia, or if its clusters are clearly more likely as normal ones
-    of one covariance: of many directions, a few may tell clusters apart and hold little inertia.
+    It is if it has clearly less inertia, or some less and clusters that are more likely as normal
+    ones of one covariance: the few directions that tell clusters apart may hold little inertia.
     """
     k, known = len(best.centers), before >= 0
     if not np.array_equal(np.unique(before[known]), np.arange(k)):
@@ -238,7 +238,7 @@ def _kept_or(best: Means, rows: Array, before: Array, weights: Array) -> Means:
         log_volume(rows, in_discriminants(rows, one, weights)[1].labels, k, weights)
         for one in (kept, best)
     ]
-    return best if volumes[0] - volumes[1] > constants.LIKELIER else kept
+    return best if volumes[0] > volumes[1] else kept
 
 
 def _found_again(

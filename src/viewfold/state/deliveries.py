@@ -352,7 +352,7 @@ def find_drift(
     """Tell how far a delivery is from what was learned, beyond what its samples explain.
 
     A delivery of one cluster has another mean than the view, and less spread. What is known of its
-    samples (of new ones: where the encoder placed them) tells how much of that is to be expected.
+    samples (of those that lacked the view: where they are placed now) tells what to expect.
     """
     record = before.views[which]
     moments, profile, clusters = record.moments, record.profile, before.clusters
@@ -361,12 +361,13 @@ def find_drift(
     assert clusters is not None
     labels, k = before.labels(engine), clusters.n_clusters
 
-    def sums(row: Array, of: Array, known: Array, was: Array, had: Array) -> tuple[Array, ...]:
-        P = described(np.where(known[:, None], was, row), np.where(known, had, of), k)
+    def sums(row: Array, of: Array, seen: Array, was: Array, label: Array) -> tuple[Array, ...]:
+        had = seen[:, which]
+        P = described(np.where(had[:, None], was, row), np.where(had, label, of), k)
         return P.T @ P, P.sum(axis=0)
 
     row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
-    beside = assign(engine, clusters, row), alignment.known
+    beside = assign(engine, clusters, row), alignment.partners(before.seen, False)
     partners = alignment.partners(before.embedding), alignment.partners(labels)
     PP, total = engine.reduce(sums, row, *beside, *partners)
     all_PP, all_total, n_all = products(engine, before, which, labels)

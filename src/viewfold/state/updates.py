@@ -238,6 +238,7 @@ def update(
             drifted = drift is not None and drift.total > constants.DRIFTED
             # More rows than it was learned from tell more than these did.
             pays = drifted or rows.count.n_changed >= _learned_from(record)
+            pays = pays and not (found is not None and found.whole)  # rows may be of others
             if pays and method.relearns:
                 again = engine.join(after.ids, rows.view.ids, ordered=state.length is not None)
                 with suppress(NothingVariesError):  # then placing them is all that can be done
