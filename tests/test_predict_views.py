@@ -27,7 +27,7 @@ def frames(data: Data) -> dict[str, pd.DataFrame]:
     found = {}
     for name, ids in NEW.items():
         X = data.views[name][: len(ids)].copy()
-        names = [f"x{j}" for j in range(X.shape[1])]
+        names = [f"{name}_{j}" for j in range(X.shape[1])]
         found[name] = pd.DataFrame(X, index=pd.Index(ids, name="patient"), columns=names)
     return found
 
@@ -37,7 +37,7 @@ def model(data: Data) -> ViewFold:
     model = ViewFold(4, random_state=0)
     for name in NEW:
         X, ids = data.parts()[name]
-        frame = pd.DataFrame(X, index=ids, columns=[f"x{j}" for j in range(X.shape[1])])
+        frame = pd.DataFrame(X, index=ids, columns=[f"{name}_{j}" for j in range(X.shape[1])])
         model.partial_fit(frame, view=name)
     return model
 
@@ -204,9 +204,9 @@ def test_errors_name_the_column_wherever_it_stands(
     holder: str, model: ViewFold, data: Data, tmp_path: Path
 ) -> None:
     rows = frames(data)["labs"]
-    rows.loc["bob", "x3"] = np.inf
+    rows.loc["bob", "labs_3"] = np.inf
     held = HOLDERS[holder](rows[list(rows)[::-1]], tmp_path)
-    with pytest.raises(ValueError, match=r"inf in row 1 \(id 'bob'\), column 'x3'"):
+    with pytest.raises(ValueError, match=r"inf in row 1 \(id 'bob'\), column 'labs_3'"):
         model.predict(held, view="labs")
 
 

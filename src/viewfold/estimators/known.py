@@ -188,7 +188,7 @@ def given(
     held = listed_views(X) if named is None else list(named.values())
     if held is None:
         record = wanted or known_view(views, None)
-        return [Given(record, X, ids, each[record.name])], False
+        return [Given(record, X, ids, replace(each[record.name], views=each))], False
     names = _names_in_list(held, views) if named is None else list(named)
     of_each = ids_of_each(ids, names)
     if view is not None and wanted is not None:
@@ -208,7 +208,8 @@ def given(
                 )
             if key in parts:
                 raise ValueError(f"View {key!r} is given twice. Give each view once.")
-            parts[key] = Given(known[key], one, of_view, each[key])
+            # A workbook that is given for one of its sheets holds others, too.
+            parts[key] = Given(known[key], one, of_view, replace(each[key], views=each))
     return list(parts.values()), True
 
 
