@@ -134,6 +134,13 @@ def test_clusters_stay_where_others_are_no_better(turned: float) -> None:
     assert turned != 0.9 or np.mean(fresh[0] == before) < 0.95
 
 
+def test_clusters_of_equal_rows_stay() -> None:
+    before = np.arange(8) % 2
+    given = LocalEngine(), np.arange(8), np.eye(2)[before]  # no inertia at all
+    labels = cluster(*given, ClusteringOptions(2, calm=True), previous=before)[0]
+    assert np.array_equal(labels, before)
+
+
 def test_clusters_go_where_others_are_clearly_better() -> None:
     random = np.random.default_rng(0)
     true = random.integers(3, size=300)

@@ -229,10 +229,10 @@ def _kept_or(best: Means, rows: Array, before: Array, weights: Array) -> Means:
     if not np.array_equal(np.unique(before[known]), np.arange(k)):
         return best  # other clusters are asked for, or one has no row here
     kept = lloyd(rows, means(rows[known], before[known], k, weights[known]), weights)
-    share = inertia(rows, best.labels, k, weights) / inertia(rows, kept.labels, k, weights)
-    if share >= 1:
+    found, stays = (inertia(rows, one.labels, k, weights) for one in (best, kept))
+    if found >= stays:  # both may be 0
         return kept
-    if share < constants.CALM:
+    if found < constants.CALM * stays:
         return best
     volumes = [
         log_volume(rows, in_discriminants(rows, one, weights)[1].labels, k, weights)
