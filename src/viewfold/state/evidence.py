@@ -37,12 +37,25 @@ class Directions:
 
     def say(self, embedded: Array) -> Array:
         """Return the evidence of rows that an encoder embedded."""
-        numbers = (embedded - self.mean) @ self.directions * STEPS
-        return np.clip(np.rint(numbers), -127, 127).astype(np.int8)
+        return _as_bytes((embedded - self.mean) @ self.directions * STEPS)
+
+    def columns(self, which: int) -> slice:
+        """Return where the evidence of a view stands, by the number of the view."""
+        return slice(which * self.n_numbers, (which + 1) * self.n_numbers)
+
+    def put(self, embedded: Array, evidence: Array, which: int) -> Array:
+        """Return evidence in which that of one view is what its encoder says now."""
+        made = evidence.copy()
+        made[:, self.columns(which)] = self.say(embedded)
+        return made
 
     def lifted(self, evidence: Array) -> Array:
         """Return how rows of the consensus differ from the mean, as far as evidence tells."""
         return np.asarray(evidence.astype(np.float64) @ self.lift / STEPS)
+
+
+def _as_bytes(numbers: Array) -> Array:
+    return np.clip(np.rint(numbers), -127, 127).astype(np.int8)
 
 
 def learn_directions(
@@ -83,8 +96,7 @@ def carry_evidence(
 
     def carry(block: Array) -> Array:
         each = block.reshape(len(block), -1, m)
-        numbers = each.astype(np.float64) @ toward + shift
-        made = np.clip(np.rint(numbers), -127, 127).astype(np.int8)
+        made = _as_bytes(each.astype(np.float64) @ toward + shift)
         made[each[:, :, 0] == NONE] = NONE
         return made.reshape(len(block), each.shape[1] * now)
 

@@ -314,8 +314,6 @@ def refresh(
     which, name = state.names.index(view.name or ""), view.name or ""
     directions, known_labels = state.directions, state.labels(engine)
     assert directions is not None
-    m = directions.n_numbers
-    mine = slice(which * m, (which + 1) * m)
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
     here = alignment.merge(
         (lambda known: np.ones(len(known), bool), alignment.known),
@@ -324,9 +322,10 @@ def refresh(
 
     def without(row: Array, seen: Array, evidence: Array, came: Array) -> Array:
         others = seen.sum(axis=1) - seen[:, which]
-        replaced = came & seen[:, which] & (evidence[:, which * m] != NONE)
+        said = evidence[:, directions.columns(which)]
+        replaced = came & seen[:, which] & (said[:, 0] != NONE)
         made, own, t = row.copy(), row[replaced], others[replaced, None]
-        left = own - np.where(t > 0, directions.lifted(evidence[replaced, mine]) / (t + 1), 0)
+        left = own - np.where(t > 0, directions.lifted(said[replaced]) / (t + 1), 0)
         lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (own, left)]
         share = np.sqrt(np.maximum(t, 0.5) / (t + 1))  # of its energy; of one view, half
         made[replaced] = left * (share * lengths[0] / np.maximum(lengths[1], 1e-300))
@@ -474,16 +473,14 @@ def _known_since(engine: Engine, state: State, rows: _Rows, which: int) -> State
 def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
     """Return the state with rows where the view's encoder places them."""
     encoder, alignment = state.encoder(rows.count.view), rows.alignment
-    dtype = state.embedding.dtype
-
+    directions, dtype = state.directions, state.embedding.dtype
     assert encoder is not None
-    assert state.directions is not None
-    say, lifted = state.directions.say, state.directions.lifted
-    mine = slice(which * (m := state.directions.n_numbers), (which + 1) * m)
+    assert directions is not None
+    say, lifted = directions.say, directions.lifted
 
     def place(own: Array, partners: Array, seen: Array, evidence: Array) -> Array:
         others = np.delete(seen, which, axis=1).sum(axis=1)
-        before = evidence[:, mine]
+        before = evidence[:, directions.columns(which)]
         replaces = (before[:, 0] != NONE) & (others > 0)
         row = (others[:, None] * partners + own) / (others[:, None] + 1)
         change = lifted(say(own[replaces])) - lifted(before[replaces])
@@ -491,9 +488,7 @@ def _placed(engine: Engine, state: State, rows: _Rows, which: int) -> State:
         return np.asarray(row, dtype)
 
     def put(own: Array, evidence: Array) -> Array:
-        evidence = evidence.copy()
-        evidence[:, mine] = say(own)
-        return evidence
+        return directions.put(own, evidence, which)
 
     own = engine.map(encoder, rows.raw)
     evidence = alignment.partners(state.evidence, NONE)
@@ -553,12 +548,9 @@ def _with_own_evidence(
     encoder, directions = state.encoder(rows.count.view), state.directions
     if encoder is None or directions is None:  # of so few rows that none is kept
         return state
-    mine = slice(which * (m := directions.n_numbers), (which + 1) * m)
 
     def put(block: Matrix, evidence: Array) -> Array:
-        made = evidence.copy()
-        made[:, mine] = directions.say(encoder(block))
-        return made
+        return directions.put(encoder(block), evidence, which)
 
     before = engine.map(_same, alignment.known_rows(state.evidence))
     of_view = put, rows.raw, alignment.view_rows(state.evidence)
