@@ -176,6 +176,9 @@ def test_refresh_refuses_what_it_cannot_do() -> None:
     before = model.embedding_.copy()
     with pytest.raises(ValueError, match="There is no view 'labz'"):
         model.refresh(labs, view="labz")
+    with pytest.raises(ValueError, match="9 rows cannot take the place of the whole view"):
+        model.refresh(labs[:9], view="labs")
     assert np.array_equal(model.embedding_, before)
+    assert model.refresh(labs[:10], view="labs").views_[-1].encoder is not None
     with pytest.raises(ValueError, match="its encoder is not kept"):
         folded(keep_encoders=False).refresh(labs, view="labs")

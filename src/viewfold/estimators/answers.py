@@ -365,14 +365,8 @@ def predict_proba(
 
     Parameters
     ----------
-    X : view, list of views, dict of views or MuData
+    X, ids, view, rename
         Rows with the features of a known view, or of several; see `transform`.
-    ids : array-like, str, False, list or dict, optional
-        The ids of the view, or those of each view; see `as_views`.
-    view : str or int, optional
-        Name or number of the view; see `transform`.
-    rename : dict of str to str, optional
-        New names of columns, by the names that the view knows; see `transform`.
 
     Returns
     -------

@@ -312,6 +312,12 @@ def refresh(
     and are not in the delivery keep what they had.
     """
     which, name = state.names.index(view.name or ""), view.name or ""
+    if view.shape[0] < constants.FEWEST:  # nothing may be kept of so few
+        raise ValueError(
+            f"View {name!r}: {view.shape[0]} rows cannot take the place of the whole view, which "
+            f"{state.views[which].n_samples:,} samples have. Give all its rows, "
+            f"{constants.FEWEST} at least, or fold these as more rows of the view."
+        )
     directions, known_labels = state.directions, state.labels(engine)
     assert directions is not None
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
