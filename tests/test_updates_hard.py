@@ -181,10 +181,11 @@ def test_no_fingerprint_of_a_forgotten_sample_is_left_in_a_file(data: Data, tmp_
         with viewfold.edit(path, new=ViewFold(4, random_state=0), keep=2) as model:
             model.partial_fit(rows, ids=IDS[: len(rows)], view="labs")
     before = prints_in(path, "id = 's7'")
+    others = prints_in(path, "id <> 's7'")  # one in a few hundred runs shares a print of 16 bits
     assert len(before) == 2
     viewfold.forget(path, ["s7"])
     assert len(prints_in(path)) > 100
-    assert not prints_in(path) & before
+    assert prints_in(path) <= others
     with viewfold.edit(path) as model:
         model.set_params(keep_encoders=False).partial_fit(data.views["scan"], ids=IDS, view="scan")
     assert prints_in(path) == {0}
