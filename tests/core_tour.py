@@ -36,7 +36,6 @@ EXTRAS = [
     "polars",
     "py4j",
     "pyarrow",
-    "pyspark",
     "python_multipart",
     "s3fs",
     "starlette",
@@ -171,7 +170,6 @@ def messages() -> None:
     model = viewfold.load("s.vf")
     missing("plots", lambda: viewfold.plot.cluster_sizes(model))
     missing("dask", lambda: engine.DaskEngine)
-    missing("spark", lambda: engine.SparkEngine)
     assert not Path("s.vfd").exists()
 
 
