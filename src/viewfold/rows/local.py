@@ -36,14 +36,12 @@ Work: TypeAlias = Callable[..., Any]
 # -- threads -------------------------------------------------------------------------------------
 
 
-def _blas(per_thread: bool) -> list[Any]:
-    """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
-    # SciPy brings one of its own, which is there when somebody computes with it.
-    return _find_blas(per_thread, "scipy.linalg" in sys.modules)
-
-
 @cache
-def _find_blas(per_thread: bool, with_scipy: bool) -> list[Any]:
+def _blas(per_thread: bool, with_scipy: bool) -> list[Any]:
+    """Return the BLAS libraries whose limit is each thread's own, or those with one for all.
+
+    SciPy brings one of its own, which is there when somebody computes with it.
+    """
     found = []
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         layer = library.threading_layer if library.internal_api == "openblas" else None
@@ -94,11 +92,11 @@ def blas_on_one_thread() -> Iterator[int]:
     """
     with _process.lock:
         if not _process.users:
-            limited = _limited(_blas(per_thread=False))
+            limited = _limited(_blas(False, "scipy.linalg" in sys.modules))
             _process.threads = _process.limit.enter_context(limited)
         _process.users += 1
     try:
-        with _limited(_blas(per_thread=True)) as own:
+        with _limited(_blas(True, "scipy.linalg" in sys.modules)) as own:
             yield max(_process.threads, own)
     finally:
         with _process.lock:
