@@ -71,10 +71,6 @@ class _Column:
     def is_list(self) -> bool:
         return self.kind.endswith("[]") and _NUMBER.fullmatch(self.kind[:-2]) is not None
 
-    @property
-    def is_codable(self) -> bool:
-        return any(kinds.fullmatch(self.kind) for kinds in (_NUMBER, _TEXT, _DATE))
-
     def sql(self, codes: Codes | None, dtype: np.dtype[Any]) -> str:
         """Return what is read of the column: numbers, lists, microseconds since 1970 or texts."""
         here, single = f"#{self.number}", dtype == np.float32
@@ -129,7 +125,10 @@ def open_parquet(
             for column in taken
             if options.is_coded(column.name) or not (column.is_number or column.is_list)
         ]
-        others = {column.name: column.kind for column in coded if not column.is_codable}
+        known = (_NUMBER, _TEXT, _DATE)
+        others = {
+            one.name: one.kind for one in coded if not any(k.fullmatch(one.kind) for k in known)
+        }
         check_numbers(file, others, ids)
         if groups is None:  # else somebody has had a look already
             _check_size(file, footer, columns)

@@ -27,7 +27,7 @@ from viewfold.data.fetch import STDIN, Named, addresses, fetched, file_of, stand
 from viewfold.data.guard import PACKED
 from viewfold.data.source import Batch, FileError, FileView, natural, reading
 
-__all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
+__all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "register"]
 
 GROUP = "viewfold.formats"
 Reader: TypeAlias = Callable[[str, str | None], FileView | Mapping[str, FileView]]
@@ -212,7 +212,7 @@ def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
     files is one table. ``.xlsx``, ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all
     sheets or matrices of numbers, whatever they are called; a warning says what else there is.
-    (`read_set` tells the classes of a benchmark file from its views.)
+    (`viewfold.datasets.load` tells the classes of a benchmark file from its views.)
 
     Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
     What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
@@ -285,33 +285,7 @@ def read_parts(paths: Sequence[PathLike], ids: str | None, options: ReadOptions)
 
 
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
-    """Read a benchmark file: its views and, if it has them, the true classes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        An ``.npz`` or ``.mat`` file. Views of a ``.mat`` file may have their samples in rows or in
-        columns, whichever the views and the classes agree on.
-
-    Returns
-    -------
-    views : dict of str to ndarray or csr_array
-        Samples in rows.
-    target : ndarray of shape (n_samples,), or None
-        The classes, as the file numbers them.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> import numpy as np
-    >>> from viewfold.data.files import read_set
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "toy.npz")
-    ...     np.savez(path, pixels=np.ones((3, 4)), words=np.ones((3, 2)), y=[0, 1, 1])
-    ...     views, target = read_set(path)
-    >>> list(views), target
-    (['pixels', 'words'], array([0, 1, 1]))
-    """
+    """Read a benchmark file: its views and, if it has them, the classes as the file has them."""
     file = _locate(path)[0][0]
     ending = suffix_of(file)[0]
     if ending not in (".npz", ".mat"):

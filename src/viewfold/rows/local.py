@@ -25,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
 from viewfold.rows.linalg import is_sparse, pick_columns
@@ -157,11 +157,9 @@ def block_bytes(size: int) -> Iterator[None]:
         _block_bytes = before
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Rows:
     """Rows of a matrix, without those of absent samples, read in blocks of floating-point cells."""
-
-    __repr__ = short_repr
 
     X: Matrix  #: the matrix. It is never copied as a whole.
     #: numbers of the rows to read, ascending; all of them if not given
@@ -252,14 +250,12 @@ class Rows:
             yield rows, self.read(rows)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Picked:
     """Rows picked from others by their number, in any order; they are read when they are needed.
 
     The number −1 is a row of `fill`, if that is given.
     """
-
-    __repr__ = short_repr
 
     source: Rows | Matrix
     at: NDArray[np.intp]
