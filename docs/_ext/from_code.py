@@ -188,7 +188,7 @@ def _kind(one: Any) -> str:
 BRINGS = {
     "all": "everything above",
     "bio": "AnnData and MuData: `.h5ad`, `.h5mu`, `model.annotate`",
-    "dask": "folds on a Dask cluster",
+    "dask": "folds on a Dask cluster, dask DataFrames and arrays",
     "excel": "`.xlsx` files",
     "hdf5": "MATLAB 7.3 files",
     "notebook": "a widget in notebooks",
