@@ -151,13 +151,13 @@ def test_an_error_of_dask_is_passed_on_and_nothing_is_left(engine) -> None:
 
 
 def test_rows_that_workers_wrote_elsewhere_are_missed(engine, monkeypatch) -> None:
-    from viewfold.data import dask as tables
+    from viewfold.data import dask_spark
 
-    written = tables._write
-    monkeypatch.setattr(tables, "_write", lambda *given: written(*given) + 1)
+    written = dask_spark._write
+    monkeypatch.setattr(dask_spark, "_write", lambda *given: written(*given) + 1)
     with pytest.raises(OSError, match=r"3 of 12 rows cannot be found.*all workers share"):
         as_view(da.ones((9, 3), chunks=3))
-    monkeypatch.setattr(tables, "_write", lambda part, *_: len(part))
+    monkeypatch.setattr(dask_spark, "_write", lambda part, *_: len(part))
     with pytest.raises(OSError, match=r"partition 0 cannot be found"):
         as_view(da.ones((9, 3), chunks=3))
     assert not left(engine)

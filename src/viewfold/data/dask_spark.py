@@ -1,4 +1,4 @@
-"""Tables and arrays of Dask, which writes them to Parquet files, partition by partition.
+"""Tables and arrays of Dask and Spark, which write them to Parquet files, partition by partition.
 
 Nothing is moved between partitions, the order of rows is that of the partitions, and the number of
 rows is checked.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import tempfile
 from dataclasses import replace
 from glob import escape, glob
@@ -20,6 +21,7 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold.data.fetch import Named
 from viewfold.data.files import FileView, read_parts
+from viewfold.data.source import natural
 from viewfold.rows import BucketEngine, current_engine
 from viewfold.rows.bucket_files import filesystem, is_remote, remove
 
@@ -36,31 +38,37 @@ class _Room:
         remove(self.name)
 
 
-def is_dask_table(X: Any) -> bool:
+def is_dask_or_spark(X: Any) -> bool:
     tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
-    return is_dask(X) and getattr(X, "ndim", 0) == 2 and tables
+    return (is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
 
 
 def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
 
 
+def is_spark(X: Any) -> bool:
+    where = type(X).__module__
+    return where.startswith("pyspark.sql.") and hasattr(X, "write") and hasattr(X, "columns")
+
+
 def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileView:
-    """Let Dask write its rows to files, and open these."""
+    """Let Dask or Spark write its rows to files, and open these."""
     engine = current_engine()
     folder: Any = (
         _Room(engine)
         if isinstance(engine, BucketEngine)
         else tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     )
+    write = _write_spark if is_spark(X) else _write_dask
     try:
-        return _written(X, ids, label, options, folder)
+        return write(X, ids, label, options, folder)
     except BaseException:  # an error keeps its frames, and whatever they hold
         folder.cleanup()
         raise
 
 
-def _written(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) -> FileView:
+def _write_dask(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) -> FileView:
     dask = importlib.import_module("dask")
     if hasattr(X, "chunks"):
         if options.names_columns or isinstance(ids, str):
@@ -101,10 +109,7 @@ def _written(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) ->
 def _id_column(X: Any, ids: Any, label: str) -> str | None:
     """Return the column that holds the ids of a dask DataFrame; `ID` if that is its index."""
     if isinstance(ids, str):
-        if ids not in X.columns:
-            raise ValueError(
-                f"{label} has no id column {ids!r}. Its columns: {format_names(X.columns, 5)}."
-            )
+        _check_named(X, ids, label)
         return ids
     if ids is not None:
         return None
@@ -120,6 +125,13 @@ def _id_column(X: Any, ids: Any, label: str) -> str | None:
         )
         raise with_suggestion(ValueError(said), ids=False)
     return ID
+
+
+def _check_named(X: Any, ids: str, label: str) -> None:
+    if ids not in X.columns:
+        raise ValueError(
+            f"{label} has no id column {ids!r}. Its columns: {format_names(X.columns, 5)}."
+        )
 
 
 def _write(part: Any, ids: Any, path: str, index: bool) -> int:
@@ -158,6 +170,30 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
         with fs.open(inside, "wb") as stream:
             pyarrow.parquet.write_table(table, stream, **plain)
     return int(table.num_rows)
+
+
+def _write_spark(X: Any, ids: Any, label: str, options: ReadOptions, folder: Any) -> FileView:
+    sql = importlib.import_module("pyspark.sql")
+    if not isinstance(ids, str):
+        raise ValueError(
+            f"{label}: the rows of a Spark DataFrame have no order and no index. Name the column "
+            "that holds the ids: ids=…"
+        )
+    _check_named(X, ids, label)
+    counted = sql.Observation()
+    path = f"{folder.name}/rows"
+    address = path if is_remote(path) else f"file://{os.path.abspath(path)}"
+    seen = X.observe(counted, sql.functions.count(sql.functions.lit(1)).alias("n"))
+    seen.write.parquet(address)
+    named = []
+    for file in sorted(_parquet_files(path), key=natural):
+        number = re.match(r"part-(\d+)", file)
+        named.append(Named(f"{path}/{file}", f"partition {int(number[1]) if number else 0}"))
+    if not named:
+        raise _not_shared(label, "a partition", folder.name)
+    view = read_parts(named, ids, options, folder)
+    _check_rows(view, int(counted.get["n"]), label, folder.name)
+    return view
 
 
 def _parquet_files(path: str) -> list[str]:
