@@ -108,7 +108,7 @@ class ViewFold(FoldingEstimator):
         **FoldingEstimator._parameter_constraints,
         "encoder": [str],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [StrOptions({"auto", "zscore", "center", "l2", "tfidf"}), None],
+        "scale": [StrOptions({"auto", "zscore", "center", "l2", "tfidf", "counts"}), None],
         "unconnected": [StrOptions({"pair", "separate"})],
         "max_moved": [
             Interval(Integral, 0, None, closed="left"),

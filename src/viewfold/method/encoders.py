@@ -27,6 +27,7 @@ from viewfold.method.scaling import (
     Projection,
     ScaleRule,
     Scaling,
+    Text,
     chosen_scale,
     principal_directions,
     says_nothing,
@@ -142,7 +143,7 @@ def learn(
         most = max(constants.LANDMARKS, 2 * n_components, min(n // 20, constants.MOST_LANDMARKS))
         drawn = draw(engine, view.ids, 10 * most, seed=seed, purpose="landmarks")
         scores = engine.collect(engine.map(project, engine.select(view.rows, drawn)))
-        cosine = scaling.text is not None
+        cosine = isinstance(scaling.text, Text)
         points = place(scores, most, cosine)
         landmarks, coarse, rows, graph = connect(
             engine, view.rows, project, points, cosine, linear.size, n_components

@@ -146,8 +146,8 @@ def of_directions(
 ) -> Filling:
     """Return what is predicted for missing cells of later rows of a view that had none."""
     d = scaling.mean.size
-    if scaling.text is not None:  # of words, nothing is the usual
-        return Filling.by_mean(np.zeros(d))
+    if scaling.text is not None:
+        return Filling.by_mean(scaling.text.usual(scaling.mean))
     mean = scaling.mean if scaling.shift is None else scaling.mean + scaling.shift
     many = min(constants.GAP_DIRECTIONS, spectrum.size, max(n // FEWEST, 1), d - 1)
     values = spectrum[:many] ** 2

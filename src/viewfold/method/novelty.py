@@ -19,7 +19,7 @@ from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.kmeans import nearest
 from viewfold.method.landmarks import groups_of_ten, place
-from viewfold.method.scaling import Projection, Scaling, directions_of_rows
+from viewfold.method.scaling import Projection, Scaling, Text, directions_of_rows
 from viewfold.rows import Engine
 from viewfold.rows.linalg import dense, is_sparse, membership, top_eigenvectors
 from viewfold.state.hashes import draw
@@ -81,6 +81,8 @@ class Known:
         apart = rows @ (-2 * self.points.T)
         apart += (self.points**2).sum(axis=1)
         far = np.maximum(apart.min(axis=1) + (rows**2).sum(axis=1), 0)
+        if self.mean is not None and self.project.text is not None:  # counts
+            block = self.project.text(block)
         if self.mean is None or self.weight is None:  # a row of nothing but zeros has no length
             energy = np.asarray((block != 0).sum(axis=1) > 0, np.float64).ravel()
         elif is_sparse(block):
@@ -143,7 +145,7 @@ def learn_known(
     within[np.diag_indices_from(within)] += 0.01 * np.trace(within) / len(within) + 1e-12
     spread, Q = np.linalg.eigh(within)
     whiten = Q / np.sqrt(spread)
-    plain = scaling.text is None
+    plain = not isinstance(scaling.text, Text)
     mean = scaling.mean if scaling.shift is None else scaling.mean + scaling.shift
     left = (np.count_nonzero(scaling.weight) if d <= many else many) - values.size
     known = Known(

@@ -89,6 +89,64 @@ class Text:
         """Return what may be kept of n samples: words in ten rows or fewer get the same idf."""
         return self if self.idf is None else Text(np.minimum(self.idf, idf(n, FEWEST)))
 
+    def usual(self, mean: Array) -> Array:
+        return np.zeros_like(mean)  # of words, nothing is the usual
+
+
+@part("counts")
+@frozen_record
+class Counts:
+    """Take the depth out of rows of counts: how much was counted says nothing about a sample."""
+
+    total: float  # rows are brought to this depth before the logarithm
+    # whether the depth is the geometric mean of a row (centred log-ratios: no count dominates)
+    # and not its total
+    ratio: bool
+
+    def __call__(self, block: Matrix) -> Matrix:
+        depth = depth_of(block, self.ratio)
+        factor = np.divide(self.total, depth, out=np.zeros_like(depth), where=depth > 0)
+        if is_sparse(block):
+            out = scipy.sparse.csr_array(scipy.sparse.diags_array(factor) @ block)
+            out.data = np.log1p(np.maximum(out.data, 0)).astype(block.dtype, copy=False)
+            return out
+        out = block * factor[:, None].astype(block.dtype)
+        return np.log1p(np.maximum(out, 0, out=out), out=out)
+
+    def kept(self, n: int) -> Counts:
+        return self
+
+    def usual(self, mean: Array) -> Array:
+        """Return the counts of a row of typical depth, from the mean of scaled rows."""
+        return np.asarray(constants.SHALLOW * np.expm1(mean))
+
+
+def depth_of(block: Matrix, ratio: bool = False) -> Array:
+    """Return the total of each row, or the geometric mean of 1 + count, less 1."""
+    if not ratio:
+        return np.asarray(block.sum(axis=1, dtype=np.float64)).ravel()
+    logs = np.log1p(np.maximum(dense(block), 0))
+    return np.asarray(np.expm1(logs.mean(axis=1, dtype=np.float64)))
+
+
+def learn_counts(engine: Engine, view: View, seed: tuple[int, ...]) -> Counts:
+    """Learn the typical depth of a view of counts from a sample of its rows."""
+    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="depth")
+
+    def sums(block: Matrix) -> tuple[Array, ...]:
+        few = depth_of(block, True).sum() if block.shape[1] <= constants.FEW_COUNTS else 0.0
+        totals = np.array([depth_of(block).sum(), few, (block > 0).sum()])
+        return totals, np.array([(block < 0).sum()])
+
+    (total, geometric, some), below = engine.reduce(sums, engine.select(view.rows, drawn))
+    if below[0]:
+        raise ValueError(
+            f"View {view.name!r} has negative numbers: scale='counts' is for counts. "
+            "Use scale='auto'."
+        )
+    ratio = bool(geometric and some >= drawn.size * view.shape[1] / 2)
+    return Counts(float((geometric if ratio else total) / drawn.size / constants.SHALLOW), ratio)
+
 
 DOCUMENTS = 10_000  # How many rows document frequencies are counted in, at most
 
@@ -105,7 +163,7 @@ class Scaling:
     shift: Array | None
     mean: Array  # (n_features,): mean, weight: the rest of the standardisation
     weight: Array
-    text: Text | None = None  # applied to every block when it is read, instead of a shift
+    text: Text | Counts | None = None  # applied to every block when it is read, instead of a shift
 
     def read(self, block: Matrix) -> Matrix:
         if self.text is not None:
@@ -150,7 +208,7 @@ class Scaling:
 class Projection:
     """From raw rows to scores: ``(row − shift) @ weights + offset``."""
 
-    text: Text | None  # how rows are scaled first
+    text: Text | Counts | None  # how rows are scaled first
     # (n_features,): subtracted first, if the features are far from zero; see `choose_shift`
     shift: Array | None
     weights: Array  # (n_features, n_directions): scaling and directions in one matrix
@@ -195,7 +253,7 @@ def survey(
     partner: Callable[..., Array] | None = None,
     *beside: RowSet,
     scale: Standardise,
-    text: Text | None = None,
+    text: Text | Counts | None = None,
     weight: Array | None = None,
     full: bool,
 ) -> tuple[Scaling, Products]:
@@ -222,7 +280,7 @@ def survey(
         Whether XᵀX is wanted.
     """
     n, d = rows.shape
-    shift = choose_shift(engine, rows) if scale else None
+    shift = choose_shift(engine, rows) if scale and text is None else None
     start = Scaling(shift, np.zeros(d), np.ones(d), text)
 
     def sums(block: Matrix, *others: Array) -> tuple[Array, ...]:
@@ -245,7 +303,7 @@ def survey(
             weight = np.where(variance > noise, 1 / np.sqrt(variance), 0.0)
         if known is not None:
             weight = np.where((weight > 0) & (known > 0), known, weight)
-        scaling = Scaling(shift, mean, np.where(faint > 0, 0, weight))
+        scaling = Scaling(shift, mean, np.where(faint > 0, 0, weight), text)
     mean, weight = scaling.mean, scaling.weight
     energy = float(weight**2 @ (squares - n * mean**2))
     if full:
@@ -319,7 +377,8 @@ def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Arra
     return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
 
 
-ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
+Scale = Literal["zscore", "center", "l2", "tfidf", "counts"]
+ScaleRule = Scale | Literal["auto"] | None
 
 # A view with more features than this, or than rows, gets its principal directions from rows.
 WIDEST_GRAM = 2048
@@ -327,7 +386,7 @@ WIDEST_GRAM = 2048
 
 def chosen_scale(
     engine: Engine, view: View, scale: ScaleRule, seed: tuple[int, ...]
-) -> Literal["zscore", "center", "l2", "tfidf"] | None:
+) -> Scale | None:
     """Return how to scale a view: as it is said, or by what a sample of its rows is."""
     if scale != "auto":
         return scale
@@ -340,7 +399,7 @@ def principal_directions(
     engine: Engine,
     view: View,
     most: int,
-    kind: Literal["zscore", "center", "l2", "tfidf"] | None,
+    kind: Scale | None,
     seed: tuple[int, ...],
     weight: Array | None = None,
 ) -> tuple[Scaling, Array, Array, float]:
@@ -348,7 +407,7 @@ def principal_directions(
 
     `weight` is that of a z-score, where the spread is known better than from the rows.
     """
-    text = Text() if kind == "l2" else None
+    text: Text | Counts | None = Text() if kind == "l2" else None
     if kind == "tfidf":  # how rare each word is, from a sample of rows
         drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="rarity of words")
         rows_with = engine.reduce(
@@ -357,6 +416,8 @@ def principal_directions(
         )
         text = Text(idf(drawn.size, rows_with))
     standardise = kind if kind in ("zscore", "center") else None
+    if kind == "counts":  # rare features count like frequent ones
+        text, standardise, weight = learn_counts(engine, view, seed), "zscore", None
     look = partial(survey, engine, scale=standardise, text=text, weight=weight)
     if view.shape[1] <= min(WIDEST_GRAM, view.shape[0]):
         scaling, products = look(view.rows, full=True)
@@ -367,7 +428,7 @@ def principal_directions(
     return _of_wide(engine, view, most, seed, partial(look, full=False))
 
 
-def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
+def scale_of(sample: Matrix) -> Scale:
     """Return how to scale a view, from some rows.
 
     Sparse whole numbers are word counts, other sparse non-negative numbers are weights. To scores
@@ -377,9 +438,35 @@ def scale_of(sample: Matrix) -> Literal["zscore", "center", "l2", "tfidf"]:
     missing = np.isnan(values)
     values = values[(values != 0) & ~missing]
     size = sample.shape[0] * sample.shape[1] - np.count_nonzero(missing)
-    if not values.size or values.size >= constants.SPARSE * size or values.min() < 0:
+    if not values.size or values.min() < 0:
         return "center" if are_scores(sample) else "zscore"
-    return "tfidf" if np.array_equal(values, np.round(values)) else "l2"
+    whole = np.array_equal(values, np.round(values))
+    if values.size < constants.SPARSE * size:
+        return "tfidf" if whole else "l2"
+    if whole and are_counts(sample):
+        return "counts"
+    return "center" if are_scores(sample) else "zscore"
+
+
+def are_counts(sample: Matrix) -> bool:
+    """Tell whole numbers that are counts: without a bound, and driven by the depth of the row.
+
+    Pixels and scores of a questionnaire have a bound, which many columns reach; of the bins of a
+    histogram, one has what the others lack.
+    """
+    depth = depth_of(sample)
+    sample, depth = sample[np.isfinite(depth)], depth[np.isfinite(depth)]
+    n, d = sample.shape
+    if n < 2 * FEWEST or d < 2 * FEWEST or depth.std() < constants.COUNTS_SPREAD * depth.mean():
+        return False
+    highest = dense(sample.max(axis=0)).ravel()
+    if np.mean(highest == highest.max()) > constants.COUNTS_BOUND:
+        return False
+    some = dense(sample[:, :: -(-d // 1000)]).astype(np.float64)  # a thousand columns will do
+    some = some[:, np.mean(some > 0, axis=0) >= constants.COUNTS_FREQUENT]
+    rest = depth[:, None] - some
+    slope = ((some - some.mean(axis=0)) * (rest - rest.mean(axis=0))).sum(axis=0)
+    return bool(slope.size and np.mean(slope > 0) >= constants.COUNTS_DRIVEN)
 
 
 def are_scores(sample: Matrix) -> bool:

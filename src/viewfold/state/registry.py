@@ -108,6 +108,7 @@ PARTS: Registry[Any] = Registry(
         "affine/1": "viewfold.method.scaling:Affine",
         "columns/1": "viewfold.state.parts:StoredColumns",
         "committee/1": "viewfold.state.updates:Committee",
+        "counts/1": "viewfold.method.scaling:Counts",
         "directions/1": "viewfold.state.evidence:Directions",
         "encoder/2": "viewfold.method.encoders:FeatureEncoder",
         "filled/1": "viewfold.method.filling:Filled",
