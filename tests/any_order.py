@@ -38,7 +38,7 @@ OWN: dict[type, dict[str, list[Any]]] = {
     ViewFold: {
         "encoder": ["auto", "linear", "landmarks", "mix"],
         "n_components": [None, 1, 2, 7, 30],
-        "scale": ["auto", "zscore", "l2", "tfidf", None],
+        "scale": ["auto", "zscore", "l2", "tfidf", "counts", None],
     },
     FCMVC: {
         "z_step": ["paper", "exact"],

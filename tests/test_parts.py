@@ -40,6 +40,9 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "words": lambda _: ViewFold(2, scale="tfidf", random_state=0).fit(
         {"a": sparse.csr_array(np.floor(np.abs(3 * X)))}
     ),
+    "counts": lambda _: ViewFold(2, scale="counts", random_state=0).fit(
+        {"a": np.floor(np.abs(3 * X))}
+    ),
     "deliveries": lambda _: (
         ViewFold(2, random_state=0)
         .partial_fit(X, view="a", ids=range(60))

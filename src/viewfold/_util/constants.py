@@ -11,17 +11,17 @@ from __future__ import annotations
 SPARSE = 0.1
 #: Uncorrelated columns are principal-component scores if variances fall in this share of steps.
 FALLING = 0.9
-#: Rows of whole numbers are counts if the totals have this coefficient of variation at least,
+#: Whole numbers are counts only if totals of rows have this coefficient of variation at least.
 COUNTS_SPREAD = 0.2
-#: if at most this share of columns reaches the largest number of all (pixels and scores do),
+#: They are none if a larger share of columns reaches the largest number, as pixels and scores do.
 COUNTS_BOUND = 0.1
-#: and if this share of the columns that are frequent grows with the total of the others.
+#: They are counts only if this share of the frequent columns grows with the total of the others.
 COUNTS_DRIVEN = 0.9
 #: A column of counts is frequent if it is not 0 in this share of rows.
 COUNTS_FREQUENT = 0.05
-#: So many columns of counts, if half of their cells are not 0, are divided by a geometric mean.
+#: The depth of a row is a geometric mean in views of so many columns, mostly not 0 (proteins).
 FEW_COUNTS = 500
-#: Counts are brought to the typical depth divided by this: few rows are scaled up, with their noise
+#: Counts are brought to the typical depth divided by this: scaled up, noise would be loud.
 SHALLOW = 4.0
 #: There is a warning if clusters explain this share of the variance of the logarithm of depth.
 FOLLOWED = 0.2

@@ -161,6 +161,7 @@ SCALES = {
     "center": "centred (principal-component scores)",
     "l2": "rows of unit length (weights)",
     "tfidf": "tf-idf and rows of unit length (counts)",
+    "counts": "divided by the depth of the row, log, z-score (counts)",
     None: "none",
 }
 SHOWN = 8  # names in a line

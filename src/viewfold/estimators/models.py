@@ -36,10 +36,13 @@ class ViewFold(FoldingEstimator):
     n_components : int, default=None
         The most columns that the consensus may have, however many views were folded; three for
         each cluster if not given, and at least 15.
-    scale : {"auto", "zscore", "center", "l2", "tfidf", None}, default="auto"
+    scale : {"auto", "zscore", "center", "l2", "tfidf", "counts", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
-        unit length, other sparse non-negative weights unit length, principal-component scores
-        (uncorrelated columns of falling variance) are centred, everything else gets a z-score.
+        unit length, other sparse non-negative weights unit length, other counts whose rows differ
+        in depth (of genes or proteins in cells, say) are divided by it before a logarithm and a
+        z-score ("counts"), principal-component scores (uncorrelated columns of falling variance)
+        are centred, everything else gets a z-score. `viewfold.inspect_views` says which it is.
+        There is a warning if clusters follow the depth of counts.
     unconnected : {"pair", "separate"}, default="pair"
         What to do with groups of samples that no view connects (views that share fewer than ten
         samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples

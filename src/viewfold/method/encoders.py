@@ -24,11 +24,13 @@ from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_di
 from viewfold.method.landmarks import Landmarks, connect, graph_of, place
 from viewfold.method.novelty import learn_known
 from viewfold.method.scaling import (
+    Counts,
     Projection,
     ScaleRule,
     Scaling,
     Text,
     chosen_scale,
+    depth_of,
     principal_directions,
     says_nothing,
 )
@@ -83,6 +85,15 @@ class FeatureEncoder:
         graph = None if near is None else graph_of(scores, near.points, near.cosine)
         raw = described(scores, graph, self.linear, near)
         return (raw * self.factor).astype(scores.dtype, copy=False)
+
+
+def depth_in(engine: Engine, view: View, encoder: Encoder) -> RowSet | None:
+    """Return the total of each row of a view that is scaled as counts or words, else None."""
+    inner = encoder.encode if isinstance(encoder, Filled) else encoder
+    text = inner.project.text if isinstance(inner, FeatureEncoder) else None
+    if isinstance(text, Counts) or (text is not None and text.idf is not None):
+        return engine.map(depth_of, view.rows)
+    return None
 
 
 def described(

@@ -10,9 +10,12 @@ import secrets
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from viewfold._util import constants
+from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
@@ -57,6 +60,8 @@ class Combined:
     agreement: float | None = None  #: see `ViewRecord`
     #: what the encoder makes of the view's rows, if that is known already
     own: RowSet | None = None
+    #: the total of each row of a view of counts: clusters should not follow it
+    depth: RowSet | None = None
 
 
 class NothingVariesError(ValueError):
@@ -152,6 +157,9 @@ def fold(
             previous=previous,
             seed=seed,
         )
+    if combined.depth is not None:
+        of_view = alignment.view_rows(labels)
+        warn_of_depth(engine, record.name, combined.depth, of_view, clusters.n_clusters)
     log = noted(
         state.log,
         "fold",
@@ -210,6 +218,32 @@ def fold(
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
     after = learn_moments(engine, after, view, raw, labels, alignment)
     return learn_expected(engine, after, view, raw, labels, alignment)
+
+
+def warn_of_depth(engine: Engine, name: str, depth: RowSet, labels: RowSet, k: int) -> None:
+    """Warn if clusters explain much of how the totals of the rows of a view differ."""
+
+    def sums(total: Array, cluster: Array) -> Array:
+        there = np.isfinite(total)  # a row with missing cells has no total
+        logs = np.log(np.maximum(total[there], 1))
+        by = partial(np.bincount, cluster[there], minlength=k)
+        return np.array([by(), by(logs), by(logs**2)])
+
+    count, total, squares = engine.reduce(sums, depth, labels)
+    n, used = count.sum(), count > 0
+    if n < FEWEST:
+        return
+    around = squares.sum() - total.sum() ** 2 / n
+    within = squares.sum() - (total[used] ** 2 / count[used]).sum()
+    if n <= np.count_nonzero(used) or around < n * constants.COUNTS_SPREAD**2:
+        return  # the totals hardly differ
+    share = 1 - within / (n - np.count_nonzero(used)) * (n - 1) / around
+    if share > constants.FOLLOWED:
+        warn_user(
+            f"The clusters follow the depth of view {name!r}: they explain {share:.0%} of how the "
+            "(logarithms of the) totals of its rows differ. If the depth says nothing about the "
+            "samples, scale the view yourself or try another scale ('counts' divides by depth)."
+        )
 
 
 def _with_column(
