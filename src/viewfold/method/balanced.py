@@ -35,8 +35,9 @@ def combine(
     learn: encoders.Learner = encoders.learn_mix,
     scale: ScaleRule = "auto",
 ) -> Combined:
-    encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
-    depth = encoders.depth_in(engine, view, encode)
+    seeds = seed, len(state.views)
+    encode, F = learn(engine, view, n_components, scale=scale, seed=seeds)
+    depth = encoders.depth_in(engine, view, encode, seeds)
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.constants import FEWEST
@@ -24,7 +25,7 @@ from viewfold.method.filling import CELLS, Filled, Filling, learn_filling, of_di
 from viewfold.method.landmarks import Landmarks, connect, graph_of, place
 from viewfold.method.novelty import learn_known
 from viewfold.method.scaling import (
-    Counts,
+    DOCUMENTS,
     Projection,
     ScaleRule,
     Scaling,
@@ -87,13 +88,16 @@ class FeatureEncoder:
         return (raw * self.factor).astype(scores.dtype, copy=False)
 
 
-def depth_in(engine: Engine, view: View, encoder: Encoder) -> RowSet | None:
-    """Return the total of each row of a view that is scaled as counts or words, else None."""
+def depth_in(
+    engine: Engine, view: View, encoder: Encoder, seed: tuple[int, ...]
+) -> tuple[NDArray[np.intp], Array] | None:
+    """Return the totals of some rows of a view that is scaled as counts or words, else None."""
     inner = encoder.encode if isinstance(encoder, Filled) else encoder
     text = inner.project.text if isinstance(inner, FeatureEncoder) else None
-    if isinstance(text, Counts) or (text is not None and text.idf is not None):
-        return engine.map(depth_of, view.rows)
-    return None
+    if text is None or (isinstance(text, Text) and text.idf is None):
+        return None
+    drawn = draw(engine, view.ids, DOCUMENTS, seed=seed, purpose="depth")
+    return drawn, depth_of(engine.collect(engine.select(view.rows, drawn)))
 
 
 def described(

@@ -10,9 +10,9 @@ import secrets
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from viewfold._util import constants
 from viewfold._util.arguments import warn_user
@@ -60,8 +60,8 @@ class Combined:
     agreement: float | None = None  #: see `ViewRecord`
     #: what the encoder makes of the view's rows, if that is known already
     own: RowSet | None = None
-    #: the total of each row of a view of counts: clusters should not follow it
-    depth: RowSet | None = None
+    #: of a view of counts, the numbers of some rows and their totals: clusters should not follow it
+    depth: tuple[NDArray[np.intp], Array] | None = None
 
 
 class NothingVariesError(ValueError):
@@ -158,8 +158,9 @@ def fold(
             seed=seed,
         )
     if combined.depth is not None:
-        of_view = alignment.view_rows(labels)
-        warn_of_depth(engine, record.name, combined.depth, of_view, clusters.n_clusters)
+        drawn, depth = combined.depth
+        of_view = engine.map(lambda block: block, alignment.view_rows(labels))
+        warn_of_depth(record.name, depth, engine.collect(engine.select(of_view, drawn)))
     log = noted(
         state.log,
         "fold",
@@ -220,24 +221,15 @@ def fold(
     return learn_expected(engine, after, view, raw, labels, alignment)
 
 
-def warn_of_depth(engine: Engine, name: str, depth: RowSet, labels: RowSet, k: int) -> None:
+def warn_of_depth(name: str, depth: Array, labels: Array) -> None:
     """Warn if clusters explain much of how the totals of the rows of a view differ."""
-
-    def sums(total: Array, cluster: Array) -> Array:
-        there = np.isfinite(total)  # a row with missing cells has no total
-        logs = np.log(np.maximum(total[there], 1))
-        by = partial(np.bincount, cluster[there], minlength=k)
-        return np.array([by(), by(logs), by(logs**2)])
-
-    count, total, squares = engine.reduce(sums, depth, labels)
-    n, used = count.sum(), count > 0
-    if n < FEWEST:
+    there = np.isfinite(depth)  # a row with missing cells has no total
+    logs = np.log(np.maximum(depth[there], 1))
+    _, at, count = np.unique(labels[there], return_inverse=True, return_counts=True)
+    if logs.size < FEWEST + count.size or logs.std() < constants.COUNTS_SPREAD:
         return
-    around = squares.sum() - total.sum() ** 2 / n
-    within = squares.sum() - (total[used] ** 2 / count[used]).sum()
-    if n <= np.count_nonzero(used) or around < n * constants.COUNTS_SPREAD**2:
-        return  # the totals hardly differ
-    share = 1 - within / (n - np.count_nonzero(used)) * (n - 1) / around
+    within = logs - (np.bincount(at, logs) / count)[at]
+    share = 1 - within @ within / (logs.size - count.size) / logs.var(ddof=1)
     if share > constants.FOLLOWED:
         warn_user(
             f"The clusters follow the depth of view {name!r}: they explain {share:.0%} of how the "
