@@ -19,7 +19,7 @@ test quick test-research test-oldest test-newest coverage: export PYTHONDONTWRIT
 # Warnings are errors, links to names that are not there are warnings.
 SPHINX := $(BIN)/sphinx-build -W --keep-going -n -j 2 -q
 
-.PHONY: demo docs linkcheck page browser test test-research quick test-oldest test-newest coverage package core image constraints architecture leaderboard lint bench history clean
+.PHONY: demo docs linkcheck page browser test test-research quick test-spark test-oldest test-newest coverage package core image constraints architecture leaderboard lint bench history clean
 .DEFAULT_GOAL := test
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
@@ -59,6 +59,10 @@ browser:  ## install Chromium for the tests of pages, where Debian's packages ca
 
 quick: $(VENV)/installed  ## the tests but for the slow ones, without lint
 	$(BIN)/python $(PYTEST) -m "not slow"
+
+test-spark: $(VENV)/installed  ## the tests of SparkEngine: installs pyspark (0.5 GB), needs Java
+	$(BIN)/python $(PIP) install --constraint constraints.txt --editable '.[spark]'
+	$(BIN)/python -m pytest tests/test_engine_spark.py
 
 $(OLDEST)/installed: pyproject.toml
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)

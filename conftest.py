@@ -1,6 +1,11 @@
-"""How examples are run: pages in a folder of their own."""
+"""How examples are run: without those of missing packages, and pages in a folder of their own."""
+
+from importlib.util import find_spec
 
 import pytest
+
+# Spark takes half a gigabyte.
+collect_ignore = [] if find_spec("pyspark") else ["src/viewfold/rows/spark.py"]
 
 
 @pytest.fixture(autouse=True)

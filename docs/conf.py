@@ -41,6 +41,7 @@ myst_links_external_new_tab = False
 
 default_role = "viewfold"  # `name` in a docstring: a link if it is a public name, else code
 autodoc_typehints = "none"  # the sections of numpydoc say them in words
+autodoc_mock_imports = ["pyspark", "py4j"]  # half a gigabyte, for one docstring
 autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
 autosummary_generate = False  # a page for each module, not for each name: see _ext/viewfold_site.py
@@ -49,7 +50,7 @@ numpydoc_xref_param_type = False
 python_use_unqualified_type_names = True
 nitpick_ignore_regex = [
     # Names of other packages: no inventory of theirs is fetched, the site is built offline.
-    (r"py:.*", r"(sklearn|pandas|numpy|scipy|matplotlib|anndata|mudata|dask|polars)\..*"),
+    (r"py:.*", r"(sklearn|pandas|numpy|scipy|matplotlib|anndata|mudata|dask|pyspark|polars)\..*"),
     (r"py:class", r"(Exception|ValueError|OSError|Protocol|Generic|Enum|str|tuple|object)"),
     (r"py:class", r"(typing|abc|collections\.abc)\..*"),
 ]

@@ -36,6 +36,7 @@ EXTRAS = [
     "polars",
     "py4j",
     "pyarrow",
+    "pyspark",
     "python_multipart",
     "s3fs",
     "starlette",
@@ -169,6 +170,7 @@ def messages() -> None:
     model = viewfold.load("s.vf")
     missing("plots", lambda: viewfold.plot.cluster_sizes(model))
     missing("dask", lambda: engine.DaskEngine)
+    missing("spark", lambda: engine.SparkEngine)
     assert not Path("s.vfd").exists()
 
 

@@ -131,7 +131,7 @@ def test_rows_that_no_view_has_get_no_label() -> None:
 
 
 class Lazy:
-    """Stands for a lazy frame: it turns into an array, but its index would be lost."""
+    """Stands for a dask or Spark frame: it turns into an array, but its index would be lost."""
 
     ndim, shape = 2, A.shape
 

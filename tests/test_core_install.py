@@ -46,11 +46,11 @@ def test_packages_of_extras_are_refused_by_the_tour() -> None:
             assert package not in core
 
 
-def test_all_is_every_extra_of_users() -> None:
+def test_all_is_every_extra_of_users_but_spark() -> None:
     extras = PROJECT["optional-dependencies"]
     (said,) = extras["all"]
     named = set(re.fullmatch(r"viewfold\[(.*)\]", said)[1].split(","))
-    assert named == extras.keys() - {"all", "dev", "docs"}
+    assert named == extras.keys() - {"all", "dev", "docs", "spark"}
 
 
 def test_every_extra_that_a_message_names_is_there() -> None:

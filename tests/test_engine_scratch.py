@@ -72,7 +72,7 @@ def test_engines_open_by_name(tmp_path) -> None:
     with open_engine("local", folder=str(tmp_path), n_buckets=3) as engine:
         assert isinstance(engine, BucketEngine)
         assert engine.n_buckets == 3
-    with pytest.raises(ValueError, match=r"no engine 'ray'. Choose one of local, dask"):
+    with pytest.raises(ValueError, match=r"no engine 'ray'. Choose one of local, dask, spark"):
         open_engine("ray")
     with pytest.raises(ValueError, match=r"'local' has no address.*address='tcp://x'"):
         open_engine("local", address="tcp://x")
@@ -81,11 +81,15 @@ def test_engines_open_by_name(tmp_path) -> None:
     assert not os.listdir(tmp_path)
 
 
-def test_what_is_not_installed_is_named_with_the_command() -> None:
+@pytest.mark.parametrize(
+    ("name", "package"), [("DaskEngine", "distributed"), ("SparkEngine", "pyspark")]
+)
+def test_what_is_not_installed_is_named_with_the_command(name: str, package: str) -> None:
+    extra = name.removesuffix("Engine").lower()
     code = (
-        "import sys; sys.modules['distributed'] = None; import viewfold.rows as engine\n"
-        "assert not [m for m in sys.modules if m.split('.')[0] == 'dask']\n"
-        "try: engine.DaskEngine\nexcept ImportError as error: print(error)"
+        f"import sys; sys.modules[{package!r}] = None; import viewfold.rows as engine\n"
+        f"assert not [m for m in sys.modules if m.split('.')[0] in ('dask', 'py4j')]\n"
+        f"try: engine.{name}\nexcept ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'viewfold[dask]'" in done.stdout
+    assert f"pip install 'viewfold[{extra}]'" in done.stdout

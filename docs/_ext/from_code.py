@@ -186,15 +186,16 @@ def _kind(one: Any) -> str:
 # ---- extras -------------------------------------------------------------------------------------
 
 BRINGS = {
-    "all": "everything above",
+    "all": "everything above but Spark",
     "bio": "AnnData and MuData: `.h5ad`, `.h5mu`, `model.annotate`",
-    "dask": "folds on a Dask cluster",
+    "dask": "folds on a Dask cluster, dask DataFrames and arrays",
     "excel": "`.xlsx` files",
     "hdf5": "MATLAB 7.3 files",
     "notebook": "a widget in notebooks",
     "parquet": "Parquet and Arrow written, `.zst`, `.vfd` folders; CSV several times as fast",
     "plots": "figures",
     "remote": "files at `s3://…`, `https://…`, `az://…`",
+    "spark": "folds on a Spark cluster, Spark DataFrames (needs Java)",
     "ui": "the local web page, `viewfold ui`",
 }
 

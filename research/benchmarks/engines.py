@@ -1,4 +1,4 @@
-"""What a fold costs on two Dask workers, against files on this machine.
+"""What a fold costs on two Dask workers and on Spark, against files on this machine.
 
 Two views of n samples, the second without 30 % of the first's and with as many others, in mapped
 files. Each engine runs in a process of its own; seconds are without the start of a cluster. On a
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-ENGINES = ("disk", "dask")
+ENGINES = ("disk", "dask", "spark")
 METHODS = ("FCMVC", "ViewFold linear", "ViewFold")
 N_BUCKETS = 64
 
@@ -74,6 +74,8 @@ def opened(name: str, folder: str) -> Any:
 
     if name == "disk":
         return engine.DiskEngine(N_BUCKETS, folder)
+    if name == "spark":
+        return engine.SparkEngine(master="local[2,4]", n_buckets=N_BUCKETS, folder=folder)
     return engine.DaskEngine(n_buckets=N_BUCKETS, folder=folder)
 
 

@@ -383,10 +383,12 @@ def delivers(command: Callable[..., None]) -> Callable[..., None]:
 ENGINE = {
     "engine": click.option(
         "--engine",
-        metavar="local|dask",
-        help="Where to compute with a .vfd folder: on this machine, or on a Dask cluster.",
+        metavar="local|dask|spark",
+        help="Where to compute with a .vfd folder: on this machine, or on a Dask or Spark cluster.",
     ),
-    "address": click.option("--address", metavar="URL", help="Address of the Dask scheduler."),
+    "address": click.option(
+        "--address", metavar="URL", help="Address of the Dask scheduler or the Spark master."
+    ),
     "memory": click.option(
         "--memory", metavar="SIZE", help="Memory of all workers together; 4GB unless given."
     ),

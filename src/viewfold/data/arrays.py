@@ -27,8 +27,8 @@ from viewfold.rows import LocalEngine, Rows
 _OWN_LABELS_OR_LAZY = ("index", "columns", "coords", "compute", "collect", "mask", "schema")
 _UNDERSTOOD = (
     "Understood are NumPy and SciPy sparse arrays, lists of rows, DataFrames in memory (pandas, "
-    "polars and others that narwhals reads), polars LazyFrames, "
-    "AnnData, paths of files, and iterators of these"
+    "polars and others that narwhals reads), polars LazyFrames, dask DataFrames and arrays, Spark "
+    "DataFrames, AnnData, paths of files, and iterators of these"
 )
 
 

@@ -425,6 +425,11 @@ def _limited(file: str) -> Iterator[None]:
         ) from error
 
 
+def n_rows(file: str) -> int:
+    """Return how many rows a Parquet file has."""
+    return _footer(fetched(file)).n_rows
+
+
 # -- several files
 
 

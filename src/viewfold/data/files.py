@@ -270,8 +270,13 @@ def read_file(path: PathLike, ids: str | None, options: ReadOptions) -> dict[str
     return {key or name: replace(view, name=key or name, file=file) for key, view in found.items()}
 
 
-def read_parts(paths: Sequence[PathLike], ids: str | None, options: ReadOptions) -> FileView:
-    """Read several tables of one format as one view, in the given order."""
+def read_parts(
+    paths: Sequence[PathLike], ids: str | None, options: ReadOptions, owner: Any = None
+) -> FileView:
+    """Read several tables of one format as one view, in the given order.
+
+    `owner` removes the files, if they were made for a while.
+    """
     found = [_locate(path) for path in paths]
     files = [file for of_path, _ in found for file in of_path]
     form = found[0][1]
@@ -281,7 +286,7 @@ def read_parts(paths: Sequence[PathLike], ids: str | None, options: ReadOptions)
                 f"{of_path[0]}: files that are one view are tables of one format. Give other "
                 "views one at a time."
             )
-    return _table(files, form, ids, "", "", options)
+    return replace(_table(files, form, ids, "", "", options), owner=owner)
 
 
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:

@@ -14,6 +14,12 @@ from viewfold._util.arguments import suggests_arguments, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
+from viewfold.data.dask_spark import (
+    ID,
+    is_dask,
+    is_dask_or_spark,
+    write_to_files,
+)
 from viewfold.data.features import (
     as_features,
     check_no_new_ids,
@@ -55,9 +61,10 @@ def as_view(
         A DataFrame of any library that narwhals reads (the index of a pandas DataFrame holds the
         ids, unless it is the default one), a polars LazyFrame, a dense or sparse array, an AnnData,
         backed or not (``obs_names`` are the ids), a NumPy memmap, the path of a file (see
-        `viewfold.data.read`) or those of several tables, or an iterator of row batches,
-        each of them one of the above. What is lazy, mapped or backed, and tables, may be larger
-        than memory. Rows of NaN are absent samples.
+        `viewfold.data.read`) or those of several tables, a dask DataFrame or array, a Spark
+        DataFrame (with `ids`), or an iterator of row batches, each of them one of the above. What
+        is lazy, mapped or backed, and tables, may be larger than memory. Rows of NaN are absent
+        samples.
     ids : array-like, str or False, optional
         One int or str per row, or the name of the column that holds them. Without any, samples
         are known by their row number, unless a column looks as if it held ids, which is an error.
@@ -144,11 +151,23 @@ def open_view(
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     elif isinstance(X, list | tuple) and X and all(map(is_path, X)):
         X = read_parts(X, ids if isinstance(ids, str) else None, options)
+    elif is_dask_or_spark(X):
+        X = write_to_files(X, ids, view_label(name), options)
     name = name or own_name(X) or None
     options = options.for_view(name or "", [name or ""])
+    baked = isinstance(X, FileView) and X.id_column == ID
+    if baked and ids is not False:
+        ids = None
+    elif is_dask(ids):
+        ids = np.asarray(ids.compute())
     engine = current_engine()
     if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
-        return open_partitions(X, ids, name, options, known, engine)
+        try:
+            return open_partitions(X, ids, name, options, known, engine)
+        except BaseException:
+            if X.owner is not None:
+                X.owner.cleanup()
+            raise
     file = X.file or None if isinstance(X, FileView) else None
     label = view_label(name, file)
     take_apart = split_file if isinstance(X, FileView) else split_object
@@ -271,7 +290,12 @@ def read_views(X: Any, ids: Any, options: ReadOptions) -> list[View]:
 
 
 def open_path(X: Any, ids: Any, options: ReadOptions) -> Any:
-    """Read a path, once: the FileView of its only view, or all of them by name; else return X."""
+    """Read a path, once: the FileView of its only view, or all of them by name.
+
+    What Dask or Spark has is one view. Whatever is none of these is returned as it is.
+    """
+    if is_dask_or_spark(X):
+        return write_to_files(X, ids, view_label(None), options)
     if not is_path(X):
         return X
     views = read_file(X, ids if isinstance(ids, str) else None, options)
@@ -328,6 +352,7 @@ def _is_one_view(X: Any) -> bool:
         or is_anndata(X)
         or is_frame(X)
         or is_lazy(X)
+        or is_dask_or_spark(X)
     )
 
 

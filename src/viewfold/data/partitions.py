@@ -62,6 +62,7 @@ class LazyRows:
     ids: Ids | None  # of all rows, if they are in no column
     numbered: bool  # whether samples are known by their row number
     suspects: tuple[int, ...] = ()  # features that are called as ids are
+    owner: Any = None  # removes the files, if they are temporary
     columns: NDArray[np.intp] | None = None  # the order of the features; see `Rows`
 
     @property
@@ -129,6 +130,7 @@ def open_partitions(
         ids=given,
         numbered=numbered,
         suspects=tuple(suspects) if unsaid else (),
+        owner=X.owner,
     )
     length = n if numbered else None
     unknown = np.empty(0, object)  # who the samples are is found out with their rows
@@ -307,7 +309,7 @@ def read_partitions(
     engine, label = lazy.engine, view_label(view.name, view.file)
     assert engine is not None
     path, owner = engine.room()
-    sent = replace(lazy, engine=None, runs=[], ids=None)
+    sent = replace(lazy, engine=None, runs=[], ids=None, owner=None)
     bare = replace(view, rows=None)
     task = BucketWriter(path, engine.n_buckets, sent, bare, keep_empty, refuse, known)
     items = []
@@ -339,6 +341,9 @@ def read_partitions(
     except BaseException:  # an error keeps its frames, and whatever they hold
         remove(path)
         raise
+    finally:
+        if lazy.owner is not None:
+            lazy.owner.cleanup()
 
 
 def _check_unique(item: tuple[Any, Any], label: str, where: Partitions) -> int:

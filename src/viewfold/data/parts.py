@@ -94,17 +94,21 @@ def _part_of_anndata(X: Any, layer: str | None, use_rep: str | None) -> tuple[An
 
 
 def split_file(source: FileView, ids: Any, label: str, options: ReadOptions) -> Parts:
-    """Take apart what a reader returns."""
-    if isinstance(source.rows, Iterator):
-        spool = Spool()
-        batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
-        parts = ((known, rows, source.features) for known, rows in batches)
-        found, matrix, features = spool_batches(parts, label, spool)
-    else:
-        found, features = source.ids, source.features
-        # Where the reader found no ids, their name is a mistake that `split_table` tells.
-        named = ids if found is None else None
-        matrix = split_table(source.rows, named, label, {}, options).rows
+    """Take apart what a reader returns; temporary files are removed."""
+    try:
+        if isinstance(source.rows, Iterator):
+            spool = Spool()
+            batches = source.rows.into(spool) if isinstance(source.rows, Batches) else source.rows
+            parts = ((known, rows, source.features) for known, rows in batches)
+            found, matrix, features = spool_batches(parts, label, spool)
+        else:
+            found, features = source.ids, source.features
+            # Where the reader found no ids, their name is a mistake that `split_table` tells.
+            named = ids if found is None else None
+            matrix = split_table(source.rows, named, label, {}, options).rows
+    finally:
+        if source.owner is not None:
+            source.owner.cleanup()
     known = found if ids is None or isinstance(ids, str) else ids
     return Parts(known, matrix, features, source.codes, source.dropped)
 

@@ -54,6 +54,7 @@ class FileView:
     #: the Parquet files that it is in, which workers can read for themselves
     files: tuple[str, ...] = ()
     id_column: str | None = None  #: the column of these files that holds the ids
+    owner: Any = None  #: has a method ``cleanup``, which removes temporary files
 
 
 @dataclass(frozen=True)

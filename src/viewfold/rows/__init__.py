@@ -25,6 +25,7 @@ from viewfold.rows.local import (
 
 if TYPE_CHECKING:
     from viewfold.rows.dask import DaskEngine
+    from viewfold.rows.spark import SparkEngine
 
 __all__ = [
     "Alignment",
@@ -36,6 +37,7 @@ __all__ = [
     "LocalEngine",
     "RowSet",
     "Rows",
+    "SparkEngine",
     "all_on_one_thread",
     "blas_on_one_thread",
     "block_bytes",
@@ -46,12 +48,14 @@ __all__ = [
     "using",
 ]
 
+_LAZY = {"DaskEngine": "viewfold.rows.dask", "SparkEngine": "viewfold.rows.spark"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the engine of Dask when somebody uses it: few people have it."""
-    if name != "DaskEngine":
+    """Import the engines of Dask and Spark when somebody uses them: few people have them."""
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module("viewfold.rows.dask").DaskEngine
+    return getattr(importlib.import_module(_LAZY[name]), name)
 
 
 _current: ContextVar[Engine | None] = ContextVar("engine", default=None)
@@ -128,10 +132,10 @@ def open_engine(
 
     Parameters
     ----------
-    name : {"local", "dask"}
-        Files on this machine, or a Dask cluster.
+    name : {"local", "dask", "spark"}
+        Files on this machine, a Dask cluster, or a Spark cluster.
     address : str, optional
-        Of Dask's scheduler. Without one, a cluster is made on this machine.
+        Of Dask's scheduler, or the Spark master. Without one, a cluster is made on this machine.
     memory : str, default="4GB"
         What all workers together may take.
     n_buckets, n_bytes : int, optional
@@ -146,21 +150,25 @@ def open_engine(
     ...     type(engine).__name__, engine.n_buckets >= 64
     ('DiskEngine', True)
     """
-    if name not in ("local", "dask"):
-        raise ValueError(f"There is no engine {name!r}. Choose one of local, dask.")
+    if name not in ("local", "dask", "spark"):
+        raise ValueError(f"There is no engine {name!r}. Choose one of local, dask, spark.")
     if name == "local" and address is not None:
         raise ValueError(
             f"The engine 'local' has no address. Leave address={address!r} away, or say "
-            "engine='dask'."
+            "engine='dask' or engine='spark'."
         )
     room = size_in_bytes(memory, f"{memory=}")
     engine: BucketEngine
     if name == "local":
         engine = DiskEngine(folder=folder)
-    else:
+    elif name == "dask":
         from viewfold.rows.dask import DaskEngine
 
         engine = DaskEngine(address=address, folder=folder)
+    else:
+        from viewfold.rows.spark import SparkEngine
+
+        engine = SparkEngine(master=address, folder=folder)
     if n_buckets is None and n_bytes is not None:
         n_buckets = buckets_for(n_bytes, room, engine.n_workers)
     if n_buckets is not None:

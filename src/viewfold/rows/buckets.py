@@ -2,7 +2,7 @@
 
 A sample is in the bucket that its id falls into, so that views and consensus are joined bucket by
 bucket, and no row has to meet one of another bucket. In a bucket, the local engine does the work.
-What differs between a disk and Dask is `run`.
+What differs between a disk, Dask and Spark is `run`.
 """
 
 from __future__ import annotations

@@ -151,9 +151,9 @@ class SendingEngine(BucketEngine):
         """Return a file that every worker has to be able to read."""
         return store(f"{self.folder}/probe", np.zeros(1, np.int8))
 
-    def check_sight(self, troubles: Sequence[str]) -> None:
+    def check_sight(self, troubles: Sequence[str | None]) -> None:
         """Raise an error now, rather than in the middle of a fold, if a worker has trouble."""
-        for why in troubles:
+        for why in filter(None, troubles):
             self.close()
             raise ValueError(
                 f"Workers cannot read {self.folder} ({why}). Pass folder=: a path on a disk that "
