@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from children import start
 from pyarrow import parquet
 from vfd_models import by_sample, files_of
-from writers import run
 
 import viewfold
 from viewfold import StateFileError
@@ -84,7 +84,7 @@ def test_one_writer_waits_for_the_other(state_folder: Path) -> None:
             sys.stdin.readline()
             model.recluster(4)
     """
-    other = run(script, state_folder)
+    other = start(script, state_folder)
     assert other.stdout is not None
     assert other.stdout.readline() == "begun\n"
     with pytest.raises(viewfold.errors.BusyError, match=r"s.vfd is being written by another"):
