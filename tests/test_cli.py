@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from report_models import quick_pages  # noqa: F401
 
 import viewfold
 from commands import Run, runner

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from report_models import few_draws, quick_pages  # noqa: F401
+from report_models import few_draws  # noqa: F401
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
 from viewfold.web.jobs import Job
