@@ -271,10 +271,12 @@ def test_a_shell_completes_commands_options_and_files(typed: str, completed: str
 def test_the_demo_tells_its_story_and_leaves_its_files(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as less:  # two views of some, and no page: the story is below
-        two = load_digits_views()
-        two.views = {name: X[:600] for name, X in list(two.views.items())[:2]}
-        two.target = two.target[:600]
+    digits = load_digits_views()  # a third of them: the example of ViewFold folds all
+    digits.views = {name: X[:600] for name, X in digits.views.items()}
+    digits.target = digits.target[:600]
+    monkeypatch.setattr("viewfold.datasets.load_digits_views", lambda: digits)
+    with monkeypatch.context() as less:  # two views, and no page: the story is below
+        two = type(digits)(target=digits.target, views=dict(list(digits.views.items())[:2]))
         less.setattr("viewfold.datasets.load_digits_views", lambda: two)
         less.setattr("viewfold.web.report.write", lambda _, page, **__: page.write_text("first"))
         code, out, _ = run("demo --json")
@@ -285,13 +287,13 @@ def test_the_demo_tells_its_story_and_leaves_its_files(
     labels = pd.read_csv("labels.csv", index_col="id")
     model = viewfold.load("demo.vf")
     assert code == 0
-    assert len(labels) == 1797
+    assert len(labels) == 600
     assert len(model.views_) == 6
     assert labels["cluster"].to_dict() == model.to_frame()["cluster"].to_dict()
     assert Path("report.html").stat().st_size > 10_000
     assert out.count("$ viewfold add") == 6
     assert said.count("changed cluster") == 6
-    assert float(re.findall(r"\((\S+)% in the right cluster", out)[-1]) > 90
+    assert float(re.findall(r"\((\S+)% in the right cluster", out)[-1]) > 80
     assert out.rstrip().splitlines()[-3].strip().startswith("viewfold add my.vf")
     Path("demo.vf").unlink()
     assert "not the demo's" in run("demo")[2]
