@@ -109,8 +109,7 @@ def test_a_level_goes_with_the_last_sample_that_has_it(
     assert not any("forgotten" in name for name in model.features(top=99)["feature"].astype(str))
 
 
-@pytest.mark.parametrize("n", [8, 120])
-@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize(("n", "private"), [(8, False), (120, True)])
 def test_also_of_small_and_of_private_views(
     tmp_path: Path, three_states: Callable[..., None], private: bool, n: int
 ) -> None:

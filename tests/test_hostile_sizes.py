@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from children import start
 from hostile_files import attack
 
 from viewfold import as_view
@@ -167,10 +166,7 @@ def test_an_array_that_becomes_shorter_does_not_end_the_process(tmp_path: Path) 
         "view = viewfold.as_view(sys.argv[1])\nos.truncate(sys.argv[1], 200)\n"
         "print(sum(block.sum() for _, block in view.rows.blocks()))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.returncode
+    assert start(script, path).wait() == 0
 
 
 @pytest.mark.parametrize("layout", ["file", "stream"])
@@ -188,7 +184,6 @@ def test_an_arrow_file_that_becomes_shorter_does_not_end_the_process(
         "os.truncate(sys.argv[1], 200)\n"
         "try:\n    list(sizes)\nexcept ValueError as error:\n    print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "the file ends within a message\n"), done
+    other = start(script, path)
+    said = other.communicate()
+    assert (other.returncode, said[0]) == (0, "the file ends within a message\n"), said

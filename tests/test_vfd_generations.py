@@ -4,9 +4,6 @@ samples are in no file."""
 import io
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -140,14 +137,7 @@ KILLED = """
 def test_a_writer_killed_at_any_step_leaves_one_generation_and_the_next_clears_up(
     what: str, stride: int, state_folder: Path
 ) -> None:
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    said = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(state_folder), what, str(stride)],
-        capture_output=True,
-        text=True,
-        env=one_thread,
-        check=True,
-    ).stdout.split()
+    said = start(KILLED, state_folder, what, stride).communicate()[0].split()
     steps = dict(zip(said[::2], said[1::2], strict=True))
     assert list(steps.values()).count("killed") > 5
     assert list(steps.values())[-1] == "done"
