@@ -14,12 +14,13 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
+from functools import partialmethod
 from multiprocessing import reduction
 from typing import Any
 
 CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
 PRELOADED = [__name__, "pandas", "scipy.cluster.hierarchy", "viewfold.cli", "viewfold.estimators"]
-PRELOADED += ["viewfold.store.models", "viewfold.store.queries"]
+PRELOADED += ["viewfold.store.models", "viewfold.store.queries", "viewfold.web.server", "uvicorn"]
 
 
 class Descriptor:
@@ -70,17 +71,29 @@ class Child:
             os.close(one)
         self.stdin, self.stdout, self.stderr = open(into, "w"), open(out), open(said)  # noqa: SIM115
 
-    def wait(self) -> int:
-        self._process.join()
-        self.returncode = self._process.exitcode
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    poll = returncode.fget
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        self._process.join(timeout)
         return self.returncode
 
-    def communicate(self, text: str = "") -> tuple[str, str]:
-        self.stdin.write(text)
-        self.stdin.close()
+    def send_signal(self, number: int) -> None:
+        os.kill(self._process.pid, number)
+
+    terminate = partialmethod(send_signal, signal.SIGTERM)
+    kill = partialmethod(send_signal, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    def communicate(self, text: str = "", timeout: float | None = None) -> tuple[str, str]:
+        if not self.stdin.closed:
+            self.stdin.write(text)
+            self.stdin.close()
         # What a child says is short: it fits into a pipe while nobody reads it.
         answer = self.stdout.read(), self.stderr.read()
-        self.wait()
+        self.wait(timeout)
         return answer
 
 

@@ -18,6 +18,7 @@ from commands import Run, runner
 from viewfold.datasets import load_digits_views
 
 MADE: list[bytes] = []
+WRITTEN: dict[str, bytes] = {}
 COMMANDS = [
     "inspect",
     "add",
@@ -50,17 +51,20 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def files(data: Data, tmp_path: Path) -> None:
-    """Three views in three formats, without a column in common but the ids."""
+    """Three views in three formats, without a column in common but the ids; written once."""
     for (name, (X, ids)), suffix in zip(
         data.parts().items(), (".csv", ".parquet", ".tsv"), strict=True
     ):
-        frame = pd.DataFrame(X).add_prefix(f"{name}_")
-        frame.insert(0, "patient", ids)
         path = tmp_path / f"{name}{suffix}"
-        if suffix == ".parquet":
-            frame.to_parquet(path, index=False)
-        else:
-            frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+        if path.name not in WRITTEN:
+            frame = pd.DataFrame(X).add_prefix(f"{name}_")
+            frame.insert(0, "patient", ids)
+            if suffix == ".parquet":
+                frame.to_parquet(path, index=False)
+            else:
+                frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+            WRITTEN[path.name] = path.read_bytes()
+        path.write_bytes(WRITTEN[path.name])
 
 
 @pytest.fixture

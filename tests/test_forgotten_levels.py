@@ -67,7 +67,7 @@ def three_states(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None
     @cache
     def made(ending: str, n: int, rare: int, kind: Any, private: bool) -> Path:
         path, table = tmp_path_factory.mktemp("states") / f"s{ending}", wards(n, rare)
-        new = kind(3, random_state=0, keep_encoders=not private)
+        new = kind(3, n_init=2, random_state=0, keep_encoders=not private)
         scan = pd.DataFrame(np.random.default_rng(1).normal(size=(len(table), 3)), table.index)
         engine = DiskEngine(n_buckets=3) if ending == ".vfd" else None
         with viewfold.edit(path, new=new, keep=3, engine=engine) as model:

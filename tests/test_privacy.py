@@ -60,7 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
 def _write(kind: Any, n: int, path: Path) -> Path:
     """Fold two views in two steps, so that there is something to undo; forget some."""
     X, ids, gone = people(n)[:n], [f"p{i}" for i in range(n)], n // 3
-    with viewfold.edit(path, new=kind(3, random_state=0)) as one:
+    with viewfold.edit(path, new=kind(3, n_init=2, random_state=0)) as one:
         one.partial_fit(X, ids=ids, view="labs")
     with viewfold.edit(path) as one:
         one.partial_fit(X[:, ::2] ** 2, ids=ids, view="scan")
@@ -127,7 +127,7 @@ def test_no_number_of_a_forgotten_sample_is_in_the_file(
     kind: Any, n: int, written: Written
 ) -> None:
     X, gone, path = people(n)[:n], n // 3, written(kind, n)
-    before = folded(kind(3, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
+    before = folded(kind(3, n_init=2, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
     rows = [X[:gone], before.embedding_[:gone]]
     rows += [standardised(X[:gone], knowing(held(path), 1, X), 1)] if kind is ViewFold else []
     content = path.read_bytes()
