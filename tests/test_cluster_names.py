@@ -191,6 +191,7 @@ def test_annotated_data_has_names(stored_model: Any) -> None:
         stored_model.annotate(data)
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_report_and_figures_show_names_and_markup_is_text(stored_model: Any) -> None:
     page = report.render(stored_model.rename(1, MARKUP))
     assert MARKUP not in page

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from report_models import NAMES, Reader, few_draws, model, page, quick_pages  # noqa: F401
+from report_models import NAMES, Reader, few_draws, model, page  # noqa: F401
 
 import viewfold
 from commands import runner

@@ -291,7 +291,7 @@ def test_ctrl_c_ends_the_server_and_leaves_nothing(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (scratch / ".viewfold-ui.abcdefgh.part").mkdir()  # of a server that was killed
-    with server(tmp_path / "s.vf", TMPDIR=str(scratch)) as (address, process):
+    with server(tmp_path / "s.vf", scratch) as (address, process):
         base, _, token = address.partition("#")
         request = urllib.request.Request(
             f"{base}api/uploads?name=labs.csv",

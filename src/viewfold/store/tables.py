@@ -483,6 +483,7 @@ def time_of(microseconds: int) -> datetime:
 # numbers, which it reads where NumPy has them.
 
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
+BATCH_BYTES = 2**18  # of arrays, written at once
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
 
@@ -581,14 +582,29 @@ def _put_small(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
     db.execute(f"CREATE TABLE {name} ({declared})")
     columns = [[_bound(cell, kind) for cell in table[column]] for column, kind in types.items()]
-    if not len(table):
-        return
-    if "BLOB" in types.values():  # large ones, one after the other
-        places = ", ".join(f"{_sent(kind)}" for kind in types.values())
-        db.executemany(f"INSERT INTO {name} VALUES ({places})", list(zip(*columns, strict=True)))
-    else:
-        lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
-        db.execute(f"INSERT INTO {name} SELECT {lists}", columns)
+    places = ", ".join(map(_sent, types.values()))
+    lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
+    for rows in _batches(zip(*columns, strict=True)):
+        if len(rows) == 1:
+            db.execute(f"INSERT INTO {name} VALUES ({places})", rows[0])
+        else:
+            db.execute(
+                f"INSERT INTO {name} SELECT {lists}", list(map(list, zip(*rows, strict=True)))
+            )
+
+
+def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows that DuckDB takes at once: a call costs a millisecond, a list much memory."""
+    batch, size = list[tuple[Any, ...]](), 0
+    for row in rows:
+        more = sum(len(cell) for cell in row if isinstance(cell, bytes))
+        if batch and size + more > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += more
+    if batch:
+        yield batch
 
 
 def _sent(kind: str) -> str:
