@@ -106,6 +106,7 @@ def explained(
     why = model.explain(name, view=view, top=top)
     facts: dict[str, Any] = {"id": why.id, "cluster": why.cluster}
     facts |= {"next_cluster": why.next_cluster, "confidence": round(why.confidence, DIGITS)}
+    facts |= {"hangs_on": why.hangs_on, "without": why.without}
     lists = {"views": rows_of(why.views.reset_index()), "features": rows_of(why.features)}
     return facts, lists, str(why)
 
@@ -127,6 +128,19 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
         {str(name): None if value != value else value for name, value in row.items()}
         for row in frame.to_dict("records")
     ]
+
+
+def hanging_line(hanging: dict[str, Any] | None, *, private: bool) -> str | None:
+    """Say how many labels hang on one view; None if no sample has two."""
+    if hanging is None:
+        lost = "Whether labels hang on one view is not known: a private state has no evidence."
+        return lost if private else None
+    of = f"of the {hanging['samples']:,} samples with two views or more"
+    if not hanging["share"]:
+        return f"No label {of} hangs on one view."
+    most = sorted(hanging["views"].items(), key=lambda one: -one[1])
+    each = ", ".join(f"{name} {100 * share:.2g} %" for name, share in most)
+    return f"{100 * hanging['share']:.2g} % of the labels {of} hang on one view: {each}."
 
 
 def without_doubtful(table: Table, least: float | None) -> Table:

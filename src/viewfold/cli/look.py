@@ -180,6 +180,8 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         for row in facts["views"]:
             if row["rows_since"]:
                 print_lines(_since(row))
+        if line := telling.hanging_line(facts["hanging"], private=facts["private"]):
+            print_lines(line)
     else:
         print_lines("no view yet")
     for one in facts["states"]:

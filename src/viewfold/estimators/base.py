@@ -47,7 +47,7 @@ from viewfold.explain.events import events_table, log_table
 from viewfold.explain.features import distinguished
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
 from viewfold.state.admission import admit, meant
-from viewfold.state.clusters import Clusters, confidence
+from viewfold.state.clusters import Clusters, confidence, hangs_on
 from viewfold.state.hashes import seed_of
 from viewfold.state.names import rename
 from viewfold.state.state import State, ViewRecord
@@ -775,11 +775,14 @@ class FoldingEstimator(
             return found
         return np.asarray(found[np.argsort(self._engine.collect(state.ids))])
 
-    def _confidence(self) -> Array:
-        state = self._judged
+    def _confidence(self) -> tuple[Array, Array]:
+        """Return the confidence of each sample, and the view that its label hangs on."""
+        state, engine = self._judged, self._engine
         assert state.clusters is not None
-        sure = confidence(self._engine, state.clusters, state.embedding, state.seen, state.novelty)
-        return self._collected(sure)
+        hangs = hangs_on(engine, state.clusters, state.directions, state.embedding, state.evidence)
+        rows = state.embedding, state.seen, state.novelty
+        sure = confidence(engine, state.clusters, *rows, hangs)
+        return self._collected(sure), self._collected(hangs)[:, 0]
 
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:
         """Return a column for the names of clusters, None where there is none; if any has one."""

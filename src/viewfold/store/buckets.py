@@ -75,6 +75,7 @@ from viewfold.store.tables import (
 
 if TYPE_CHECKING:
     from viewfold.state.clusters import Clusters
+    from viewfold.state.evidence import Directions
     from viewfold.state.log import Log
     from viewfold.state.state import State
 
@@ -90,11 +91,12 @@ TYPES: dict[str, tuple[pa.DataType, ...]] = {
     "fingerprints": (pa.int32(),),
     "evidence": (pa.int8(),),
     "novelty": (pa.uint8(),),
+    "hangs_on": (pa.int32(),),
     "views_seen": (pa.bool_(),),
     "history": (pa.int32(),),
     "embedding": (pa.float32(), pa.float64()),
 }
-SINGLE = ("id", "label", "confidence", "added", "novelty")
+SINGLE = ("id", "label", "confidence", "added", "novelty", "hangs_on")
 
 
 @dataclass
@@ -432,7 +434,9 @@ def _put(
     if state.clusters is not None:
         rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
         items = [item for item in engine._items(rows) if item[1][0].n]
-        buckets = engine.each(partial(write_bucket, folder, name, state.clusters), items)
+        buckets = engine.each(
+            partial(write_bucket, folder, name, state.clusters, state.directions), items
+        )
         check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])
     tables = {}
     for table, content in small_tables(state, {}).items():
@@ -505,10 +509,14 @@ def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
 
 
 def write_bucket(
-    folder: Folder, generation: str, clusters: Clusters, item: tuple[int, tuple[Part, ...]]
+    folder: Folder,
+    generation: str,
+    clusters: Clusters,
+    directions: Directions | None,
+    item: tuple[int, tuple[Part, ...]],
 ) -> Bucket:
     number, parts = item
-    table = samples_table(clusters, *(whole(part.open()) for part in parts))
+    table = samples_table(clusters, directions, *(whole(part.open()) for part in parts))
     data = packed(table.to_arrow())
     made = Bucket(number, len(table), data.size, column_digests(table.columns))
     folder.write(f"{generation}/{made.file}", memoryview(data))

@@ -93,6 +93,7 @@ TABLES: dict[str, dict[str, str]] = {
         "confidence": "FLOAT",
         "added": "INTEGER",
         "novelty": "UTINYINT",
+        "hangs_on": "INTEGER",
         "fingerprints": r"INTEGER\[\d+\]",
         "evidence": r"TINYINT\[\d+\]",
         "views_seen": r"BOOLEAN\[\d+\]",

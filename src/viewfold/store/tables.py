@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
     from viewfold.state.clusters import Clusters
+    from viewfold.state.evidence import Directions
     from viewfold.state.parts import Part
     from viewfold.state.state import State, ViewRecord
 
@@ -106,13 +107,14 @@ def to_tables(state: State, **facts: int) -> dict[str, Table]:
         samples = no_samples()
     else:
         rows = (getattr(state, name) for name in COLUMNS.values())
-        samples = samples_table(state.clusters, *rows)
+        samples = samples_table(state.clusters, state.directions, *rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
     clusters: Clusters,
+    directions: Directions | None,
     ids: Array,
     embedding: Array,
     seen: Array,
@@ -124,13 +126,17 @@ def samples_table(
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
-    from viewfold.state.clusters import confidence
+    from viewfold.state.clusters import confidence, hangs_on
 
+    engine = LocalEngine()
+    hangs = hangs_on(engine, clusters, directions, embedding, evidence)
+    sure = confidence(engine, clusters, embedding, seen, novelty, hangs)
     mixed = kind_of_ids(ids) == "mixed"
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
+        "confidence": np.float32(sure),
+        "hangs_on": np.ascontiguousarray(hangs[:, 0]),
         "added": added,
         "fingerprints": fingerprints,
         "evidence": evidence,
@@ -146,7 +152,7 @@ def samples_table(
 
 def no_samples() -> Table:
     columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
-    columns["novelty"] = np.uint8
+    columns |= {"novelty": np.uint8, "hangs_on": np.int32}
     rows = {"views_seen": bool, "history": np.int32, "embedding": float}
     rows |= {"fingerprints": np.int32, "evidence": np.int8}
     return Table(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from viewfold._util.types import Array, Ids
 from viewfold.rows import Engine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import unit_rows
-from viewfold.state.clusters import confidence
+from viewfold.state.clusters import confidence, hangs_on
 from viewfold.state.hashes import draw
 from viewfold.state.state import State
 from viewfold.web.metadata import ColourColumn, colour_columns
@@ -129,7 +129,15 @@ class ModelRows:
     def sure(self) -> RowSet:  # the confidence of each sample
         state = self.state
         assert state.clusters is not None
-        return confidence(self.engine, state.clusters, state.embedding, state.seen, state.novelty)
+        rows = state.embedding, state.seen, state.novelty
+        return confidence(self.engine, state.clusters, *rows, self.hangs)
+
+    @cached_property
+    def hangs(self) -> RowSet:  # the view that each label hangs on
+        state = self.state
+        assert state.clusters is not None
+        rows = state.embedding, state.evidence
+        return hangs_on(self.engine, state.clusters, state.directions, *rows)
 
     def take(self, rows: RowSet, numbers: NDArray[np.intp]) -> Array:
         return self.engine.collect(self.engine.select(rows, numbers))
