@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import typed
 
+from commands import typed
 from viewfold import ViewFold
 from viewfold._util import constants
 from viewfold.rows import DiskEngine, using

@@ -141,5 +141,7 @@ def _texts(pa: Any, texts: list[Any]) -> Any:
 def _numbers(pa: Any, column: Column) -> Any:
     kind = pa.from_numpy_dtype(column.dtype)
     held = np.packbits(column, bitorder="little") if column.dtype == bool else column
+    gaps = np.ma.getmaskarray(column)
+    there = pa.py_buffer(np.packbits(~gaps, bitorder="little")) if gaps.any() else None
     buffer = pa.py_buffer(np.ascontiguousarray(held))
-    return pa.Array.from_buffers(kind, len(column), [None, buffer])
+    return pa.Array.from_buffers(kind, len(column), [there, buffer])
