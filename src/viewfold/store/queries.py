@@ -222,7 +222,7 @@ def names(source: Source) -> list[str]:
 
 def events(source: Source) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
-    from viewfold.explain.events import events_between, in_order, novel_groups
+    from viewfold.explain.events import whole_story
     from viewfold.rows import LocalEngine
 
     with opened(source, "history", small=("log", "steps", "views")) as (db, meta):
@@ -231,8 +231,7 @@ def events(source: Source) -> list[ClusterEvent]:
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
         history = table_of(db.sql("SELECT history FROM samples"))["history"]
         log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
-    found = events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
-    return in_order([*found, *novel_groups(log)])
+    return whole_story(LocalEngine(), history, *map(list, zip(*steps, strict=True)), log)
 
 
 def movers(source: Source, view: str) -> Table:

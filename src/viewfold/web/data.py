@@ -6,7 +6,7 @@ Report, local server and notebook show the same data; docs/report.md says what i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -262,33 +262,10 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
             "after": [int(c) for c in event["after"]],
             "count": int(event["samples"]),
             "share": rounded(event["share"]),
-            "text": _sentence(event),
+            "text": event["said"][:1].upper() + event["said"][1:],
         }
         for event in found
     ]
-
-
-def _sentence(event: Mapping[str, Any]) -> str:
-
-    def listed(clusters: tuple[int, ...]) -> str:
-        words = [str(c) for c in clusters]
-        if len(words) < 2:
-            return f"cluster {''.join(words)}"
-        return f"clusters {', '.join(words[:-1])} and {words[-1]}"
-
-    before, after = listed(event["before"]), listed(event["after"])
-    many, share = counted(int(event["samples"]), "sample"), f"{100 * event['share']:.0f} %"
-    text: str = {
-        "novel": f"{many} look like a group of their own ({share})",
-        "merged": f"{before} became {after} ({many})",
-        "split": f"{before} became {after} ({many})",
-        "born": f"{after} is new ({many}, {share} of them new)",
-        "vanished": f"{before} is no more ({many})",
-        "grew": f"{after} grew by {many} ({share})",
-        "shrank": f"{after} shrank by {many} ({share})",
-        "renumbered": f"{before} is called {after} now ({many})",
-    }[event["kind"]]
-    return text[0].upper() + text[1:]
 
 
 def number(model: FoldingEstimator) -> dict[str, Any] | None:
