@@ -30,6 +30,9 @@ from viewfold.state.state import State
 # What can happen to clusters, in the order in which it is told.
 KINDS = ("step", "novel", "merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
 
+# Labels of two steps agree so far that samples can be followed in a figure.
+FOLLOWED = 0.6
+
 # Of more samples, as many are compared by their shares: the AMI takes time for every sample.
 MOST_COMPARED = 100_000
 
@@ -103,6 +106,19 @@ def whole_story(
             told.append(ClusterEvent(entry, name, "step", (), (), moved, share, **facts))
         told += events_of(step, entry, name)
     return sorted(told, key=lambda event: (event.entry or 0, KINDS.index(event.kind)))
+
+
+def opening_step(moves: Sequence[Transfers]) -> int:
+    """Return the first step from which figures can follow samples to the next, or the last but one.
+
+    `moves` are those between steps. The clusters of the first views may have little to do with
+    those that several views make: nobody asked for that tangle.
+    """
+    for i, moved in enumerate(moves):
+        agreement = _Step(moved).agreement()
+        if agreement is None or agreement >= FOLLOWED or i == len(moves) - 1:
+            return i
+    return 0
 
 
 def _steps_of(

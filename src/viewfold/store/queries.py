@@ -231,7 +231,8 @@ def events(source: Source) -> list[ClusterEvent]:
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
         history = table_of(db.sql("SELECT history FROM samples"))["history"]
         log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
-    return whole_story(LocalEngine(), history, *map(list, zip(*steps, strict=True)), log)
+    entries, names = map(list, zip(*steps, strict=True))
+    return whole_story(LocalEngine(), history, entries, names, log)
 
 
 def movers(source: Source, view: str) -> Table:
