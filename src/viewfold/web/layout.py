@@ -175,15 +175,15 @@ class Points:
         # Points that are drawn later hide others: the order is mixed, and none of ids or rows.
         mixed = (whole[:, 0].astype(np.uint64) << np.uint64(16)) | whole[:, 1]
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)
-        order = np.lexsort((coverage, sure, cluster, mixed))
+        novelty = to_share(to_surprise(found.take(state.novelty, numbers)))
+        hangs = np.maximum(found.take(found.hangs, numbers)[:, 0], 0)
+        order = np.lexsort((hangs, novelty, coverage, sure, cluster, mixed))
         names = found.take(state.ids, numbers)[order] if ids or metadata is not None else None
         coloured: tuple[list[ColourColumn], list[str]] = [], []
         if metadata is not None and names is not None:
             coloured = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
-        novelty = to_share(to_surprise(found.take(state.novelty, numbers)))
-        hangs = np.maximum(found.take(found.hangs, numbers)[:, 0], 0)
-        each = numbers, whole, cluster, sure, coverage, novelty, hangs
-        return cls(*(part[order] for part in each), names, *coloured)
+        parts = numbers[order], whole[order], cluster[order], sure[order], coverage[order]
+        return cls(*parts, novelty[order], hangs[order], names, *coloured)
 
     def at(self, numbers: NDArray[np.intp]) -> list[int | None]:
         """Return which point each sample is; None if it is not drawn."""
