@@ -58,7 +58,7 @@ def test_page_names_nobody_unless_ids_are_let_in(model, page) -> None:
     assert "secret" not in page
     assert all(one["id"] is None for one in reader.summary["uncertain"])
     columns = set(reader.summary["columns"])
-    assert columns == {"x", "y", "cluster", "confidence", "coverage"}
+    assert columns == {"x", "y", "cluster", "confidence", "coverage", "novelty"}
     assert {name for name in reader.scripts if name.startswith("column-")} == {
         f"column-{name}" for name in columns
     }

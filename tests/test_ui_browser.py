@@ -144,7 +144,9 @@ def clusters_named_and_counted(tab: Tab) -> None:
         tab.button("Download").click()
     assert got.value.suggested_filename == "patients-clusters.csv"
     lines = Path(got.value.path()).read_text().splitlines()
-    assert lines[0] == "id,cluster,confidence,views_seen"  # the name went with its cluster
+    assert (
+        lines[0] == "id,cluster,confidence,novelty,hangs_on,views_seen"
+    )  # the name went with its cluster
     assert len(lines) == 151
 
 

@@ -78,6 +78,8 @@ CALM = 0.98
 CAUTION = 5.5
 #: Means of features tell two clusters apart if they differ by so many standard deviations.
 TOLD = 2.0
+#: The confidence of samples that would be in another cluster without one view is multiplied by it.
+HANGING = 0.9
 #: Clusters of unconnected groups are paired by size if this share of samples is paired reliably.
 PAIRED = 0.5
 

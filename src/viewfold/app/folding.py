@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.states import empty
-from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
+from viewfold.app.telling import AUTO, choose_again, choose_first, scores
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
 
@@ -145,6 +145,12 @@ def add(
         else:
             new = _first_model(state, wanted)
         views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
+        chosen, choosing = None, "choosing a number of clusters"
+        if clusters == AUTO and new is not None:  # so that the first step is in these clusters
+            step(choosing)
+            options = {"similar_ids": wanted.similar_ids, "min_shared": wanted.min_shared}
+            chosen = choose_first(views, **options)
+            new.set_params(n_clusters=chosen.best)
         aside = None
         if wanted.quarantine is not None:
             from viewfold.app.quarantine import Quarantine
@@ -158,13 +164,10 @@ def add(
             model = new if loaded is None else model_of(loaded.state)
         begin(model)
         removed = _set_parameters(model, wanted)
-        if clusters == AUTO and new is not None:
-            model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
         folds = [_fold(model, view, step, wanted, aside) for view in views]
-        chosen = None
-        if clusters == AUTO:
-            step("choosing a number of clusters")
-            chosen = choose(model)
+        if clusters == AUTO and new is None:
+            step(choosing)
+            chosen = choose_again(model)
         if aside is not None and not wanted.dry_run:
             aside.write(state)  # first: rows are neither folded nor lost if it fails
         step(f"writing {state}")
@@ -208,7 +211,7 @@ def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if method not in known:
         raise ValueError(f"There is no method {wanted.method!r}. Known are: {', '.join(known)}.")
     return METHODS[known[method]](
-        n_clusters=wanted.clusters or PROVISIONAL,
+        n_clusters=wanted.clusters or 2,  # `AUTO` is chosen before the first fold
         random_state=wanted.seed,
         keep_encoders=not wanted.private,
     )

@@ -134,7 +134,7 @@ def _fold_and_tell(
         added = fold(state, file, wanted, step, limit.begin)
     model, dry_run = added.model, added.dry_run
     if added.chosen is not None:
-        say(evidence(added.chosen))
+        say(evidence(added.chosen, model.n_clusters))
     for done in added.folds:
         say(fold_line(done))
     for line in added.notes(state):

@@ -236,7 +236,9 @@ def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
 
-def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
+def recluster(
+    engine: Engine, state: State, method: Method, *, seed: int, note: str | None = None
+) -> State:
     """Find clusters anew in the present embedding, with an entry in the log."""
     with engine.session():
         previous = state.labels(engine)
@@ -250,7 +252,7 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
             seed=seed,
         )
     counts = {"n_moved": count_moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
-    log = noted(state.log, "recluster", state.n_samples, **counts)
+    log = noted(state.log, "recluster", state.n_samples, note=note, **counts)
     after = add_step(engine, replace(state, clusters=clusters, log=log), previous, labels)
     after = with_evidence(engine, after, labels)
     rows = state.embedding

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
     from viewfold.state.clusters import Clusters
+    from viewfold.state.evidence import Directions
     from viewfold.state.parts import Part
     from viewfold.state.state import State, ViewRecord
 
@@ -59,11 +60,12 @@ SAMPLES = {
     "fingerprints": ("int32",),
     "evidence": ("int8",),
     "novelty": ("uint8",),
+    "hangs_on": ("int32",),
     "views_seen": ("bool",),
     "history": ("int32",),
     "embedding": ("float64", "float32"),
 }
-SINGLE = ("id", "label", "confidence", "added", "novelty")
+SINGLE = ("id", "label", "confidence", "added", "novelty", "hangs_on")
 SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
 SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
@@ -124,13 +126,14 @@ def to_tables(state: State, **facts: int) -> dict[str, Table]:
         samples = no_samples()
     else:
         rows = (getattr(state, name) for name in COLUMNS.values())
-        samples = samples_table(state.clusters, *rows)
+        samples = samples_table(state.clusters, state.directions, *rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
     clusters: Clusters,
+    directions: Directions | None,
     ids: Array,
     embedding: Array,
     seen: Array,
@@ -142,13 +145,17 @@ def samples_table(
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
-    from viewfold.state.clusters import confidence
+    from viewfold.state.clusters import confidence, hangs_on
 
+    engine = LocalEngine()
+    hangs = hangs_on(engine, clusters, directions, embedding, evidence)
+    sure = confidence(engine, clusters, embedding, seen, novelty, hangs)
     mixed = kind_of_ids(ids) == "mixed"
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
+        "confidence": np.float32(sure),
+        "hangs_on": np.ascontiguousarray(hangs[:, 0]),
         "added": added,
         "fingerprints": fingerprints,
         "evidence": evidence,
