@@ -205,7 +205,7 @@ def fold(
     if raw is None:
         return after.without_encoders(engine)
     if known_labels is not None:
-        after = novelty.tell_group(engine, after)
+        after = novelty.tell_group(engine, after, len(after.views) - 1)
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
     after = learn_moments(engine, after, view, raw, labels, alignment)

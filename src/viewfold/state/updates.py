@@ -285,7 +285,7 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None))
+    after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None), which)
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
     return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
@@ -418,7 +418,7 @@ def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    after = novelty.tell_group(engine, expect_more(after, found))
+    after = novelty.tell_group(engine, expect_more(after, found), which)
     after = learn_moments(engine, after, view, raw, labels, alignment)
     return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
