@@ -52,6 +52,7 @@ VARIED = 0.5  # of the variance that is expected of a delivery of all kinds of s
 LEFT = 0.1  # the least variance that is left of a column, where all of it is 1
 WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
+GROSS = ("negative", "tiny", "far below", "far above", CONSTANT)  # what no drift does to most cells
 SHOWN = 5  # columns that a message names
 
 
@@ -191,6 +192,30 @@ def compare(
     distance = distance_of(profile, tally)
     name = record.name
     return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
+
+
+def compare_all(
+    engine: Engine, state: State, view: View, alignment: Alignment
+) -> Comparison | None:
+    """Compare all rows of a view that are to be learned anew: only what no drift explains counts.
+
+    Nothing is compared if the columns are others.
+    """
+    record = state.views[state.names.index(view.name or "")]
+    if view.features != record.features or view.shape[1] != record.n_features:
+        return None
+    raw = replace(view.rows, fill=None)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    if found is None or found.resembles is not None:
+        return found
+    gross = {
+        _name(record, one.feature)
+        for one in found.oddities
+        if one.trait in GROSS and abs(one.now - one.before) > SLOPE
+    }
+    drifts = "values", "missing", "levels"
+    kept = [one for one in found.findings if one.kind not in drifts or one.column in gross]
+    return replace(found, findings=tuple(kept))
 
 
 def _resembled(engine: Engine, state: State, which: int, rows: RowSet, n_odd: int) -> str | None:
