@@ -107,6 +107,10 @@ def shuffled(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return rows.set_axis(rng.permutation(rows.index))
 
 
+def sorted_alone(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return rows.assign(balance=np.sort(rows["balance"]))
+
+
 def half_missing(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return rows.assign(weight=rows["weight"].where(rng.random(len(rows)) < 0.5))
 
@@ -138,6 +142,7 @@ FAULTS = {
     of_other_sign: ("sign", "share"),
     swapped: ("values", "weight"),
     shuffled: ("shuffled", None),
+    sorted_alone: ("shuffled", "balance"),
     half_missing: ("missing", "weight"),
     half_empty: ("absent", None),
     of_other_levels: ("levels", "plan"),

@@ -6,7 +6,7 @@ was learned from this row: it is known by then, however unlike the others it is.
 the most counts; a corrected row takes the place of what there was.
 
 Samples look like a group of their own if they lie together: there is a ball in which those that
-came later are far more unlike known rows than those that the view was learned from.
+came later are far more unlike known rows than the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNLIKE = 1.0
 # Where the group lies, new samples have this surprise on average, none counting more than a novel
 # one: 0.4 is usual, and around the outliers of a cluster it is up to 0.8.
 TYPICAL = 0.85
-SURE = 5.0  # standard errors by which it is above what is to be expected there
+SURE = 8.0  # standard errors by which it is above what is to be expected there
 # The squared radius of its ball, for each dimension, where rows of clusters scatter by 1.
 WIDEST = 4.0
 MOST = 0.3  # of the samples that are unlike others, beyond the usual, are in it at least
@@ -117,8 +117,8 @@ def carry(levels: RowSet, before: RowSet, alignment: Alignment, had: RowSet | No
 def find_group(engine: Engine, state: State, which: int) -> int:
     """Return how many samples that came later are unlike others and lie together; 0 if none do.
 
-    They are looked for in the discriminant directions of the clusters, where the consensus is, and
-    where one view says that they are.
+    They came after the views were first folded. They are looked for in the consensus, in the
+    discriminant directions of the clusters, and where one view says that they are.
     """
     assert state.clusters is not None
     k, labels, directions = state.clusters.n_clusters, state.labels(engine), state.directions
@@ -126,25 +126,30 @@ def find_group(engine: Engine, state: State, which: int) -> int:
         return 0
     need = max(FEWEST, GROUP * state.n_samples)
 
-    def count(own: Array, level: Array) -> Array:
-        new, unlike = (level > 0) & (level < LEARNED), to_surprise(level) >= UNLIKE
-        kinds = level >= 0, new, new & unlike, level >= LEARNED, (level >= LEARNED) & unlike
+    folds = [record.entry for record in state.views]
+
+    def is_new(level: Array, added: Array) -> Array:
+        return np.asarray((level > 0) & (level < LEARNED) & ~np.isin(added, folds))
+
+    def count(own: Array, level: Array, added: Array) -> Array:
+        new = is_new(level, added)
+        kinds = level >= 0, new, new & (to_surprise(level) >= UNLIKE)
         return np.array([np.bincount(own[kind], minlength=k) for kind in kinds])
 
-    counts = engine.reduce(count, labels, state.novelty)
+    counts = engine.reduce(count, labels, state.novelty, state.added)
     counts[:, 2 * counts[2] >= counts[0]] = 0  # the group is a cluster already
-    n_new, n_unlike, n_learned, usual = counts[1:].sum(axis=1)
-    if n_unlike - n_new * usual / max(n_learned, 1) < need:
+    n_new, n_unlike = counts[1:].sum(axis=1)
+    if n_unlike - 10**-UNLIKE * n_new < need:
         return 0
     drawn = draw(engine, state.ids, SCANNED, seed=0, purpose="group")
-    rows = state.embedding, state.evidence, labels, state.novelty
-    row, said, own, level = (engine.collect(engine.select(one, drawn)) for one in rows)
+    rows = state.embedding, state.evidence, labels, state.novelty, state.added
+    row, said, own, level, added = (engine.collect(engine.select(one, drawn)) for one in rows)
     some = (level > 0) & (counts[0] > 0)[own]
-    surprise, new = np.minimum(to_surprise(level), -np.log10(NOVEL)), level < LEARNED
+    surprise, new = np.minimum(to_surprise(level), -np.log10(NOVEL)), is_new(level, added)
     said = said[:, directions.columns(which)]
-    places = (row - directions.mean) @ directions.directions, said.astype(np.float64)
+    places = (row - directions.mean) @ directions.directions, row.astype(np.float64), said * 1.0
     scale, found = state.n_samples / len(drawn), 0
-    for place, here in zip(places, (some, some & (said[:, 0] != NONE)), strict=True):
+    for place, here in zip(places, (some, some, some & (said[:, 0] != NONE)), strict=True):
         if np.count_nonzero(here & ~new) >= FEWEST:
             apart = _whiten(place[here], own[here], k)
             found = max(found, _scan(apart, surprise[here], new[here], need / scale))
@@ -166,7 +171,7 @@ def _scan(rows: Array, surprise: Array, new: Array, need: float) -> int:
     """Return how many new rows are unlike others in the ball that has most of them, 0 if none has.
 
     Around some of them, balls of all sizes are tried. In a ball with a group, new rows have more
-    surprise than those that were learned have in the same ball, and more than new ones elsewhere.
+    surprise than old ones have in the same ball, and more than new ones elsewhere.
     """
     unlike = new & (surprise >= UNLIKE)
     those = rows[unlike]
