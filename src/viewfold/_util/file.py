@@ -243,11 +243,14 @@ def nothing_in_common(
     label: str, names: Iterable[str], known: Iterable[str], error: type[ValueError] = ValueError
 ) -> ValueError:
     """Return the error about a table without any column of the view that it is to belong to."""
-    return error(
+    names = tuple(names)
+    made = error(
         f"{label}: it has no column of this view. The view was folded with {format_names(known)}; "
         f"this table has {format_names(names)}. Is it the wrong table, or the wrong view? If its "
         "columns have new names, give them: rename={'old': 'new'}."
     )
+    made.columns = names  # type: ignore[attr-defined]  # of which view they are, others know
+    return made
 
 
 # The options of a `File`; the others are keywords of `as_view`.

@@ -37,7 +37,7 @@ from viewfold.data.opening import make_view, named_views, open_path, own_name, r
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
-from viewfold.estimators.known import view_of_known
+from viewfold.estimators.known import check_rename, options_of, view_of_known
 from viewfold.method.scaling import chosen_scale
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
@@ -136,6 +136,7 @@ def inspect_views(
     view: str | None = None,
     model: FoldingEstimator | None = None,
     similar_ids: Similar = "refuse",
+    rename: Mapping[str, str] | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> list[Inspection]:
     r"""Say what would be understood of one or several views; nothing is folded.
@@ -155,6 +156,8 @@ def inspect_views(
         Compare the samples with those that this model knows; it stays as it is.
     similar_ids : {"refuse", "match", "new"}, default="refuse"
         As for `partial_fit`.
+    rename : dict of str to str, optional
+        Known names of columns, and their new ones; see `partial_fit`.
     empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         How the view is to be read; see `as_view`.
 
@@ -187,7 +190,7 @@ def inspect_views(
     >>> labs.options
     {'ids': 'patient'}
     """
-    given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, **reading}
+    given: dict[str, Any] = {"ids": ids, "similar_ids": similar_ids, "rename": rename, **reading}
     given = {name: value for name, value in given.items() if not _is_default(name, value)}
     if isinstance(X, Iterator):
         raise TypeError("An iterator gives its batches once. Look at the first of them instead.")
@@ -201,7 +204,7 @@ def inspect_views(
 def _is_default(name: str, value: Any) -> bool:
     if name in ("similar_ids", "empty_rows", "missing_cells", "strict"):
         return value in ("refuse", "absent", "accept", False)
-    return value is None or (isinstance(value, list | tuple) and not value)
+    return value is None or (isinstance(value, list | tuple | dict) and not value)
 
 
 def _looks_at_file(
@@ -311,6 +314,7 @@ class _Look:
         """Return what to read, how, its ids, and what to do with similar ids."""
         source, said = self._source_and_options()
         said.pop("view", None)
+        said.pop("rename", None)
         ids, rule = said.pop("ids", None), said.pop("similar_ids", "refuse")
         return *path_and_options(source, ReadOptions.of(**said)), ids, rule
 
@@ -348,14 +352,17 @@ class _Look:
         checked = read_view(view, none, None, of_cells)
         self.facts["n_empty"] = checked.n_empty
         self.facts["scale"] = self._scale(checked)
-        engine = engine_of(state.ids)
+        engine, rename = engine_of(state.ids), self.options.get("rename", {})
         if self.model is None or name not in state.names:
+            check_rename(rename, ())
             admit(engine, state, checked, rule)
             return
         record = state.views[state.names.index(name)]
-        if was_read_alike(parts, options, record):
+        if was_read_alike(parts, options, record) and not rename:
             X, ids = make_view(parts, given, name, file, options, record.columns), none
-        checked = view_of_known(X, record, ids=ids, gaps=True, me=type(self.model).__name__)
+        new_names = options_of(record, ReadOptions(rename=check_rename(rename, [record])))
+        me = type(self.model).__name__
+        checked = view_of_known(X, record, ids=ids, gaps=True, me=me, options=new_names)
         admit(engine, state, checked, rule)
 
     def _take_apart(

@@ -41,6 +41,7 @@ def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | N
         known = found.samples.fits
         named = known[0] if found.name not in known else None
     words = ["viewfold add", shlex.quote(str(state)), shlex.quote(os.fspath(file))]
+    words += [option("rename", {old: new}) for old, new in said.pop("rename", {}).items()]
     words += [option(name, value) for name, value in said.items() if name != "sheet"]
     sheets = found.source.options.sheet if isinstance(found.source, File) else None
     words += [option("sheet", sheet) for sheet in sheets or []]

@@ -28,7 +28,8 @@ from viewfold.cli.console import (
 )
 
 Row = dict[str, Any]
-SINCE = ("rows_since", "deliveries_since", "drift", "drifted")  # of a view; in lines of their own
+# Of a view; in lines of their own.
+SINCE = ("rows_since", "share_since", "deliveries_since", "drift", "drifted", "refresh_pays")
 # Of the log.
 ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved", "novel")
 OF_STEP = ("entry", "step", "agreement")
@@ -182,6 +183,13 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         for row in facts["views"]:
             if row["rows_since"]:
                 print_lines(_since(row))
+            if row["refresh_pays"]:
+                name, far = next(iter(row["drifted"].items()))
+                print_lines(
+                    f"a refresh of {row['view']!r} would pay: {100 * row['share_since']:.0f} % of "
+                    f"its rows came since it was learned, and {name!r} has shifted by {far:.2g} "
+                    "standard deviations"
+                )
         if line := telling.hanging_line(facts["hanging"], private=facts["private"]):
             print_lines(line)
     else:

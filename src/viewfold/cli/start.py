@@ -121,7 +121,7 @@ def refresh(
     Use it when status says that a view is stale, or when its columns have changed. Samples that had
     the view and are not in the file keep what they had. undo takes it back.
     """
-    wanted |= {"options": ReadOptions.of(**reading), "refresh": True}
+    wanted |= {"options": ReadOptions.of(**reading), "strict": reading["strict"], "refresh": True}
     if min_shared is not None:
         wanted["min_shared"] = opt.share(min_shared, "--min-shared")
     _fold_and_tell(state, file, Wanted(**wanted), opt.Limit(max_moved), as_json)
@@ -175,6 +175,7 @@ SHOWN = 8  # names in a line
 @opt.no_id
 @opt.similar_ids
 @opt.rows_and_columns
+@opt.rename
 @opt.view
 @opt.as_json
 @opt.reads

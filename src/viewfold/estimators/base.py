@@ -275,7 +275,7 @@ class FoldingEstimator(
             record, me = state.views[names.index(name)], type(self).__name__
             options = replace(options, rename=check_rename(rename, [record]))
             with using(engine):
-                came = delivered(record, X, ids=ids, me=me, options=options)
+                came = delivered(record, X, ids=ids, me=me, options=options, views=state.views)
             came = admit(engine, state, came, similar_ids)
             seed = seed_of(self.random_state)
             after, count = update(

@@ -70,8 +70,9 @@ class Method:
 
     n_clusters: int  #: how many clusters it finds
     #: ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
-    #: and returns a `Combined`; for the first view, `state.views` is empty
-    combine: Callable[[Engine, State, View, Alignment, int], Combined]
+    #: and returns a `Combined`; for the first view, `state.views` is empty. If the method
+    #: `relearns`, ``replaces=True`` says that the consensus had the view that this one replaces
+    combine: Callable[..., Combined]
     #: ``cluster(engine, ids, embedding, groups=, previous=, anew=, seed=)`` returns the cluster of
     #: each sample, and the `Clusters`. `groups` has a number for each group of samples that no view
     #: connects with the others, None if there is one group; `previous` holds the labels before this
@@ -207,7 +208,7 @@ def fold(
     if raw is None:
         return after.without_encoders(engine)
     if known_labels is not None:
-        after = novelty.tell_group(engine, after)
+        after = novelty.tell_group(engine, after, len(after.views) - 1)
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
     after = learn_moments(engine, after, view, raw, labels, alignment)

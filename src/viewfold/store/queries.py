@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from viewfold._util import constants
 from viewfold._util.table import Table
 from viewfold.errors import UnreadableError
 from viewfold.state.log import Log
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 Source = StrPath | Contents
 
+# A refresh of a view pays if so much of it came since it was learned, and if it has drifted, or one
+# of its columns has by so many standard deviations.
+STALE, SHIFTED = 0.1, 0.5
 MOST_DRIFTED = 3  # columns of a view that a status names
 MOST_CLUSTERS = 10**6  # a file that says it has more is not believed
 N_SEEN = "list_sum(views_seen::INTEGER[])::INTEGER"
@@ -174,11 +178,16 @@ def _staleness(parts: dict[str, Any], fold: int, features: Sequence[str] | None)
 
     profile = put_together(parts, f"profile/{fold}")
     if profile is None:
-        return {"rows_since": None, "deliveries_since": None, "drift": None, "drifted": {}}
+        none = dict.fromkeys(("rows_since", "share_since", "deliveries_since", "drift"))
+        return {**none, "drifted": {}, "refresh_pays": None}
     far = drift_of(profile)
+    learned, since = profile.counts[:2]
+    share = since / max(learned + since, 1)
+    drifted = far.total > constants.DRIFTED or far.columns.max() > SHIFTED
     worst = np.argsort(-far.columns, kind="stable")[:MOST_DRIFTED]
     return {
-        "rows_since": int(profile.counts[1]),
+        "rows_since": int(since),
+        "share_since": round(float(share), 3),
         "deliveries_since": int(profile.counts[2]),
         "drift": round(far.total, 3),
         "drifted": {
@@ -186,6 +195,7 @@ def _staleness(parts: dict[str, Any], fold: int, features: Sequence[str] | None)
             for j in worst.tolist()
             if far.columns[j] > 0
         },
+        "refresh_pays": bool(share >= STALE and drifted),
     }
 
 
