@@ -102,6 +102,7 @@ class Export:
     days: dict[str, np.ndarray] = field(default_factory=dict)  # of dates: days since the first
     flags: dict[str, np.ndarray] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)  # free text: may be left out
+    never: list[str] = field(default_factory=list)  # whole numbers that are no measurement
 
 
 def write_exports(folder: Path) -> Iterator[Export]:
@@ -190,8 +191,9 @@ def write_export(folder: Path, number: int) -> Export:
     export.flags[lang.active] = active
     if chance(0.6):
         traits.append("dates")
+        pattern = "%m/%d/%Y" if language == "en" and chance(0.5) else lang.date
         days = [date(2010, 1, 1) + timedelta(int(d)) for d in since]
-        columns[lang.since] = list(days) if typed else [d.strftime(lang.date) for d in days]
+        columns[lang.since] = list(days) if typed else [d.strftime(pattern) for d in days]
         export.days[lang.since] = since - since.min()
     columns[lang.segment] = [lang.segments[g] for g in group]
     if chance(0.4):
@@ -201,6 +203,21 @@ def write_export(folder: Path, number: int) -> Export:
             for _ in range(n)
         ]
         export.texts.append(lang.note)
+    if chance(0.3):
+        traits.append("postcodes")
+        columns["PLZ / ZIP"] = [f"0{1000 + 7 * int(i)}" for i in rng.integers(6, size=n)]
+    if chance(0.3):
+        traits.append("invoice numbers")
+        columns[f"{lang.total} ref."] = [str(i) for i in rng.choice(90000, n, False) + 10000]
+        export.never.append(f"{lang.total} ref.")
+    if chance(0.3) and id_kind != "two":
+        traits.append("ids last")
+        columns[ids] = columns.pop(ids)
+    if chance(0.25) and not typed:
+        traits.append("words for nothing")
+        for i in rng.choice(n, 3, replace=False):
+            columns[lang.share][i] = {"de": "k.A.", "fr": "n.d.", "es": "s/d"}.get(language, "n/a")
+            export.numbers[lang.share][i] = np.nan
     # -- rows around the table
     names = list(columns)
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
@@ -240,12 +257,18 @@ def write_export(folder: Path, number: int) -> Export:
             for old in list(held):
                 held[new[old]] = held.pop(old)
         export.texts = [new[t] for t in export.texts]
+        export.never = [new[t] for t in export.never]
+        if id_kind != "two":
+            export.ids = new[ids]
     if chance(0.4):
         traits.append("title")
         titles: list[list[Any]] = [[lang.title], []]
         if chance(0.5):
             titles.insert(1, ["", "ERP 7.2"])
         head = [*titles, *head]
+    if chance(0.3):
+        traits.append("remark below")
+        rows += [[], [f"{lang.title}: SAP / ERP"]]
     path = folder / f"export{number:02d}.{traits[1]}"
     (_write_excel if is_excel else _write_csv)(path, [*head, *rows], lang, padded=chance(0.5))
     export.path = path
@@ -294,10 +317,13 @@ def judge(export: Export) -> Verdict:
     except ValueError as error:
         return Verdict(export, False, [], False, f"refused: {error}")
     ids_right = found.options.get("ids") == export.ids
+    offered = [c.get("ids") for _, several in found.undecided for c in several]
+    if export.ids in offered:  # it is not decided, but among those to choose from
+        return Verdict(export, True, [], False, f"undecided: {offered}")
     if found.refused:
         return Verdict(export, ids_right, [], False, f"refused: {found.refused}")
     asked = {*found.proposed} - {"ids"}
-    undecided = getattr(found, "undecided", ())
+    undecided = [said for said, _ in found.undecided]
     options = {name: value for name, value in found.options.items() if name != "view"}
     try:
         view = as_view(found.source, **options)
@@ -307,6 +333,10 @@ def judge(export: Export) -> Verdict:
         name for name in export.numbers if any(repr(name) in one for one in undecided)
     }
     wrong, lost = [], []
+    features = {name.partition("=")[0] for name in view.features or ()}
+    wrong += [f"{name} is a feature" for name in export.never if name in features]
+    if not ids_right:
+        wrong += [f"{name} is a feature" for name in export.ids.split(",") if name in features]
     if ids_right:
         place = {str(name): i for i, name in enumerate(view.ids.tolist())}
         if set(place) != set(export.samples):

@@ -206,7 +206,8 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
         return read(wanted.ids)
     except ValueError as error:
         found = suggestion_of(error).get("ids")
-        if wanted.ids is not None or not isinstance(found, str):
+        sure = isinstance(found, str) and not getattr(error, "choices", ())
+        if wanted.ids is not None or not sure:
             raise
         views = read(found)
         samples = [None if known is None else compare(known, view) for view in views]

@@ -333,7 +333,13 @@ class _Look:
         source, said = self._source_and_options()
         said.pop("view", None)
         ids, rule = said.pop("ids", None), said.pop("similar_ids", "refuse")
-        return *path_and_options(source, ReadOptions.of(**said)), ids, rule
+        X, options = path_and_options(source, ReadOptions.of(**said))
+        records = {record.name: record.source for record in self._state.views}
+        remembered = records.get(self.view or own_name(X) or "")
+        if remembered is not None:  # later rows are written as the first ones were
+            as_is = options.as_is or remembered.as_is
+            options = replace(options, cleaning=remembered.cleaning, as_is=as_is)
+        return X, options, ids, rule
 
     def _read(self) -> None:
         if self.failed is not None:

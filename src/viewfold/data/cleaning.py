@@ -23,6 +23,8 @@ from viewfold.data.ids import may_be_called_id
 from viewfold.data.source import FileError
 
 SAMPLE_ROWS = 2000  # rows that tell how columns are written; later ones have to fit
+FEWEST_COLUMNS = 3  # of a table in which a row with one cell is a remark
+FEW = 5  # rows: fewer have no row of totals
 FEWEST_ROWS = 20  # whole numbers that are all different in fewer rows may be measurements
 MIXED = 30  # cells such as 1,107, beside others below 1000, that make the sign one of thousands
 
@@ -473,10 +475,10 @@ def _facts(cell: str) -> tuple[str, str] | None:
 
 
 def _number_form(bare: Sequence[str], options: ReadOptions) -> Form | set[str] | None:
-    units = {
-        (found["before"], found["unit"]) for found in map(_QUANTITY.fullmatch, bare) if found
-    } - {("", "")}
-    if len(units) > 1:
+    around = [(one["before"], one["unit"]) for one in map(_QUANTITY.fullmatch, bare) if one]
+    held = [pair for pair in around if any(pair)]
+    units = set(held)
+    if len(units) > 1 or 0 < 2 * len(held) < len(bare):  # a few may be of another unit
         return None
     if options.decimal is not None or options.thousands is not None:
         decimal = options.decimal or ("," if options.thousands == "." else ".")
@@ -485,10 +487,10 @@ def _number_form(bare: Sequence[str], options: ReadOptions) -> Form | set[str] |
     facts = [_facts(cell) for cell in bare]
     if None in facts:
         return None
-    held = {one for one in facts if one is not None}
-    decimals = {sign for what, sign in held if what == "d"}
-    thousands = {sign for what, sign in held if what == "t"}
-    either = {sign for what, sign in held if what == "e"}
+    signs = {one for one in facts if one is not None}
+    decimals = {sign for what, sign in signs if what == "d"}
+    thousands = {sign for what, sign in signs if what == "t"}
+    either = {sign for what, sign in signs if what == "e"}
     if not decimals and (points := thousands & {".", ","}):
         decimals = {"," if points == {"."} else "."}
     if not decimals and thousands and either:
@@ -538,6 +540,19 @@ def _decide(
 
 
 # -- rows at the end
+
+
+def is_remark(cells: Sequence[Any]) -> bool:
+    """Whether a row holds one cell at most, as a remark below a table does."""
+    return sum(map(_is_filled, cells)) <= 1
+
+
+def without_end(rows: list[Any]) -> list[Any]:
+    """Return the rows of a whole table without those at its end that may be no samples."""
+    n = len(rows)
+    while n > FEWEST_COLUMNS and is_remark(rows[n - 1]):
+        n -= 1
+    return rows[: n - 1] if n > FEW else rows[:n]
 
 
 class Totals:

@@ -25,6 +25,7 @@ from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data.arrays import Batches
 from viewfold.data.cleaning import (
+    FEWEST_COLUMNS,
     SAMPLE_ROWS,
     Form,
     Place,
@@ -33,9 +34,11 @@ from viewfold.data.cleaning import (
     declare_codes,
     find_forms,
     find_table,
+    is_remark,
     joined_names,
     loose_number,
     plain_value,
+    without_end,
 )
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import Budget
@@ -57,7 +60,6 @@ from viewfold.data.source import (
 
 Rows: TypeAlias = Iterator[tuple[int, tuple[Any, ...]]]  # numbers of rows, and their cells
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
-_FEW = 5  # rows: fewer have no row of totals
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
 _TYPES = "[Content_Types].xml"  # which part of the archive is what
@@ -175,7 +177,9 @@ def _view(
     of_ids = id_columns(ids, names)
     features = options.wanted(without(names, of_ids), sheet.place, FileError)
     sample = first[top:]
-    told = sample[:-1] if exhausted and len(sample) > _FEW else sample  # totals may be the last
+    told = sample
+    if exhausted and not options.as_is:
+        told = sample[: len(without_end([cells for _, cells in sample]))]
     columns = {
         name: [cells[j] for _, cells in told if len(cells) > j]
         for j, name in enumerate(names)
@@ -250,6 +254,10 @@ class _Table:
             block = [held, *islice(self.rows, size - 1)]
             held = next(self.rows, None)
             found = True
+            while held is None and not self.as_is and len(block) > 1 and is_remark(block[-1][1]):
+                if len(self.names) < FEWEST_COLUMNS:
+                    break
+                self.cleaned.append(f"left out row {block.pop()[0]}, a remark below the table")
             if held is None and not self.as_is and numeric:  # the last row may hold totals
                 block = self._without_totals(block, totals, [self.features[at] for at in numeric])
                 if not block:

@@ -50,6 +50,13 @@ first last firstname lastname surname forename vorname nachname name prénom pre
 apellido apellidos imię imie nazwisko nome cognome voornaam achternaam
 """
 _PERSON_NAMES = frozenset(_NAMES.split())
+_PERSONS = re.compile(  # whose ids are looked for, rather than those of an order or an account
+    "customer|client|patient|subject|sample|donor|user|employee|kunde|probe|mitarbeiter|personal|"
+    "klient|pacjent|pracown|próbk|usuario|pacien|muestra|empleado|utilisateur|échantillon|salarié|"
+    "utente|paziente|dipendente|klant|medewerker"
+)
+_PAIR = 15  # how much two columns look like ids together
+_CLEARLY = 4  # how much more than others the column of ids has to look like them
 _ID_ENDS = ("nummer", "kennung", "schlüssel", "nr")  # of German and Dutch words
 _CAMEL = re.compile(r".*[a-z](?:Id|ID)")
 _WHO_ALONE = re.compile(_WHO, re.IGNORECASE)
@@ -271,17 +278,28 @@ def find_ids(
     """Return the columns that look as if they held ids, the likeliest first.
 
     Cells are texts, None where they are missing, and other values where they cannot be ids;
-    `known` has the normal forms of ids that are known. Two columns that are ids together are
-    returned with a comma between them, if none is so alone.
+    `known` has the normal forms of ids that are known. Two columns that are ids together have a
+    comma between them.
     """
+    return [name for name, _ in score_ids(columns, known)]
+
+
+def choose_ids(
+    columns: Mapping[str, Sequence[Any]], known: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
+    """Return the column that holds the ids; several if nobody can tell which; none if none does."""
+    found = score_ids(columns, known)
+    return tuple(name for name, score in found if score > found[0][1] - _CLEARLY)
+
+
+def score_ids(columns: Mapping[str, Sequence[Any]], known: frozenset[str]) -> list[tuple[str, int]]:
+    """Return the columns that `find_ids` finds, with how much they look like ids."""
     rows = list(dict.fromkeys(zip(*columns.values(), strict=True)))  # identical rows count once
     cells = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else {}
     found = []
     for j, (name, held) in enumerate(cells.items()):
         if score := _score(name, held, j == 0, known):
             found.append((-score, j, name))
-    if found:
-        return [name for _, _, name in sorted(found)]
     # Neighbours at the front: two names of a person, or a number within something, such as a shop.
     names = list(cells)[:3]
     for a, b in itertools.pairwise(names):
@@ -292,9 +310,10 @@ def find_ids(
         )
         if not (persons or numbered) or not all(isinstance(c, str) and c.strip() for c in both):
             continue
-        if len(set(zip(cells[a], cells[b], strict=True))) == len(rows) > 2:
-            return [f"{a},{b}"]
-    return []
+        alone = any(name in (a, b) for _, _, name in found)
+        if not alone and len(set(zip(cells[a], cells[b], strict=True))) == len(rows) > 2:
+            found.append((-_PAIR, 0, f"{a},{b}"))
+    return [(name, -minus) for minus, _, name in sorted(found)]
 
 
 def _score(name: str, held: Sequence[Any], first: bool, known: frozenset[str]) -> int:
@@ -306,6 +325,7 @@ def _score(name: str, held: Sequence[Any], first: bool, known: frozenset[str]) -
     if len(set(texts)) < (0.95 if all(map(str.isdecimal, texts)) else 1) * len(texts):
         return 0
     called = 20 if is_called_id(name, first) else 15 if may_be_called_id(name) else 0
+    called += 4 if called and _PERSONS.search(name.lower()) else 0
     if len(texts) < len(held) and not called:
         return 0
     digits = all(text.strip().isdecimal() for text in texts)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments, warn_user, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
-from viewfold._util.messages import suggestion_of, with_suggestion
+from viewfold._util.messages import format_names, suggestion_of, with_suggestion
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
 from viewfold.data.cleaning import without_identical
@@ -34,7 +34,7 @@ from viewfold.data.files import FileView, name_of, read_file, read_parts
 from viewfold.data.ids import (
     as_ids,
     check_characters,
-    find_ids,
+    choose_ids,
     is_called_id,
     like_ids,
     tell_of_totals,
@@ -251,8 +251,16 @@ def check_no_ids(
 ) -> None:
     """Refuse columns that look like ids where none are given; the error knows the likeliest."""
     cells, codes = first_cells(parts), parts.codes
-    found = find_ids(cells, known)
+    found = choose_ids(cells, known)
     choices = {"ids": found[0]} if found else {}
+    if len(found) > 1 and is_file:
+        said = (
+            f"{label}: columns {format_names(found)} look like ids. Say which holds them: "
+            f"{' or '.join(f'ids={name!r}' for name in found)}."
+        )
+        error = with_suggestion(ValueError(said), **choices)
+        error.choices = tuple({"ids": name} for name in found)  # type: ignore[attr-defined]
+        raise error
     if is_file:  # free text is left out, and told
         codes = {n: c for n, c in codes.items() if n in found or is_called_id(n, first=False)}
         if found and all(str(cell).isdecimal() for cell in cells.get(found[0], [""])):

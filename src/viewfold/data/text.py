@@ -26,6 +26,7 @@ import numpy as np
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
 from viewfold.data.cleaning import (
+    FEWEST_COLUMNS,
     SAMPLE_ROWS,
     Form,
     Place,
@@ -34,9 +35,11 @@ from viewfold.data.cleaning import (
     declare_codes,
     find_forms,
     find_table,
+    is_remark,
     joined_names,
     loose_number,
     mark_last,
+    without_end,
 )
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
@@ -74,7 +77,6 @@ _WHAT = "text with one row per sample"
 _SAMPLE = 4 * 2**20  # bytes that tell the encoding
 _SAMPLE_CELLS = 500_000  # that tell the rest
 _LOOKED_AT = 100  # lines that tell the delimiter, and where the table begins
-_FEW = 5  # rows: fewer have no row of totals
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
 _BLOCK_CELLS, _BLOCK_TEXT = 2**18, 2**24  # some 20 MB: cells, and characters of long cells
@@ -278,8 +280,8 @@ def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
     empty = [] if options.as_is else empty
     names = [f"column {j + 1}" if j in empty else name for j, name in enumerate(names)]
     check_names(file, names, ids)
-    if len(rows) < most and len(sample) > _FEW:
-        sample = sample[:-1]  # it may hold totals
+    if len(rows) < most and not options.as_is:
+        sample = without_end(sample)
     of_ids = id_columns(ids, names)
     usable = [n for j, n in enumerate(names) if n not in of_ids and j not in empty]
     wanted = set(options.wanted(usable, file, FileError))
@@ -430,6 +432,8 @@ def _delimited_batches(
     with reading(file, _WHAT), layout.lines.text:
         try:
             for lines, table, last in mark_last(_blocks(layout)):
+                if not layout.as_is:
+                    lines, table = _without_blank(layout, lines, table, last)
                 if last and not layout.as_is and _ends_in_totals(layout, table, numeric, totals):
                     layout.cleaned.append(f"line {lines[-1]} holds totals and is left out")
                     lines, table = lines[:-1], table[:-1]
@@ -460,6 +464,27 @@ def _delimited_batches(
             raise _not_text(file, layout.lines.encoding, error) from error
         except csv.Error as error:
             raise unclosed(file) from error
+
+
+def _without_blank(
+    layout: _Layout, lines: Sequence[int], table: Array, last: bool
+) -> tuple[Sequence[int], Array]:
+    """Return rows without those that are blank, and the file without remarks below the table."""
+    if table.shape[1] < FEWEST_COLUMNS:
+        return lines, table
+    blank = np.flatnonzero(~table[:, : FEWEST_COLUMNS - 1].astype(bool).any(axis=1))
+    gone = {i for i in blank.tolist() if not "".join(table[i]).strip()}
+    n = len(table)
+    while last and n > 1 and np.count_nonzero([bool(c.strip()) for c in table[n - 1]]) <= 1:
+        n -= 1
+        gone.add(n)
+    if not gone:
+        return lines, table
+    told = "left out rows that are blank, or a remark below the table"
+    if told not in layout.cleaned:
+        layout.cleaned.append(told)
+    keep = [i for i in range(len(table)) if i not in gone]
+    return [lines[i] for i in keep], table[keep]
 
 
 def _ends_in_totals(layout: _Layout, table: Array, names: list[str], totals: Totals) -> bool:
@@ -511,6 +536,15 @@ def _parsed_blocks(
             lines = [at for at, row in zip(lines, rows, strict=True) if row]
             rows = [row for row in rows if row]
             wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
+            below = rows[wrong:] if wrong and len(rows) < layout.most_rows else []
+            if (
+                below
+                and not layout.as_is
+                and width >= FEWEST_COLUMNS
+                and all(map(is_remark, below))
+            ):
+                rows = [row if len(row) == width else [row[0], *[""] * (width - 1)] for row in rows]
+                wrong = None
             if wrong is not None:
                 raise FileError(
                     f"{layout.file}, line {lines[wrong]}: {len(rows[wrong])} cells where the first "
