@@ -65,8 +65,6 @@ BAD = {
     "neither": ("a.csv", b"id,gr\x81\xffe\n1,2\n", None, "Say how it is encoded"),
     "png": ("a.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", None, "not text in UTF-8"),
     "png parquet": ("a.parquet", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as Parquet"),
-    "png feather": ("a.feather", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as Arrow"),
-    "feather 1": ("a.feather", b"FEA1" + bytes(99), None, "Feather version 1"),
     "png mat": ("a.mat", b"\x89PNG\r\n\x1a\n" * 99, None, "not a MATLAB file of version 5"),
     "png npz": ("a.npz", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as a NumPy archive"),
     "png h5ad": ("a.h5ad", b"\x89PNG\r\n\x1a\n" * 9, None, "cannot be read as AnnData"),

@@ -87,7 +87,6 @@ HOLDERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "parquet, typed": lambda frame, path: _written(
         typed(frame).to_parquet, path / "labs.pq", index=False, row_group_size=7
     ),
-    "feather": lambda frame, path: _written(frame.to_feather, path / "labs.feather"),
     "json lines": lambda frame, path: _written(
         frame.to_json, path / "labs.jsonl", orient="records", lines=True
     ),

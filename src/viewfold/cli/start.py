@@ -77,7 +77,7 @@ def add(
     """Fold a view, or more rows of a known view, into a state file.
 
     If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
-    TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
+    TSV, Parquet, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
     a file holds several views, add folds all of them.
     """
     given = click.get_current_context().get_parameter_source

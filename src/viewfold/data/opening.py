@@ -42,7 +42,6 @@ from viewfold.data.ids import (
 from viewfold.data.partitions import open_partitions
 from viewfold.data.parts import (
     Parts,
-    are_paths,
     check_part,
     is_anndata,
     is_frame,
@@ -164,7 +163,7 @@ def open_view(
         path, X = os.fspath(X), open_path(X, ids, options)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
-    elif are_paths(X):
+    elif isinstance(X, list | tuple) and X and all(map(is_path, X)):
         X = read_parts(X, ids if isinstance(ids, str) else None, options)
     elif is_dask_or_spark(X):
         X = write_to_files(X, ids, view_label(name), options)

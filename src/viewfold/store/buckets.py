@@ -62,6 +62,8 @@ from viewfold.store.folder import (
 from viewfold.store.tables import (
     CHANGED,
     COLUMNS,
+    SAMPLES,
+    SINGLE,
     SMALL,
     column_digests,
     events_of,
@@ -82,19 +84,10 @@ T = TypeVar("T")
 Kind = tuple[str, tuple[int, ...]]  # the type of the numbers in a row, and its shape
 
 # What columns hold; those of rows are lists of one length of it.
-TYPES: dict[str, tuple[pa.DataType, ...]] = {
-    "id": (pa.int64(), pa.string()),
-    "label": (pa.int32(),),
-    "confidence": (pa.float32(),),
-    "added": (pa.int32(),),
-    "fingerprints": (pa.int32(),),
-    "evidence": (pa.int8(),),
-    "novelty": (pa.uint8(),),
-    "views_seen": (pa.bool_(),),
-    "history": (pa.int32(),),
-    "embedding": (pa.float32(), pa.float64()),
+TYPES: dict[str, list[pa.DataType]] = {
+    name: [pa.string() if kind == "object" else pa.from_numpy_dtype(kind) for kind in kinds]
+    for name, kinds in SAMPLES.items()
 }
-SINGLE = ("id", "label", "confidence", "added", "novelty")
 
 
 @dataclass

@@ -40,7 +40,10 @@ from viewfold.store.tables import (
     CHANGED,
     FORMAT,
     NOT_OURS,
+    SAMPLES,
+    SINGLE,
     SMALL,
+    SQL,
     ColumnDigests,
     batches_of,
     check_format,
@@ -88,18 +91,10 @@ TABLES: dict[str, dict[str, str]] = {
         for name, columns in SMALL.items()
     },
     "samples": {
-        "id": "BIGINT|VARCHAR",
-        "label": "INTEGER",
-        "confidence": "FLOAT",
-        "added": "INTEGER",
-        "novelty": "UTINYINT",
-        "fingerprints": r"INTEGER\[\d+\]",
-        "evidence": r"TINYINT\[\d+\]",
-        "views_seen": r"BOOLEAN\[\d+\]",
-        "history": r"INTEGER\[\d+\]",
-        "embedding": r"(DOUBLE|FLOAT)\[\d+\]",
-        "id_is_int": "BOOLEAN|",
-    },
+        name: f"({'|'.join(map(SQL.__getitem__, kinds))})" + r"\[\d+\]" * (name not in SINGLE)
+        for name, kinds in SAMPLES.items()
+    }
+    | {"id_is_int": "BOOLEAN|"},
 }
 
 # Who came by which entry of the log, and who moved; a sample that came by an extend is in the

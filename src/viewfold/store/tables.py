@@ -49,6 +49,24 @@ COLUMNS = {
     "novelty": "novelty",
 }
 
+# What each column of the table ``samples`` may hold, as NumPy calls it; and which of them have one
+# value for each sample, and not a row of numbers.
+SAMPLES = {
+    "id": ("object", "int64"),
+    "label": ("int32",),
+    "confidence": ("float32",),
+    "added": ("int32",),
+    "fingerprints": ("int32",),
+    "evidence": ("int8",),
+    "novelty": ("uint8",),
+    "views_seen": ("bool",),
+    "history": ("int32",),
+    "embedding": ("float64", "float32"),
+}
+SINGLE = ("id", "label", "confidence", "added", "novelty")
+SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
+
 _TIME = "TIMESTAMP WITH TIME ZONE"
 _COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected", "n_novel")
 
@@ -145,14 +163,8 @@ def samples_table(
 
 
 def no_samples() -> Table:
-    columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
-    columns["novelty"] = np.uint8
-    rows = {"views_seen": bool, "history": np.int32, "embedding": float}
-    rows |= {"fingerprints": np.int32, "evidence": np.int8}
-    return Table(
-        {name: np.empty(0, kind) for name, kind in columns.items()}
-        | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
-    )
+    shapes = {name: (0,) if name in SINGLE else (0, 1) for name in SAMPLES}
+    return Table({name: np.empty(shapes[name], kinds[0]) for name, kinds in SAMPLES.items()})
 
 
 def kind_of_ids(ids: RowSet) -> str:
@@ -475,8 +487,6 @@ def time_of(microseconds: int) -> datetime:
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
-_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 
 def small_table(
@@ -553,7 +563,7 @@ def put(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     columns, chosen = {}, []
     for i, (column, held) in enumerate(table.columns.items()):
         width = None if held.ndim == 1 else held.shape[1]
-        kind = _SQL[held.dtype.name]
+        kind = SQL[held.dtype.name]
         if width is None:
             columns[f"c{i}"] = held
             chosen.append(f"c{i}::{kind} AS {_quoted(column)}")
