@@ -24,6 +24,7 @@ from viewfold.data.source import FileError
 
 SAMPLE_ROWS = 2000  # rows that tell how columns are written; later ones have to fit
 FEWEST_COLUMNS = 3  # of a table in which a row with one cell is a remark
+MOST_LOOKED_AT = 200  # columns that tell where a table begins
 FEW = 5  # rows: fewer have no row of totals
 FEWEST_ROWS = 20  # whole numbers that are all different in fewer rows may be measurements
 MIXED = 30  # cells such as 1,107, beside others below 1000, that make the sign one of thousands
@@ -148,6 +149,9 @@ class Form:
         return f"{name!r}: {example.strip()!r} is {found}{seconds}"
 
 
+PLAIN = Form("number", ".")  # nothing has to be rewritten
+
+
 @lru_cache(maxsize=8)
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     signs = SPACES if thousands in SPACES else thousands
@@ -227,6 +231,7 @@ class Place:
 
 def find_table(rows: Sequence[Sequence[Any]]) -> Place:
     """Find titles, and a second row of names or units, in the first rows of a file."""
+    rows = [row[:MOST_LOOKED_AT] for row in rows]
     filled = [sum(_is_filled(cell) for cell in row) for row in rows]
     typical = float(np.median(filled)) if filled else 0
     if typical < 3 or len(rows) < 3:
@@ -296,6 +301,7 @@ class Cleaned:
 
     forms: Mapping[str, Form] = field(default_factory=dict)
     told: tuple[str, ...] = ()
+    plain: Collection[str] = ()  # columns of numbers as Python writes them
 
 
 def find_forms(
@@ -318,6 +324,7 @@ def find_forms(
     }
     known = {name: Form.of(text) for name, text in options.cleaning.items()}
     forms: dict[str, Form] = {}
+    plain: set[str] = set()
     unclear: dict[str, set[str]] = {}
     signs: set[str] = set()  # decimal signs that are certain, of all columns
     for name, cells in texts.items():
@@ -328,6 +335,9 @@ def find_forms(
             forms[name] = known[name]
             continue
         found = _find_form(name, cells, columns[name], options, delimiter)
+        if found is PLAIN:
+            plain.add(name)  # its points may be those of thousands: they are no evidence
+            continue
         if isinstance(found, Form):
             forms[name] = found
         elif found is not None:
@@ -357,7 +367,7 @@ def find_forms(
         form.told(name, next((c for c in texts[name] if _PADDED.fullmatch(c)), texts[name][0]))
         for name, form in forms.items()
     ]
-    return Cleaned(forms, tuple(told))
+    return Cleaned(forms, tuple(told), plain - forms.keys())
 
 
 def declare_codes(codes: Mapping[str, Any], forms: Mapping[str, Form]) -> None:
@@ -379,10 +389,8 @@ def _find_form(
     if not said and _is_plain(cells):
         if _are_codes(name, cells, column, options):
             return Form("code")
-        if delimiter == ";" and all(_facts(c) is None or _facts(c)[0] in "en" for c in cells):  # type: ignore[index]
-            points = {"."} if any("." in cell for cell in cells) else set[str]()
-            return points or None
-        return None
+        points = [_facts(cell) for cell in cells if delimiter == ";" and "." in cell]
+        return {"."} if points and all(one and one[0] == "e" for one in points) else PLAIN
     if _are_codes(name, cells, column, options):
         return Form("code")
     bare = [cell.strip() for cell in cells]
@@ -404,7 +412,10 @@ def _is_plain(cells: Sequence[str]) -> bool:
     """Whether all cells are numbers as Python writes them."""
     if "".join(cells).encode(errors="replace").translate(None, _PLAIN_LETTERS):
         return False
-    return all(_PLAIN.fullmatch(cell.strip()) for cell in cells)
+    try:
+        return all(cell == cell for cell in map(float, cells))
+    except ValueError:
+        return False
 
 
 def _are_codes(
@@ -499,7 +510,10 @@ def _number_form(bare: Sequence[str], options: ReadOptions) -> Form | set[str] |
         return None
     if decimals:
         (decimal,) = decimals
-        ways = [decimal + sign for sign in ("", ",", ".", " ", "'", "’", "_") if sign != decimal]
+        used = {*"".join(bare)} - {decimal}
+        ways = [decimal + sign for sign in ",.'’_" if sign in used]
+        ways += [decimal + " "] if used & set(SPACES) else []
+        ways = [decimal, *ways] if not ways or ways[0][1] == " " else ways
         return next((f for way in ways if _fits(f := Form("number", way), bare)), None)
     if either:
         return either if len(either) == 1 else None

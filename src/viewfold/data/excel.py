@@ -292,7 +292,8 @@ class _Table:
         self, block: list[tuple[int, tuple[Any, ...]]], before: Totals, names: list[str]
     ) -> list[tuple[int, tuple[Any, ...]]]:
         """Return the last rows of the sheet without one of totals."""
-        at, forms = [self.names.index(name) for name in names], [*map(self.forms.get, names)]
+        place = {name: j for j, name in enumerate(self.names)}
+        at, forms = [place[name] for name in names], [*map(self.forms.get, names)]
 
         def number(cells: tuple[Any, ...], j: int) -> float:
             return loose_number(cells[at[j]] if at[j] < len(cells) else None, forms[j])

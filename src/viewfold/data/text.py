@@ -315,6 +315,8 @@ def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
             kinds[name] = "text" if forms[name].is_text else "number"
         elif name in of_ids or (name in wanted and options.is_coded(name)):
             kinds[name] = "text"
+        elif name in found.plain:
+            kinds[name] = "number"
         elif name in wanted:
             kinds[name] = _kind(file, name, cells[name], numerals, options.markers)
     told = [one for one in found.told if any(one.startswith(repr(name)) for name in forms)]
@@ -488,7 +490,8 @@ def _without_blank(
 
 
 def _ends_in_totals(layout: _Layout, table: Array, names: list[str], totals: Totals) -> bool:
-    at = [layout.names.index(name) for name in names]
+    place = {name: j for j, name in enumerate(layout.names)}
+    at = [place[name] for name in names]
     usual = Form("number", layout.numerals.decimal + (layout.numerals.thousands or ""))
     forms = [layout.forms.get(name, usual) for name in names]
     row = [loose_number(table[-1, j], form) for j, form in zip(at, forms, strict=True)]
