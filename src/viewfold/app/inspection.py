@@ -46,11 +46,11 @@ from viewfold.data.parts import Parts, check_part, is_path, split_file, split_ob
 from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
 from viewfold.estimators.known import view_of_known
-from viewfold.method.scaling import scale_of
+from viewfold.method.scaling import chosen_scale
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
 from viewfold.state.admission import admit, placed
-from viewfold.state.hashes import draw, seed_of
+from viewfold.state.hashes import seed_of
 from viewfold.state.state import State, ViewRecord
 
 if TYPE_CHECKING:
@@ -459,14 +459,10 @@ class _Look:
         return State.empty() if self.model is None else self.model._now
 
     def _scale(self, view: View) -> str | None:
-        rule = "auto" if self.model is None else self.model.get_params().get("scale", "auto")
-        if rule != "auto":
-            return None if rule is None else str(rule)
-        engine, state = current_engine(), self._state
-        seed = (seed_of(getattr(self.model, "random_state", 0)), len(state.views))
-        drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
-        some = engine.collect(engine.select(view.rows, drawn))
-        return str(scale_of(some))
+        rule: Any = "auto" if self.model is None else self.model.get_params().get("scale", "auto")
+        seed = (seed_of(getattr(self.model, "random_state", 0)), len(self._state.views))
+        found = chosen_scale(current_engine(), view, rule, seed)
+        return None if found is None else str(found)
 
 
 def was_read_alike(parts: Parts, options: ReadOptions, record: ViewRecord) -> bool:

@@ -158,6 +158,7 @@ def _fold_and_tell(
 
 SCALES = {
     "zscore": "z-score of every feature",
+    "table": "a table of variables (z-scores, logarithms of long tails, levels as they are)",
     "center": "centred (principal-component scores)",
     "l2": "rows of unit length (weights)",
     "tfidf": "tf-idf and rows of unit length (counts)",

@@ -57,6 +57,7 @@ class Combined:
     agreement: float | None = None  #: see `ViewRecord`
     #: what the encoder makes of the view's rows, if that is known already
     own: RowSet | None = None
+    note: str | None = None  #: what the log tells about how the view was read
 
 
 class NothingVariesError(ValueError):
@@ -160,6 +161,7 @@ def fold(
         n_new=record.n_new,
         n_shared=record.n_shared,
         n_moved=0 if previous is None else count_moved(engine, previous, labels),
+        note=combined.note,
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)

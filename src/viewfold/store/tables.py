@@ -333,8 +333,6 @@ def gather(batches: Iterable[dict[str, Array]], n: int, digest: ColumnDigests) -
                 columns[name] = np.empty((n, *values.shape[1:]), values.dtype)
             columns[name][at : at + len(values)] = values
         at += len(batch["id"])
-    if at != n:
-        raise UnreadableError(f"it has {at} samples and should have {n}")
     return columns
 
 
