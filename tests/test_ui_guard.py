@@ -191,8 +191,8 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
     before = ui_folded.desk.state.read_bytes()
     name = f"..\\../etc/{MARKUP}.csv"
     key = ui_folded.upload(name, csv("scan", range(60, 150)))
-    failed = ui_folded.job("fold", upload=key)  # there are ids, and nobody said so
-    assert failed["error"]["options"] == {"ids": "patient"}
+    failed = ui_folded.job("fold", upload=key, id_column="nobody")
+    assert "there is no column 'nobody'" in failed["error"]["message"]
     assert f"{MARKUP}.csv" in failed["error"]["message"]
     assert str(ui_folded.desk.folder) not in json.dumps(failed)
     assert ui_folded.desk.state.read_bytes() == before

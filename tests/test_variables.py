@@ -23,7 +23,9 @@ def mixture(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     """Return three numbers and a category that tell four groups, and two categories that do not."""
     rng = np.random.default_rng(seed)
     y = rng.integers(4, size=N)
-    df = pd.DataFrame((2.2 * rng.normal(size=(4, 3)))[y] + rng.normal(size=(N, 3)), columns=[*"abc"])
+    df = pd.DataFrame(
+        (2.2 * rng.normal(size=(4, 3)))[y] + rng.normal(size=(N, 3)), columns=[*"abc"]
+    )
     known = np.where(rng.random(N) < 0.8, y, rng.integers(4, size=N))
     df["group"] = np.array([*"wxyz"])[known]
     df["colour"] = rng.choice(["red", "green", "blue", "black", "white"], N)

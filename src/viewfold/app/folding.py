@@ -10,8 +10,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewfold._util.arguments import which_view
+from viewfold._util.arguments import warn_user, which_view
 from viewfold._util.file import File, ReadOptions
+from viewfold._util.messages import suggestion_of
 from viewfold.app.states import empty
 from viewfold.app.telling import AUTO, choose_again, choose_first, scores
 from viewfold.errors import DeliveryWarning
@@ -180,6 +181,7 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
+    from viewfold.app.inspection import compare
     from viewfold.data.files import name_of
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
@@ -199,7 +201,23 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
-    return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
+
+    def read(ids: str | bool | None) -> list[View]:
+        return views_of(records, file, ids=ids, name=name, me=str(state), options=wanted.options)
+
+    try:
+        return read(wanted.ids)
+    except ValueError as error:
+        found = suggestion_of(error).get("ids")
+        sure = isinstance(found, str) and not getattr(error, "choices", ())
+        if wanted.ids is not None or not sure:
+            raise
+        views = read(found)
+        samples = [None if known is None else compare(known, view) for view in views]
+        if any(one is not None and not one.n_known + one.n_similar for one in samples):
+            raise  # none of them is known: it may be the wrong column
+        warn_user(f"{file}: the ids are those of column {found!r}; ids=… names another one.")
+        return views
 
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:

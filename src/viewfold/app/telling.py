@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +30,25 @@ CLEARLY = 0.15
 # -- files
 
 
-def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | None:
-    """Return the command that folds a view; None if none does."""
-    if found.refused:
+def command(
+    found: Inspection,
+    file: File,
+    state: Path,
+    *,
+    new: bool,
+    choice: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Return the command that folds a view, with one of the options to choose from.
+
+    None if no command folds it, or if nobody has chosen yet.
+    """
+    if found.refused or (found.undecided and choice is None):
         return None
-    said = dict(found.said())
+    open_choices = [one for _, choices in found.undecided for one in choices]
+    said = {
+        name: value for name, value in found.said().items()
+        if not any(one.get(name) == value for one in open_choices)
+    } | dict(choice or {})  # fmt: skip
     named = said.pop("view", None)
     if named is None and found.samples is not None and found.samples.fits:
         # More rows of a view that is known, under another file's name.
@@ -90,6 +104,11 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
             "in_view": samples.n_in_view,
             "fits": list(samples.fits),
         },
+        "cleaned": list(found.cleaned),
+        "undecided": [
+            {"about": for_cli(said), "choices": [dict(one) for one in choices]}
+            for said, choices in found.undecided
+        ],
         "problems": [for_cli(one) for one in found.problems],
         "refused": for_cli(found.refused) or None,
         "notes": [for_cli(one) for one in found.notes],

@@ -170,6 +170,8 @@ class FoldingEstimator(
             `viewfold.rows.using`, or the memory of this process.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the views are to be read; see `as_view` and `as_views`.
+        as_is : bool, default=False
+            See `as_view`.
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -229,6 +231,8 @@ class FoldingEstimator(
             holds already refuses it: `viewfold.load` can move them.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
+        as_is : bool, default=False
+            See `as_view`.
 
         Warns
         -----
@@ -404,6 +408,8 @@ class FoldingEstimator(
             Refuse the delivery if fewer of its samples are known; see `partial_fit`.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
+        as_is : bool, default=False
+            See `as_view`.
 
         Returns
         -------
