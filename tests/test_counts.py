@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
@@ -95,6 +96,15 @@ def test_what_is_not_counted_keeps_its_scale() -> None:
     }
     assert {name: scale_of(X) for name, X in views.items()} == dict.fromkeys(views, "zscore")
     assert scale_of(PROTEINS[:, :20]) == "counts"
+
+
+def test_the_log_tells_that_a_view_is_counts_and_levels_of_a_category_have_no_depth() -> None:
+    frame = pd.DataFrame(PROTEINS, columns=[f"p{i}" for i in range(60)])
+    assert "depth" in ViewFold(K, random_state=0).fit(frame).log_["note"].iloc[-1]
+    (found,) = viewfold.inspect_views(frame)
+    assert found.scale == "counts"
+    (found,) = viewfold.inspect_views(frame.assign(ward=np.where(Y < 2, "ER", "ICU")))
+    assert found.scale == "table"
 
 
 def test_words_stay_words() -> None:

@@ -107,6 +107,10 @@ def shuffled(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return rows.set_axis(rng.permutation(rows.index))
 
 
+def sorted_alone(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return rows.assign(balance=np.sort(rows["balance"]))
+
+
 def half_missing(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return rows.assign(weight=rows["weight"].where(rng.random(len(rows)) < 0.5))
 
@@ -138,6 +142,7 @@ FAULTS = {
     of_other_sign: ("sign", "share"),
     swapped: ("values", "weight"),
     shuffled: ("shuffled", None),
+    sorted_alone: ("shuffled", "balance"),
     half_missing: ("missing", "weight"),
     half_empty: ("absent", None),
     of_other_levels: ("levels", "plan"),
@@ -418,3 +423,31 @@ def test_quarantine_sets_rows_aside_and_folds_the_others(run: Run, files: Shop) 
     assert (code, json.loads(out)["quarantine"]) == (0, [])
     assert not Path("none.csv").exists()
     assert run(add, "clean.csv", "--quarantine", "q.csv", "--strict")[0] == 2
+
+
+def test_a_refresh_tells_of_another_unit_and_not_of_drift(run: Run, files: Shop) -> None:
+    model, rows = viewfold.load("shop.vf"), files.table(np.arange(200))
+    rows["weight"] += 0.5 * rows["weight"].std()
+    with warnings.catch_warnings(action="error", category=DeliveryWarning):
+        model.refresh(rows, view="table")
+    with pytest.warns(DeliveryWarning, match="'amount'"):
+        model.refresh(in_cents(rows, files.rng), view="table")
+    in_cents(rows, files.rng).to_csv("all.csv", index_label="id")
+    before = Path("shop.vf").read_bytes()
+    line = "refresh shop.vf all.csv --id id --view table"
+    assert run(line, "--strict")[0] == 14
+    assert Path("shop.vf").read_bytes() == before
+    assert run(line)[0] == 0
+
+
+def test_status_says_whether_a_refresh_pays(run: Run, files: Shop) -> None:
+    model, spread = viewfold.load("shop.vf"), files.table(np.arange(200))["weight"].std()
+    for nights, shift, pays in ((2, 0, False), (16, 0.7, True)):
+        for _ in range(nights):
+            rows = files.night()
+            model.partial_fit(rows.assign(weight=rows["weight"] + shift * spread), view="table")
+        model.save("shop.vf")
+        (row,) = json.loads(run("status shop.vf --json")[1])["views"]
+        assert row["refresh_pays"] is pays
+        assert row["share_since"] > 0.1
+        assert ("a refresh of 'table' would pay: " in run("status shop.vf")[1]) is pays

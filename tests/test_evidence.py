@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import viewfold
-from viewfold import ViewFold
+from viewfold import DeliveryWarning, ViewFold
 from viewfold.rows import DiskEngine, using
 
 K = 4
@@ -139,7 +139,8 @@ def test_a_private_state_has_none() -> None:
 def test_refresh_replaces_a_view() -> None:
     classes, labs, _ = tables()
     model = folded()
-    model.refresh(labs[10:] * 100, view="labs")  # another unit
+    with pytest.warns(DeliveryWarning, match="times the usual"):
+        model.refresh(labs[10:] * 100, view="labs")  # another unit
     came = model.delivery_
     assert (came.n_new, came.n_late, came.n_corrected, came.learned) == (0, 20, 270, True)
     assert [record.name for record in model.views_] == ["scan", "labs"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import json
 import struct
@@ -133,8 +132,8 @@ BOMBS: dict[str, tuple[Callable[[Path], Any], str]] = {
         "/X of shape (1000000000000, 5) would take 40 TB of memory",
     ),
     "rows.parquet": (parquet, "41,943,040 rows × 1 columns would take 336 MB of disk"),
-    "zeros.csv.bz2": (
-        lambda p: p.write_bytes(bz2.compress((b"0" * 4095 + b"\n") * 256) * 400),
+    "zeros.csv.gz": (
+        lambda p: p.write_bytes(gzip.compress((b"0" * 4095 + b"\n") * 256) * 400),
         "MB of text, but the file has",
     ),
     "columns.csv.zst": (lambda p: write_zst(p, b"," * MEGA, 40), "would take 41.9 GB of memory"),

@@ -166,6 +166,9 @@ def test_a_table_without_any_column_of_the_view_is_refused() -> None:
         assert "should match" not in str(caught.value)
     pd.testing.assert_frame_equal(model.to_frame(), before)
     assert told(lambda: model.predict(other.assign(age=1.0)))[0].size == N
+    model.partial_fit(numbers(1).set_axis(list("abcd"), axis=1), view="scan")
+    with pytest.raises(ValueError, match="These columns are those of view 'scan'"):
+        model.partial_fit(other, view="labs")
 
 
 def test_most_columns_missing_is_told_with_a_question() -> None:
@@ -363,6 +366,10 @@ def test_add_and_predict_take_new_names(run: Run) -> None:  # noqa: F811
     code, _, said = run("add s.vf new.csv --id id --view labs --rename iron")
     assert code == 2
     assert "OLD=NEW" in said
+    code, out, said = run("inspect new.csv --state s.vf --id id --view labs --rename iron=Iron")
+    assert code == 0, said
+    assert "--rename iron=Iron" in out
+    assert "issing are" not in out
     code, out, said = run("add s.vf new.csv --id id --view labs --rename iron=Iron --json")
     assert code == 0, said
     assert json.loads(out)["folds"][0]["new"] == N

@@ -83,19 +83,20 @@ class Format:
 
 
 _ANNDATA = ("layer", "use_rep")
+_EXCEL = ("sheet", "decimal", "thousands", "day_first")
 _BUILT_IN = (
     Format(
         (".csv", ".tsv", ".tab"),
         "text:open_delimited",
         table=True,
         text=True,
-        options=("encoding", "decimal", "thousands"),
+        options=("encoding", "decimal", "thousands", "day_first"),
     ),
     Format((".parquet", ".pq"), "columnar:open_parquet", table=True),
     Format((".jsonl", ".ndjson"), "text:open_json_lines", table=True, text=True),
     Format((".npy", ".npz"), "matrices:read_numpy"),
     Format((".mat",), "matrices:read_matlab"),
-    Format((".xlsx",), "excel:read_excel", keeps_names=True, options=("sheet",)),
+    Format((".xlsx",), "excel:read_excel", keeps_names=True, options=_EXCEL),
     Format((".h5ad",), "hdf5:read_anndata", options=_ANNDATA),
     Format((".h5mu",), "hdf5:read_anndata", keeps_names=True, options=_ANNDATA),
     Format((".mtx",), "matrices:read_matrix_market", text=True),
@@ -314,7 +315,8 @@ def _table(
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
     coded = {**dict.fromkeys(first.codes), **options.categories}
-    as_first = replace(options, categories=coded)
+    coded = {name: levels for name, levels in coded.items() if name not in first.cleaning}
+    as_first = replace(options, categories=coded, cleaning=first.cleaning)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
@@ -338,6 +340,8 @@ def _table(
         codes=first.codes,
         dropped=first.dropped,
         written=first.written,
+        cleaning=first.cleaning,
+        cleaned=first.cleaned,
         files=tuple(files) if first.sizes is not None else (),
         id_column=ids,
     )

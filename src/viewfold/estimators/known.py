@@ -243,7 +243,7 @@ def views_of(
     own = name or own_name(X)
     if own in records:
         check_rename(options.rename, [records[own]])
-        return [delivered(records[own], X, ids=ids, me=me, options=options)]
+        return [delivered(records[own], X, ids=ids, me=me, options=options, views=known)]
     if name is not None or not records:
         check_rename(options.rename, ())
     if name is not None:
@@ -262,14 +262,23 @@ def views_of(
     return [
         made[name]
         if name in made
-        else delivered(records[name], rows, ids=ids, me=me, options=options)
+        else delivered(records[name], rows, ids=ids, me=me, options=options, views=known)
         for name, rows in held.items()
     ]
 
 
-def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOptions) -> View:
-    """Return more rows of a known view, with the features that it has."""
-    with _naming(record, " If this is another view, give it a name of its own (view='NAME')."):
+def delivered(
+    record: ViewRecord,
+    X: Any,
+    *,
+    ids: Any,
+    me: str,
+    options: ReadOptions,
+    views: Sequence[ViewRecord] = (),
+) -> View:
+    """Return more rows of a known view, with the features that it has; `views` are all views."""
+    advice = " If this is another view, give it a name of its own (view='NAME')."
+    with _naming(record, advice, views):
         view = align_columns(_open(record, X, ids, options), record, me)
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
@@ -279,14 +288,22 @@ def delivered(record: ViewRecord, X: Any, *, ids: Any, me: str, options: ReadOpt
 
 
 @contextmanager
-def _naming(record: ViewRecord | None, advice: str = "") -> Iterator[None]:
-    """Name the view in errors about a file that has other columns."""
+def _naming(
+    record: ViewRecord | None, advice: str = "", views: Sequence[ViewRecord] = ()
+) -> Iterator[None]:
+    """Name the view in errors about a file that has other columns, and the view that it fits."""
     try:
         yield
     except ValueError as error:
         said = str(error)
         if record is not None and "folded with" in said:
             view = "" if repr(record.name) in said else f"View {record.name!r}: "
+            there = set(getattr(error, "columns", ()))
+            for other in views:
+                columns = other.columns and [one.name for one in other.columns if one.kind != "out"]
+                if (needed := set(columns or other.features or ())) and needed <= there:
+                    advice = f" These columns are those of view {other.name!r}."
+                    break
             error.args = (f"{view}{said}{advice}",)
         raise
 

@@ -20,7 +20,7 @@ from viewfold.method import encoders
 from viewfold.method.scaling import ScaleRule
 from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
-from viewfold.state.state import REPLACED, State, unconnected_groups
+from viewfold.state.state import State, unconnected_groups
 from viewfold.state.transitions import Combined
 
 
@@ -31,17 +31,18 @@ def combine(
     alignment: Alignment,
     seed: int = 0,
     *,
+    replaces: bool = False,
     n_components: int,
     learn: encoders.Learner = encoders.learn_mix,
     scale: ScaleRule = "auto",
 ) -> Combined:
     seeds = seed, len(state.views)
     encode, F = learn(engine, view, n_components, scale=scale, seed=seeds)
-    depth = encoders.depth_in(engine, view, encode, seeds)
+    depth, note = encoders.depth_in(engine, view, encode, seeds), encoders.describe(view, encode)
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
-        return Combined(rows, encode.then(Q), None, own=rows, depth=depth)
+        return Combined(rows, encode.then(Q), None, own=rows, note=note, depth=depth)
     # Complete [B, F] by ridge regressions; the new consensus are its scores on its principal
     # directions.
     B = state.embedding
@@ -57,7 +58,7 @@ def combine(
     if view.name in known:  # the consensus has the view: its rows count by their share of all
         share = min(view.shape[0] / known[view.name].n_samples, 1.0)
         of_F *= np.sqrt(constants.AGAIN * share)
-    if view.name in known or f"{view.name}{REPLACED}" in known:
+    if view.name in known or replaces:
         rest_of_B, B_to_F = _replaced(B_to_F, min(of_F[0, 0], 1.0))
 
     # Rows of [B, F] for a sample that both have, that the view lacks, and that only the view has.
@@ -96,6 +97,7 @@ def combine(
         of_old,
         agreement=weights.agreement,
         own=own,
+        note=note,
         depth=depth,
     )
 

@@ -44,7 +44,7 @@ DRAWN = 4096  # rows from which the cuts of a profile are found
 CELLS = 2**22  # of them, unless a view is very wide
 EXPLAINED = 256  # columns in which rows are compared with their samples: those explained best
 SLOPE = 0.5  # rows of other samples have a slope of 0, right ones of 1
-SURE = 4.0  # standard errors by which a slope is below what is expected
+SURE = 4.0  # standard errors by which a slope is below what is expected; of one column, one more
 EXCHANGED = 8.0  # two columns are taken for exchanged if that is e⁸ times as likely, and more
 CLIPPED = 4.0  # standard deviations that a cell counts for at most
 RARE = 10.0  # the same in sparse views, where cells that are not zero are so far from their mean
@@ -52,6 +52,7 @@ VARIED = 0.5  # of the variance that is expected of a delivery of all kinds of s
 LEFT = 0.1  # the least variance that is left of a column, where all of it is 1
 WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
+GROSS = ("negative", "tiny", "far below", "far above", CONSTANT)  # what no drift does to most cells
 SHOWN = 5  # columns that a message names
 
 
@@ -186,11 +187,36 @@ def compare(
             if 2 * len(oddities) > rows.shape[1]:
                 other = _resembled(engine, state, which, rows, len(oddities))
             else:
-                found += _of_fit(record, fit_rows(engine, state, which, rows, alignment))
+                fit = fit_rows(engine, state, which, rows, alignment)
+                found += _of_fit(record, fit, {one.feature for one in oddities})
             found.sort(key=lambda one: KINDS.index(one.kind))
     distance = distance_of(profile, tally)
     name = record.name
     return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
+
+
+def compare_all(
+    engine: Engine, state: State, view: View, alignment: Alignment
+) -> Comparison | None:
+    """Compare all rows of a view that are to be learned anew: only what no drift explains counts.
+
+    Nothing is compared if the columns are others.
+    """
+    record = state.views[state.names.index(view.name or "")]
+    if view.features != record.features or view.shape[1] != record.n_features:
+        return None
+    raw = replace(view.rows, fill=None)
+    found = compare(engine, state, view, raw, alignment, n_absent=view.n_absent)
+    if found is None or found.resembles is not None:
+        return found
+    gross = {
+        _name(record, one.feature)
+        for one in found.oddities
+        if one.trait in GROSS and abs(one.now - one.before) > SLOPE
+    }
+    drifts = "values", "missing", "levels"
+    kept = [one for one in found.findings if one.kind not in drifts or one.column in gross]
+    return replace(found, findings=tuple(kept))
 
 
 def _resembled(engine: Engine, state: State, which: int, rows: RowSet, n_odd: int) -> str | None:
@@ -221,7 +247,7 @@ def _of_rows(
             yield Finding("twins", None, _before(usual), came)
 
 
-def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
+def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Finding]:
     # Samples that are all alike do not tell whose rows came.
     usual = 0.0 if record.profile is None else record.profile.counts[5]
     if fit is None or fit.varied < VARIED * usual:
@@ -232,7 +258,7 @@ def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
             "shuffled", None, f"agreement 1 was expected, it is {max(fit.slope, 0):.2f}", said
         )
         return
-    named = [_name(record, j) for j in fit.columns]
+    named, told = [_name(record, j) for j in fit.columns], set[int]()
     best = fit.exchanged.argmax(axis=1)
     pairs = [(i, j) for i, j in enumerate(best) if i <= j and best[j] == i]
     for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
@@ -242,7 +268,15 @@ def _of_fit(record: ViewRecord, fit: Fit | None) -> Iterator[Finding]:
             said = f"the cells of {fit.n:,} known samples fit "
             said += "with the other sign" if i == j else f"{named[other]!r} better"
             kind = "sign" if i == j else "swapped"
-            yield Finding(kind, named[one], "before, they fitted this column as it is", said)
+            told.add(one)
+            yield Finding(kind, named[one], BEFORE, said)
+    slopes, errors = fit.of_columns
+    for j in np.flatnonzero((slopes < SLOPE) & (slopes + (SURE + 1) * errors < 1)):
+        if j not in told and int(fit.columns[j]) not in odd:
+            turned = bool(slopes[j] < -SLOPE)
+            said = f"the cells of {fit.n:,} known samples fit "
+            said += "with the other sign" if turned else "these no better than they fit others"
+            yield Finding("sign" if turned else "shuffled", named[j], BEFORE, said)
 
 
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
@@ -312,6 +346,7 @@ REMEDY = {
 }
 
 
+BEFORE = "before, they fitted this column as it is"
 KINDS = list(REMEDY)  # in the order in which findings are told
 
 
@@ -400,6 +435,7 @@ class Fit:
     # (n_columns, n_columns): the logarithm of how much more likely the rows are if two columns are
     # exchanged; on the diagonal, if the column has the other sign
     exchanged: Array
+    of_columns: Array  # (2, n_columns): slope and error of each
 
 
 def fit_rows(
@@ -469,9 +505,15 @@ def fit_rows(
         zz + 2 * np.diagonal(ze) + np.diagonal(ee) + turn * (2 * (z + np.diagonal(e)) + n * turn)
     )
     exchanged[np.diag_indices(len(n))] = alike / 2 * (own - np.log(np.maximum(turned / n, LEFT)))
+    # The slope of each column: the product of deviations over the square of what is expected.
+    own_e, own_ee = np.diagonal(e), np.diagonal(ee)
+    square = np.maximum(own_ee - own_e * e_mean, 1e-300)
+    slopes = (np.diagonal(ze) - z_mean * own_e) / square
+    left_over = np.maximum(zz - z * z_mean - slopes**2 * square, 0) / np.maximum(n - 2, 1)
+    of_columns = np.vstack([slopes, np.sqrt(left_over / square)])
     if thin:  # words are hardly exchanged, and their cells are far from normal
-        exchanged[:] = 0
-    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged)
+        exchanged[:], of_columns[1] = 0, np.inf
+    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged, of_columns)
 
 
 def _explained(record: ViewRecord) -> Array:

@@ -5,8 +5,8 @@ are as unlike, in steps of 1 / 12; 0 says that it is not known. Its highest bit 
 was learned from this row: it is known by then, however unlike the others it is. Of several views,
 the most counts; a corrected row takes the place of what there was.
 
-Novel samples look like a group of their own if they lie together: nearer to their own mean than to
-the centre of their cluster, where few others are.
+Samples look like a group of their own if they lie together: there is a ball in which those that
+came later are far more unlike known rows than the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array, Matrix
 from viewfold.rows import Alignment, Engine, RowSet
-from viewfold.rows.linalg import membership, unit_rows
+from viewfold.rows.linalg import membership
+from viewfold.state.evidence import NONE
+from viewfold.state.hashes import draw
 from viewfold.state.log import standing
 
 if TYPE_CHECKING:
@@ -32,15 +34,17 @@ LEARNED = 128  # added to the level of a row that the view was learned from
 NOVEL = 0.01
 # A group is told of if its novel samples are so much of all, and again if it has grown by half.
 GROUP, GROWN = 0.0075, 1.5
-# Its samples have this surprise on average, none counting more than a novel one: 0.4 is usual, and
-# around the outliers of a cluster it is up to 1. Samples that were learned from count as known.
-TYPICAL = 1.2
-# The part of that which is asked for where nearly all samples were learned from.
-AT_FIRST = 0.3
-# It scatters by at most so much of what clusters scatter by. Planted groups have 0.1 to 0.8, as
-# encoders do not know the directions in which they scatter; noise has 1 to 1.7.
-TIGHT = 0.9
-ROUNDS = 4  # steps of k-means that a candidate for a group is moved by
+# They are unlike others: a tenth of the known rows is so unlike.
+UNLIKE = 1.0
+# Where the group lies, new samples have this surprise on average, none counting more than a novel
+# one: 0.4 is usual, and around the outliers of a cluster it is up to 0.8.
+TYPICAL = 0.85
+SURE = 8.0  # standard errors by which it is above what is to be expected there
+# The squared radius of its ball, for each dimension, where rows of clusters scatter by 1.
+WIDEST = 4.0
+MOST = 0.3  # of the samples that are unlike others, beyond the usual, are in it at least
+ALONE = 1.4  # the factor by which samples are more, at most, if the square is twice as large
+SCANNED, CENTERS = 4000, 32  # samples that are looked at, and how many balls are tried around
 
 
 def to_levels(surprise: Array) -> Array:
@@ -110,75 +114,111 @@ def carry(levels: RowSet, before: RowSet, alignment: Alignment, had: RowSet | No
 # -- a group of their own
 
 
-def find_group(
-    engine: Engine, embedding: RowSet, labels: RowSet, levels: RowSet, n_clusters: int
-) -> int:
-    """Return how many novel samples lie together, apart from all others; 0 if none do.
+def find_group(engine: Engine, state: State, which: int) -> int:
+    """Return how many samples that came later are unlike others and lie together; 0 if none do.
 
-    Candidates are the novel samples of each cluster. A sample is on the side of a candidate if it
-    is nearer to the mean of that than to the mean of the others in its own cluster. A group has
-    enough novel samples on its side, and few others: their mean surprise is high. It does not
-    scatter more than clusters do.
+    They came after the views were first folded. They are looked for in the consensus, in the
+    discriminant directions of the clusters, and where one view says that they are.
     """
-    need = max(FEWEST, GROUP * embedding.shape[0])
-
-    def kinds(own: Array, level: Array) -> Array:
-        is_novel = surprise_when_new(level) >= -np.log10(NOVEL)
-        return np.asarray(own + n_clusters * is_novel)
-
-    def count(own: Array, level: Array) -> tuple[Array, Array]:
-        n_new = np.count_nonzero((level > 0) & (level < LEARNED))
-        return np.bincount(kinds(own, level), minlength=2 * n_clusters), np.array(n_new)
-
-    counts, n_new = engine.reduce(count, labels, levels)
-    plain, novel = counts.reshape(2, n_clusters)
-    mostly = novel >= plain  # clusters of novel samples
-    tried = np.flatnonzero((novel > 0) & ~mostly)
-    if novel[tried].sum() < need:
+    assert state.clusters is not None
+    k, labels, directions = state.clusters.n_clusters, state.labels(engine), state.directions
+    if directions is None:
         return 0
+    need = max(FEWEST, GROUP * state.n_samples)
 
-    def sums(block: Array, own: Array, level: Array) -> Array:
-        rows = unit_rows(block.astype(np.float64))
-        return np.asarray(membership(kinds(own, level), 2 * n_clusters) @ rows)
+    folds = [record.entry for record in state.views]
 
-    of_plain, of_novel = engine.reduce(sums, embedding, labels, levels).reshape(2, n_clusters, -1)
-    size = np.where(mostly, plain + novel, plain)
-    centers = (of_plain + mostly[:, None] * of_novel) / np.maximum(size, 1)[:, None]
-    means = of_novel[tried] / novel[tried, None]
+    def is_new(level: Array, added: Array) -> Array:
+        return np.asarray((level > 0) & (level < LEARNED) & ~np.isin(added, folds))
 
-    def sides(block: Array, own: Array, level: Array) -> tuple[Array, Array]:
-        rows, surprise = unit_rows(block.astype(np.float64)), surprise_when_new(level)
-        # ‖row − mean‖² < ‖row − centre‖², without what both have
-        near = (means**2).sum(axis=1) - 2 * rows @ means.T
-        apart = (centers[own] ** 2).sum(axis=1) - 2 * (rows * centers[own]).sum(axis=1)
-        there = (near < apart[:, None]).T
-        is_novel = kinds(own, level) >= n_clusters
-        kept = there, there & is_novel, there & (surprise >= 1)
-        mild = np.minimum(surprise, -np.log10(NOVEL))
-        counts = [*(which.sum(axis=1) for which in kept), there @ mild]
-        return kept[1] @ rows, np.array(counts)
+    def count(own: Array, level: Array, added: Array) -> Array:
+        new = is_new(level, added)
+        kinds = level >= 0, new, new & (to_surprise(level) >= UNLIKE)
+        return np.array([np.bincount(own[kind], minlength=k) for kind in kinds])
 
-    for _ in range(ROUNDS):
-        toward, counts = engine.reduce(sides, embedding, labels, levels)
-        n_there, n_novel, n_unlike, total = counts
-        means = toward / np.maximum(n_novel, 1)[:, None]
-    least = TYPICAL * (AT_FIRST + (1 - AT_FIRST) * n_new / embedding.shape[0])
-    # Rows have length 1, so that they scatter by 1 − ‖mean‖² around their mean.
-    within = size @ (1 - (centers**2).sum(axis=1)) / size.sum()
-    tight = 1 - (means**2).sum(axis=1) <= TIGHT * within
-    found = (n_novel >= need) & (total > least * n_there) & tight
-    return int(n_unlike[found].max(initial=0))
+    counts = engine.reduce(count, labels, state.novelty, state.added)
+    counts[:, 2 * counts[2] >= counts[0]] = 0  # the group is a cluster already
+    n_new, n_unlike = counts[1:].sum(axis=1)
+    if n_unlike - 10**-UNLIKE * n_new < need:
+        return 0
+    drawn = draw(engine, state.ids, SCANNED, seed=0, purpose="group")
+    rows = state.embedding, state.evidence, labels, state.novelty, state.added
+    row, said, own, level, added = (engine.collect(engine.select(one, drawn)) for one in rows)
+    some = (level > 0) & (counts[0] > 0)[own]
+    surprise, new = np.minimum(to_surprise(level), -np.log10(NOVEL)), is_new(level, added)
+    said = said[:, directions.columns(which)]
+    places = (row - directions.mean) @ directions.directions, row.astype(np.float64), said * 1.0
+    scale, found = state.n_samples / len(drawn), 0
+    for place, here in zip(places, (some, some, some & (said[:, 0] != NONE)), strict=True):
+        if np.count_nonzero(here & ~new) >= FEWEST:
+            apart = _whiten(place[here], own[here], k)
+            found = max(found, _scan(apart, surprise[here], new[here], need / scale))
+    return round(found * scale)
 
 
-def tell_group(engine: Engine, state: State) -> State:
+def _whiten(rows: Array, labels: Array, k: int) -> Array:
+    """Return rows in units of their scatter around the means of their clusters."""
+    members = membership(labels, k)
+    means = members @ rows / np.maximum(np.bincount(labels, minlength=k), 1)[:, None]
+    apart = rows - means[labels]
+    within = apart.T @ apart / len(rows)
+    within[np.diag_indices_from(within)] += 0.02 * np.trace(within) / len(within) + 1e-12
+    values, Q = np.linalg.eigh(within)
+    return np.asarray(rows @ (Q / np.sqrt(values)))
+
+
+def _scan(rows: Array, surprise: Array, new: Array, need: float) -> int:
+    """Return how many new rows are unlike others in the ball that has most of them, 0 if none has.
+
+    Around some of them, balls of all sizes are tried. In a ball with a group, new rows have more
+    surprise than old ones have in the same ball, and more than new ones elsewhere.
+    """
+    unlike = new & (surprise >= UNLIKE)
+    those = rows[unlike]
+    if len(those) < max(need, FEWEST):
+        return 0
+    each = np.linspace(0, len(those) - 1, min(len(those), CENTERS)).astype(int)
+    near = np.argpartition(_squares(those[each], those), FEWEST - 1, axis=1)[:, :FEWEST]
+    apart = _squares(those[near].mean(axis=1), rows)
+    order = np.argsort(apart, axis=1, kind="stable")
+
+    def inside(values: Array) -> Array:
+        return np.asarray(np.cumsum(values[order], axis=1, dtype=np.float64))
+
+    n_new, of_new, n_unlike, of_all = map(inside, (new, new * surprise, unlike, surprise))
+    n_old, of_old = np.arange(1, len(rows) + 1) - n_new, of_all - of_new
+    old = surprise[~new]
+    usual, few = old.mean(), FEWEST * old.mean()
+    # Elsewhere, too, new rows have more surprise, as nothing was learned from them.
+    new_out = (of_new[:, -1:] - of_new + few) / (n_new[:, -1:] - n_new + FEWEST)
+    old_out = (of_old[:, -1:] - of_old + few) / (n_old[:, -1:] - n_old + FEWEST)
+    factor = np.clip(new_out / old_out, 1, 2)
+    more = of_new - n_new * factor * (of_old + 5 * usual) / (n_old + 5)
+    error = old.std() * np.sqrt(np.maximum(n_new, 1) * (1 + n_new / (n_old + 5)))
+    found = (more > SURE * error) & (of_new > TYPICAL * n_new) & (n_unlike >= need)
+    found &= (n_old <= n_old[:, -1:] / 2) & (n_unlike >= FEWEST)
+    # A part of rows that are scattered may lie together.
+    beyond = unlike.sum() - new.sum() * np.mean(old >= UNLIKE)
+    found &= n_unlike >= MOST * beyond
+    squares = np.take_along_axis(apart, order, axis=1)
+    found &= squares <= WIDEST * rows.shape[1]
+    # Rows that are scattered everywhere are many more in a ball of twice the square.
+    twice = np.array([np.searchsorted(r, 2 * r, side="right") - 1 for r in squares])
+    found &= np.take_along_axis(n_unlike, twice.clip(0), axis=1) <= ALONE * n_unlike
+    return int((found * n_unlike).max())
+
+
+def _squares(a: Array, b: Array) -> Array:
+    return np.asarray((a**2).sum(axis=1)[:, None] - 2 * a @ b.T + (b**2).sum(axis=1))
+
+
+def tell_group(engine: Engine, state: State, which: int) -> State:
     """Return a state whose last entry of the log tells of a group of novel samples, if it is news.
 
     It is not if the group was told of since clusters were asked for, and did not grow much.
     """
-    assert state.clusters is not None
-    rows = state.embedding, state.labels(engine), state.novelty
     with engine.session():
-        found = find_group(engine, *rows, state.clusters.n_clusters)
+        found = find_group(engine, state, which)
     told = 0
     for event in standing(state.log):
         told = 0 if event.what == "recluster" else max(told, event.n_novel or 0)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 ROWS = ("ids", "embedding", "seen", "history", "added", "fingerprints", "evidence", "novelty")
 
 
-REPLACED = "\n"  # The end of the name of a view, while it is replaced by another of that name
-
-
 class Encoder(Protocol):
     """Maps rows of a view to rows of the embedding. Holds small matrices and no single sample."""
 

@@ -62,6 +62,7 @@ class Combined:
     own: RowSet | None = None
     #: of a view of counts, the numbers of some rows and their totals: clusters should not follow it
     depth: tuple[NDArray[np.intp], Array] | None = None
+    note: str | None = None  #: what the log tells about how the view was read
 
 
 class NothingVariesError(ValueError):
@@ -74,8 +75,9 @@ class Method:
 
     n_clusters: int  #: how many clusters it finds
     #: ``combine(engine, state, view, alignment, seed)`` combines a view with the consensus so far
-    #: and returns a `Combined`; for the first view, `state.views` is empty
-    combine: Callable[[Engine, State, View, Alignment, int], Combined]
+    #: and returns a `Combined`; for the first view, `state.views` is empty. If the method
+    #: `relearns`, ``replaces=True`` says that the consensus had the view that this one replaces
+    combine: Callable[..., Combined]
     #: ``cluster(engine, ids, embedding, groups=, previous=, anew=, seed=)`` returns the cluster of
     #: each sample, and the `Clusters`. `groups` has a number for each group of samples that no view
     #: connects with the others, None if there is one group; `previous` holds the labels before this
@@ -169,6 +171,7 @@ def fold(
         n_new=record.n_new,
         n_shared=record.n_shared,
         n_moved=0 if previous is None else count_moved(engine, previous, labels),
+        note=combined.note,
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
@@ -214,7 +217,7 @@ def fold(
     if raw is None:
         return after.without_encoders(engine)
     if known_labels is not None:
-        after = novelty.tell_group(engine, after)
+        after = novelty.tell_group(engine, after, len(after.views) - 1)
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
     after = learn_moments(engine, after, view, raw, labels, alignment)
@@ -260,7 +263,9 @@ def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
 
-def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
+def recluster(
+    engine: Engine, state: State, method: Method, *, seed: int, note: str | None = None
+) -> State:
     """Find clusters anew in the present embedding, with an entry in the log."""
     with engine.session():
         previous = state.labels(engine)
@@ -274,7 +279,7 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
             seed=seed,
         )
     counts = {"n_moved": count_moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
-    log = noted(state.log, "recluster", state.n_samples, **counts)
+    log = noted(state.log, "recluster", state.n_samples, note=note, **counts)
     after = add_step(engine, replace(state, clusters=clusters, log=log), previous, labels)
     after = with_evidence(engine, after, labels)
     rows = state.embedding

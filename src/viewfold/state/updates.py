@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -24,14 +25,20 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.state import novelty
 from viewfold.state.admission import check_shared, how_to_give_ids
 from viewfold.state.clusters import assign
-from viewfold.state.deliveries import Comparison, compare, expect_more, find_drift, warn_of
+from viewfold.state.deliveries import (
+    Comparison,
+    compare,
+    compare_all,
+    expect_more,
+    find_drift,
+    warn_of,
+)
 from viewfold.state.evidence import NONE
 from viewfold.state.hashes import UNKNOWN, fingerprints
 from viewfold.state.log import noted
 from viewfold.state.moments import carry_moments, learn_moments
 from viewfold.state.parts import part
 from viewfold.state.state import (
-    REPLACED,
     Encoder,
     State,
     ViewRecord,
@@ -285,7 +292,7 @@ def update(
     if anew:
         now = alignment.known_rows(after.embedding), alignment.known_rows(labels)
         after = carry_moments(engine, state, after, (state.embedding, known_labels), now)
-    after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None))
+    after = novelty.tell_group(engine, expect_more(after, found, drift if anew else None), which)
     after = learn_moments(engine, after, rows.view, rows.raw, labels, alignment)
     return after, replace(count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
@@ -321,6 +328,8 @@ def refresh(
     directions, known_labels = state.directions, state.labels(engine)
     assert directions is not None
     alignment = engine.join(state.ids, view.ids, ordered=state.length is not None)
+    found = compare_all(engine, state, view, alignment)
+    warn_of(found)
     here = alignment.merge(
         (lambda known: np.ones(len(known), bool), alignment.known),
         (lambda added: np.zeros(len(added), bool), alignment.absent(state.added)),
@@ -349,12 +358,14 @@ def refresh(
     came = engine.map(_same, alignment.known_rows(here))
     rows = state.embedding, state.seen, state.evidence, came
     records = list(state.views)
-    records[which] = replace(records[which], name=name + REPLACED)
+    records[which] = replace(records[which], name=name + "\n")  # until its successor is there
     # Rows that the view is learned from now are not novel any more.
     novel = engine.map(lambda level, came: level * ~came, state.novelty, came)
     before = replace(
         state, embedding=engine.map(without, *rows), views=tuple(records), novelty=novel
     )
+    if method.relearns:
+        method = replace(method, combine=partial(method.combine, replaces=True))
     after = fold(engine, before, view, method, seed=seed, keep_encoders=True, min_shared=min_shared)
     seen, prints, evidence = engine.map(
         join_columns, after.seen, after.fingerprints, after.evidence
@@ -375,6 +386,7 @@ def refresh(
         n_moved=moved,
         n_others=moved - touched,
         learned=True,
+        comparison=found,
     )
     event = replace(event, what="refresh", n_shared=count.n_late, n_corrected=n_had)
     after = replace(
@@ -418,7 +430,7 @@ def extend(engine: Engine, state: State, view: View) -> tuple[State, Delivery]:
 
     log = noted(state.log, "extend", after.n_samples, view=name, n_new=n)
     after = replace(after, history=engine.map(now, after.history, labels), log=log)
-    after = novelty.tell_group(engine, expect_more(after, found))
+    after = novelty.tell_group(engine, expect_more(after, found), which)
     after = learn_moments(engine, after, view, raw, labels, alignment)
     return after, replace(new.count, comparison=found, n_novel=after.log[-1].n_novel or 0)
 
