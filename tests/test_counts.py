@@ -121,6 +121,9 @@ def test_missing_cells_of_counts_are_predicted() -> None:
     whole = ViewFold(K, random_state=0).fit(PROTEINS)
     at = few.any(axis=1)
     assert np.mean(whole.predict(gaps[at]) == whole.labels_[at]) > 0.95
+    usual = whole.views_[0].encoder.fill(np.full((1, 60), np.nan))[0]
+    assert np.corrcoef(np.log(usual), np.log(PROTEINS.mean(axis=0)))[0, 1] > 0.9
+    assert 0.3 < np.median(usual / np.median(PROTEINS, axis=0)) < 3
 
 
 def test_negative_numbers_are_no_counts() -> None:
@@ -131,4 +134,4 @@ def test_negative_numbers_are_no_counts() -> None:
 def test_new_kinds_of_cells_are_novel_whatever_their_depth() -> None:
     model = ViewFold(K, random_state=0).fit(PROTEINS)
     surprise = model.views_[0].encoder.surprise
-    assert np.median(surprise(PROTEINS[:, ::-1])) > 2 > np.median(surprise(3 * PROTEINS))
+    assert np.median(surprise(PROTEINS[:, ::-1])) > 2 > np.median(surprise(100 * PROTEINS))
