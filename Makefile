@@ -9,10 +9,10 @@ CONSTRAINTS ?= constraints.txt
 PIP := -m pip --disable-pip-version-check --quiet
 # Neighbours stay together as long as both processes have work: a fixture of a file is made once.
 PYTEST := -m pytest -n 2 --dist worksteal
-# Idle threads of linear algebra sleep, or they keep the cores from the other process. Not in
-# conftest.py: numpy reads this when it is imported, which is earlier.
-test quick test-research test-oldest test-newest coverage: export OPENBLAS_THREAD_TIMEOUT := 4
-test quick test-research test-oldest test-newest coverage: export OMP_WAIT_POLICY := passive
+# Two processes, so that more threads of linear algebra would take the cores from each other. Not
+# in conftest.py: numpy reads this when it is imported, which is earlier.
+test quick test-research test-oldest test-newest coverage: export OPENBLAS_NUM_THREADS := 1
+test quick test-research test-oldest test-newest coverage: export OMP_NUM_THREADS := 1
 # Commands that tests start find the library compiled, also where Python was told not to write it.
 test quick test-research test-oldest test-newest coverage: export PYTHONDONTWRITEBYTECODE :=
 

@@ -79,3 +79,12 @@ def zscore(X: np.ndarray) -> np.ndarray:
     X = X.astype(np.float64)
     spread = X.std(axis=0, ddof=1)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+
+
+@pytest.fixture
+def quick_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without what takes most of the time, for tests that do not look at it."""
+    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
+    unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
+    monkeypatch.setattr("viewfold.web.data.ModelFacts._stability", unknown)
+    monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])

@@ -153,12 +153,11 @@ def messages() -> None:
     import viewfold
     from viewfold import rows as engine
 
-    for name in ("x.arrow", "x.h5ad", "x.csv.zst"):
+    for name in ("x.h5ad", "x.csv.zst"):
         Path(name).write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     lines = {
         "labels s.vf -o l.parquet": "parquet",
         "labels s.vf -o l.arrow": "parquet",
-        "inspect x.arrow": "parquet",
         "inspect x.csv.zst": "parquet",
         "add s.vfd labs.csv --id patient --clusters 3": "parquet",
         "labels s.vf -o l.xlsx": "excel",

@@ -25,7 +25,6 @@ from viewfold.rows.bucket_files import BucketRows, bucket_of
 from viewfold.rows.local import added
 
 N = 160
-KINDS = ("complete", "incomplete")
 
 Make = Callable[..., Any]  # make(folder, n_buckets) returns an engine
 
@@ -235,8 +234,7 @@ class EngineContract:
         }
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("estimator", [FCMVC, ViewFold])
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize(("estimator", "kind"), [(FCMVC, "complete"), (ViewFold, "incomplete")])
     def test_folds_are_those_in_memory(self, engine: Any, estimator: type, kind: str) -> None:
         assert_same(engine, estimator, views(kind))
 

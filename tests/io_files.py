@@ -37,11 +37,6 @@ def write_parquet(path: Path) -> None:
     pyarrow.parquet.write_table(TABLE, path)
 
 
-def write_stream(path: Path) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, TABLE.schema) as writer:
-        writer.write_table(TABLE)
-
-
 def write_jsonl(path: Path) -> None:
     FRAME.to_json(path, orient="records", lines=True)
 
@@ -58,8 +53,6 @@ TABLES: dict[str, Callable[[Path], Any]] = {
     "labs.csv.zst": write_zst,
     "labs.parquet": write_parquet,
     "labs.pq": write_parquet,
-    "labs.feather": lambda path: pyarrow.feather.write_feather(TABLE, str(path)),
-    "labs.arrow": write_stream,
     "labs.jsonl": write_jsonl,
     "labs.ndjson.gz": lambda path: FRAME.to_json(path, orient="records", lines=True),
 }

@@ -18,9 +18,9 @@ CUTS = {
     "equal": (60, 120, 180),
     "unequal": (3, 200),
     "empty": (0, 80, 80, 240),
-    "single": tuple(range(1, 40)),
+    "single": tuple(range(1, 24)),
 }
-"""Where the rows of a view are cut; the last one is of forty samples."""
+"""Where the rows of a view are cut; the last one is of 24 samples."""
 
 
 def frame(ids: str = "texts", seed: int = 0, features: int = 12) -> pd.DataFrame:

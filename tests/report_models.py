@@ -73,15 +73,6 @@ def few_draws() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def quick_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without what takes most of the time, for tests that do not look at it."""
-    monkeypatch.setattr("viewfold.web.data.number", lambda model: None)
-    unknown = lambda self, k: ([np.nan] * k, [False] * k)  # noqa: E731
-    monkeypatch.setattr("viewfold.web.data.ModelFacts._stability", unknown)
-    monkeypatch.setattr("viewfold.web.layout.tsne", lambda rows: rows[:, :2])
-
-
 @pytest.fixture(scope="module")
 def model(data) -> ViewFold:
     model = ViewFold(4, random_state=0)

@@ -20,31 +20,34 @@ from viewfold.store import Kept, file, store_of
 from viewfold.store.models import plan_undo
 
 HERE = Path(__file__).parent
-EVERYTHING = file._OTHERS
+EVERYTHING, CHECK_SIZES = file._OTHERS, file.check_sizes
 NO_FUNCTIONS = "".join(
     line for line in EVERYTHING.splitlines(True) if "duckdb_functions()" not in line
 )
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_search_for_macros() -> Iterator[None]:
-    """Spare a third of each opening: DuckDB goes through its own 3,000 functions to find a macro.
+def _files_are_our_own() -> Iterator[None]:
+    """Spare half of each opening: DuckDB goes through its own 3,000 functions to find a macro, and
+    through every column to tell how large a table is.
 
-    Tests of files with macros ask for `search_for_macros`.
+    Tests of crafted files ask for `every_check`.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file, "_OTHERS", NO_FUNCTIONS)
+        patch.setattr(file, "check_sizes", lambda *_: None)
         yield
 
 
 @pytest.fixture
-def search_for_macros(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file, "_OTHERS", EVERYTHING)
+    monkeypatch.setattr(file, "check_sizes", CHECK_SIZES)
 
 
 @pytest.fixture(scope="session")
 def folded_once(data: Data) -> Any:
-    return folded(ViewFold(4, random_state=0), data.parts())
+    return folded(ViewFold(4, n_init=3, random_state=0), data.parts())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from report_models import few_draws  # noqa: F401
 
 from viewfold import cli
 
@@ -121,6 +122,7 @@ def test_faults_are_found() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_pages")
 def test_every_answer_is_as_the_schema_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

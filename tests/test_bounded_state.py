@@ -27,7 +27,7 @@ def clusters(y: np.ndarray, d: int, seed: int) -> np.ndarray:
 
 
 def test_unrelated_views_share_the_columns_there_are() -> None:
-    model = ViewFold(5, random_state=0)
+    model = ViewFold(5, n_init=2, random_state=0)
     for seed in range(6):
         model.partial_fit(noise(200, 30, seed))
         assert model.embedding_.shape[1] <= 15
@@ -38,7 +38,7 @@ def test_unrelated_views_share_the_columns_there_are() -> None:
 
 @pytest.mark.filterwarnings("ignore:The samples are in")
 def test_groups_that_nothing_ties_together_share_the_columns_there_are() -> None:
-    model = ViewFold(3, random_state=0)
+    model = ViewFold(3, n_init=2, random_state=0)
     for i in range(7):
         model.partial_fit(noise(40, 6, i), ids=range(40 * i, 40 * i + 40))
         assert model.embedding_.shape[1] <= 15
@@ -48,7 +48,7 @@ def test_groups_that_nothing_ties_together_share_the_columns_there_are() -> None
 def test_a_small_group_keeps_its_say_beside_a_large_one() -> None:
     y = np.arange(640) % 3
     small, large = np.arange(40), np.arange(40, 640)
-    model = ViewFold(3, random_state=0)
+    model = ViewFold(3, n_init=2, random_state=0)
     model.partial_fit(clusters(y[small], 9, 0), ids=small)
     for seed in range(1, 7):
         model.partial_fit(clusters(y[large], 30, seed), ids=large)
@@ -129,7 +129,9 @@ def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
         monkeypatch.setattr(encoder, "then", spy)
     calls = {}
     for n_views in (10, 1000):
-        model = after(kind(3, random_state=0).fit([clusters(y, 5, 0), clusters(y, 6, 1)]), n_views)
+        model = after(
+            kind(3, n_init=2, random_state=0).fit([clusters(y, 5, 0), clusters(y, 6, 1)]), n_views
+        )
         shapes.clear()
         events = 0
 
@@ -154,7 +156,7 @@ def test_a_fold_does_not_touch_the_views_before_it(monkeypatch, kind) -> None:
 def test_what_is_turned_late_is_what_was_turned_at_every_fold(kind) -> None:
     y = np.arange(200) % 3
     views = [clusters(y, d, d) for d in (5, 6, 7, 8)]
-    model = kind(3, random_state=0)
+    model = kind(3, n_init=2, random_state=0)
     for i, X in enumerate(views):
         there = np.arange(0 if i == 0 else 30, 200)  # the first 30 are in the first view only
         model.partial_fit(X[there], ids=there)
@@ -168,7 +170,7 @@ def test_what_is_turned_late_is_what_was_turned_at_every_fold(kind) -> None:
 @pytest.mark.parametrize("kind", [ViewFold, FCMVC])
 def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
     n, y = 50, np.arange(50) % 3
-    model = kind(3, random_state=0, keep_encoders=False, n_init=1)
+    model = kind(3, n_init=1, random_state=0, keep_encoders=False)
     sizes = {}
     for i in range(30):
         model.partial_fit(clusters(y, 4, i))
@@ -182,7 +184,7 @@ def test_without_encoders_a_view_adds_its_record_and_history_only(kind) -> None:
 
 def test_maps_are_no_more_than_encoders_need() -> None:
     y = np.arange(60) % 3
-    model = ViewFold(3, random_state=0, keep_encoders=False).fit([clusters(y, 5, 0)] * 2)
+    model = ViewFold(3, n_init=2, random_state=0, keep_encoders=False).fit([clusters(y, 5, 0)] * 2)
     model.set_params(keep_encoders=True).partial_fit(clusters(y, 5, 1))
     model.partial_fit(clusters(y, 5, 2))
     kept = [linear_map is not None for linear_map in model._state.maps]

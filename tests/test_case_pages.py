@@ -21,6 +21,7 @@ def page(name: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_pages")
 def test_every_command_on_customers_says_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import Data
-from report_models import quick_pages  # noqa: F401
 
 import viewfold
 from commands import Run, runner
 from viewfold.datasets import load_digits_views
 
 MADE: list[bytes] = []
+WRITTEN: dict[str, bytes] = {}
 COMMANDS = [
     "inspect",
     "add",
@@ -51,17 +51,20 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def files(data: Data, tmp_path: Path) -> None:
-    """Three views in three formats, without a column in common but the ids."""
+    """Three views in three formats, without a column in common but the ids; written once."""
     for (name, (X, ids)), suffix in zip(
         data.parts().items(), (".csv", ".parquet", ".tsv"), strict=True
     ):
-        frame = pd.DataFrame(X).add_prefix(f"{name}_")
-        frame.insert(0, "patient", ids)
         path = tmp_path / f"{name}{suffix}"
-        if suffix == ".parquet":
-            frame.to_parquet(path, index=False)
-        else:
-            frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+        if path.name not in WRITTEN:
+            frame = pd.DataFrame(X).add_prefix(f"{name}_")
+            frame.insert(0, "patient", ids)
+            if suffix == ".parquet":
+                frame.to_parquet(path, index=False)
+            else:
+                frame.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+            WRITTEN[path.name] = path.read_bytes()
+        path.write_bytes(WRITTEN[path.name])
 
 
 @pytest.fixture
@@ -272,10 +275,12 @@ def test_a_shell_completes_commands_options_and_files(typed: str, completed: str
 def test_the_demo_tells_its_story_and_leaves_its_files(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as less:  # two views of some, and no page: the story is below
-        two = load_digits_views()
-        two.views = {name: X[:600] for name, X in list(two.views.items())[:2]}
-        two.target = two.target[:600]
+    digits = load_digits_views()  # a third of them: the example of ViewFold folds all
+    digits.views = {name: X[:600] for name, X in digits.views.items()}
+    digits.target = digits.target[:600]
+    monkeypatch.setattr("viewfold.datasets.load_digits_views", lambda: digits)
+    with monkeypatch.context() as less:  # two views, and no page: the story is below
+        two = type(digits)(target=digits.target, views=dict(list(digits.views.items())[:2]))
         less.setattr("viewfold.datasets.load_digits_views", lambda: two)
         less.setattr("viewfold.web.report.write", lambda _, page, **__: page.write_text("first"))
         code, out, _ = run("demo --json")
@@ -286,13 +291,13 @@ def test_the_demo_tells_its_story_and_leaves_its_files(
     labels = pd.read_csv("labels.csv", index_col="id")
     model = viewfold.load("demo.vf")
     assert code == 0
-    assert len(labels) == 1797
+    assert len(labels) == 600
     assert len(model.views_) == 6
     assert labels["cluster"].to_dict() == model.to_frame()["cluster"].to_dict()
     assert Path("report.html").stat().st_size > 10_000
     assert out.count("$ viewfold add") == 6
     assert said.count("changed cluster") == 6
-    assert float(re.findall(r"\((\S+)% in the right cluster", out)[-1]) > 90
+    assert float(re.findall(r"\((\S+)% in the right cluster", out)[-1]) > 80
     assert out.rstrip().splitlines()[-3].strip().startswith("viewfold add my.vf")
     Path("demo.vf").unlink()
     assert "not the demo's" in run("demo")[2]

@@ -159,7 +159,9 @@ def test_every_command_that_shows_clusters_shows_names(
     run(f"rename {model_file} 1", MARKUP)
     model = viewfold.load(model_file)
     rows = json.loads(run(f"labels {model_file} --json")[1])
-    assert list(rows[0]) == ["id", "cluster", "name", "confidence", "views_seen"]
+    assert list(rows[0]) == [
+        *("id", "cluster", "name", "confidence", "novelty", "hangs_on", "views_seen")
+    ]
     assert {(r["cluster"], r["name"]) for r in rows} == {
         (0, None),
         (1, MARKUP),
@@ -191,6 +193,7 @@ def test_annotated_data_has_names(stored_model: Any) -> None:
         stored_model.annotate(data)
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_report_and_figures_show_names_and_markup_is_text(stored_model: Any) -> None:
     page = report.render(stored_model.rename(1, MARKUP))
     assert MARKUP not in page

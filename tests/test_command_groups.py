@@ -1,4 +1,4 @@
-"""Commands in groups, the names that are gone, `add --only-new` and `undo --to`."""
+"""Commands in groups, `add --only-new` and `undo --to`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ import viewfold
 from commands import Run, runner, typed, write_patients
 from viewfold import cli
 from viewfold.cli import command as _command
-
-OLD = {
-    "init": "viewfold init is now: viewfold add STATE FILE --clusters K",
-    "extend": "viewfold extend is now: viewfold add STATE FILE --only-new",
-    "restore": "viewfold restore is now: viewfold undo STATE --to ENTRY",
-}
 
 
 @pytest.fixture(scope="module")
@@ -125,26 +119,6 @@ def test_engines_come_last_and_reading_has_its_heading(run: Run, name: str) -> N
     assert ("Large data" in found) == ("--engine" in options)
     assert ("How the file is read" in found) == ("--sheet" in options)
     assert "Large data" not in list(found)[:-1]
-
-
-# -- names that are gone
-
-
-@pytest.mark.parametrize("name", OLD)
-@pytest.mark.parametrize("more", ["", " s.vf", " --help", " s.vf --entry 1 --yes"])
-def test_an_old_name_points_to_the_new_way(run: Run, name: str, more: str) -> None:
-    before = files()
-    code, out, said = run(name + more)
-    assert (code, out, said.count("\n")) == (2, "", 1)
-    assert OLD[name] in said
-    assert files() == before
-    assert name not in cli.app.commands
-
-
-def test_an_old_name_is_told_to_a_program_as_well(run: Run) -> None:
-    error = json.loads(run("restore s.vf --json")[1])["error"]
-    assert (error["code"], error["exit_code"]) == ("usage", 2)
-    assert OLD["restore"] in error["message"]
 
 
 # -- add --only-new

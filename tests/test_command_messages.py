@@ -251,7 +251,7 @@ def test_the_same_error_names_an_argument_in_python_and_an_option_in_a_command(
 ) -> None:
     with pytest.raises(ValueError, match=r"Say ids='patient'.* or ids=False"):
         viewfold.as_view(folder / "labs.csv")
-    assert "Say --id patient if it holds them, or --no-id" in run("add s.vf labs.csv")[1]
+    assert "Say --id patient if it holds them, or --no-id" in run("predict s.vf labs.csv")[1]
     labs = pd.read_csv(folder / "labs.csv")
     with pytest.raises(ValueError, match="fewer than n_clusters=300"):
         viewfold.ViewFold(300).fit(labs, ids="patient")
@@ -261,7 +261,6 @@ def test_the_same_error_names_an_argument_in_python_and_an_option_in_a_command(
 
 def test_what_a_message_says_to_type_helps(run: Callable[[str], tuple[int, str]]) -> None:
     for line in (
-        "add new.vf labs.csv --clusters 3",
         "add other.vf capitals.csv --id patient",
         "add new.vf text.csv --clusters 1 --id patient",
         "add new.vf unclear.csv --clusters 1 --id patient",

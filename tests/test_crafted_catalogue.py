@@ -8,7 +8,7 @@ from crafted_files import FOR_EVER, again, craft, declared
 import viewfold
 from viewfold import StateFileError
 
-pytestmark = pytest.mark.usefixtures("search_for_macros")
+pytestmark = pytest.mark.usefixtures("every_check")
 
 CATALOGUE = {
     "meta computes for ever": f"DROP TABLE meta; CREATE VIEW meta AS {FOR_EVER}",

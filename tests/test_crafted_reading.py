@@ -25,7 +25,7 @@ from viewfold.errors import DamagedFileError, NewerFormatError
 from viewfold.store import file, queries
 from viewfold.store.file import FileStore
 
-pytestmark = pytest.mark.usefixtures("search_for_macros")
+pytestmark = pytest.mark.usefixtures("every_check")
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from crafted_files import craft, forge
 import viewfold
 from viewfold import StateFileError, ViewFold
 
+pytestmark = pytest.mark.usefixtures("every_check")
+
 ROWS = "encoder/1/n_rows"
 COPIES = (
     "INSERT INTO arrays SELECT 'encoder/1' || repeat('/{way}', i::INT) || substr(name, 10) AS name,"

@@ -10,6 +10,8 @@ import viewfold
 from viewfold import StateFileError
 from viewfold.errors import DamagedFileError
 
+pytestmark = pytest.mark.usefixtures("every_check")
+
 VALUES = {
     "two ids are one": ("UPDATE samples SET id = 's1' WHERE id = 's2'", "one id"),
     "no id": ("UPDATE samples SET id = NULL WHERE id = 's2'", "no 'id'"),

@@ -112,8 +112,12 @@ def test_events_between_files_are_told(files: Path, run: Run) -> None:
     ]
     assert "merged" in run("diff old.vf new.vf")[1]
     shown = json.loads(run("history new.vf --events --json")[1])
-    assert [(e["entry"], e["step"], e["kind"]) for e in shown] == [(2, "recluster (2)", "merged")]
-    assert shown[0]["before"] == facts["events"][0]["before"]
+    assert [(e["entry"], e["step"], e["kind"]) for e in shown] == [
+        (2, "recluster (2)", "step"),
+        (2, "recluster (2)", "merged"),
+    ]
+    assert "merged into" in run("history new.vf --events")[1]
+    assert shown[1]["before"] == facts["events"][0]["before"]
     frame = viewfold.load(files / "new.vf").events_
     assert json.loads(frame.to_json(orient="records")) == shown
     assert "recluster (2)" in run("history new.vf --events")[1]

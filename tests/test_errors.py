@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from children import start
 
 import viewfold
 from viewfold import ViewFold, cli, errors, store
@@ -214,11 +215,10 @@ def test_a_full_disk_is_said_so_and_leaves_everything_as_it_was(run: Run) -> Non
         sys.argv = ["viewfold", *sys.argv[1:]]
         cli.main()
     """
-    line = ["add", "a.vf", "more.csv", "--id", "id", "--json"]
-    asked = [sys.executable, "-c", textwrap.dedent(script), *line]
-    done = subprocess.run(asked, capture_output=True, text=True)
-    assert done.returncode == documented()["no-space"], done.stderr
-    assert json.loads(done.stdout)["error"]["code"] == "no-space"
+    other = start(script, "add", "a.vf", "more.csv", "--id", "id", "--json")
+    out, said = other.communicate()
+    assert other.returncode == documented()["no-space"], said
+    assert json.loads(out)["error"]["code"] == "no-space"
     assert Path("a.vf").read_bytes() == content
     assert sorted(os.listdir()) == [".a.vf.lock", "a.vf", "more.csv"]
 

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import planted_events as planted
 import pytest
+from sklearn.metrics import adjusted_mutual_info_score
 
 from viewfold import ViewFold
-from viewfold.explain.events import ClusterEvent, events_between
+from viewfold.explain import events
+from viewfold.explain.events import ClusterEvent, events_between, whole_story
 from viewfold.rows import DiskEngine, LocalEngine, block_bytes, using
 
 
@@ -91,13 +93,21 @@ def test_another_number_of_clusters_is_a_step_too() -> None:
     X = 9 * np.eye(4)[np.repeat(range(4), 20)] + rng.normal(size=(80, 4))
     model = ViewFold(4, random_state=0).fit({"labs": X}).recluster(3).recluster(4)
     found = model.events_
-    assert found.columns.tolist() == list(ClusterEvent.__dataclass_fields__)
-    assert found[["entry", "step"]].to_numpy().tolist() == [
-        [2, "recluster (2)"],
-        [3, "recluster (3)"],
+    assert found.columns.tolist() == [*ClusterEvent.__dataclass_fields__, "said"]
+    assert found[["entry", "step", "kind"]].to_numpy().tolist() == [
+        [2, "recluster (2)", "step"],
+        [2, "recluster (2)", "merged"],
+        [3, "recluster (3)", "step"],
+        [3, "recluster (3)", "split"],
     ]
-    assert found["kind"].tolist() == ["merged", "split"]
-    assert found["after"][1] == found["before"][0]  # and back
+    assert found["after"][3] == found["before"][1]  # and back
+    (a, b), (into,) = found["before"][1], found["after"][1]
+    assert found["said"][1] == f"clusters {a} and {b} merged into {into} (40 samples)"
+    assert found["said"][3] == f"cluster {into} split into {a} and {b} (40 samples)"
+    assert found["survival"].tolist() == [1, 1, 0.75, 0.5]
+    history = model.history_.to_numpy()
+    expected = [adjusted_mutual_info_score(history[:, i], history[:, i + 1]) for i in (0, 1)]
+    assert found["agreement"].dropna().tolist() == pytest.approx(expected, abs=1e-4)
     assert ViewFold(4).fit({"labs": X}).events_.empty
 
 
@@ -115,6 +125,22 @@ def test_events_do_not_depend_on_where_rows_are(n_buckets: int) -> None:
         buckets.partial_fit(tables[1], view="scan")
     assert len(plain.events_)
     pd.testing.assert_frame_equal(buckets.events_, plain.events_)
+
+
+def test_agreement_of_very_many_samples_is_that_of_their_shares(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    before = rng.integers(5, size=5000)
+    after = np.where(rng.random(5000) < 0.2, rng.integers(5, size=5000), before)
+    history = np.column_stack([before, after])
+    (step,) = whole_story(LocalEngine(), history, [1, 2], ["a", "b"], ())
+    monkeypatch.setattr(events, "MOST_COMPARED", 1000)
+    (few,) = whole_story(LocalEngine(), history, [1, 2], ["a", "b"], ())
+    assert few.agreement == pytest.approx(step.agreement, abs=0.01)
+    assert step.survival == pytest.approx(np.mean(before == after), abs=1e-4)
+    assert step.samples == np.count_nonzero(before != after)
+    assert not whole_story(LocalEngine(), history[:, :1].repeat(2, axis=1), [1, 2], ["", ""], ())
 
 
 def test_block_size_does_not_change_events() -> None:

@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "explain.md").read_text(encoding="u
 def test_the_page_has_examples_in_python_and_of_the_command() -> None:
     examples = [block.text.count(">>>") for block in blocks(PAGE) if block.kind == "python"]
     assert sum(examples) > 15
-    assert len(steps(PAGE)) == 3
+    assert len(steps(PAGE)) == 4
     assert not any(block.why for block in blocks(PAGE))
 
 

@@ -180,5 +180,7 @@ def test_numbers_in_another_notation_are_no_categories(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id;x\n" + "".join(f"{who};{i}.250,5\n" for i, who in enumerate(IDS, 1)))
     with pytest.raises(ValueError, match=r"'1\.250,5' is not a number.*thousands='\.'"):
-        as_view(path, ids="id")
+        as_view(path, ids="id", as_is=True)
+    with pytest.warns(UserWarning, match="'.' separates thousands"):
+        assert as_view(path, ids="id").rows.X.ravel().tolist() == [1250.5, 2250.5, 3250.5, 4250.5]
     assert as_view(path, ids="id", categories=["x"]).shape == (4, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ import pytest
 import scipy.io
 from io_files import FRAME, IDS, X, dense, write_h5mu
 from scipy import sparse
-from ugly_files import GENES, with_lists, write_hugging_face, write_stream, write_tenx
+from ugly_files import GENES, with_lists, write_tenx
 
 from viewfold import ViewFold, as_view, as_views
 from viewfold.data import files as io
@@ -91,18 +90,12 @@ def test_names_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch) 
 # ---- lists --------------------------------------------------------------------------------------
 
 
-def write_feather(path: Path, table: pa.Table) -> None:
-    pyarrow.feather.write_feather(table, str(path))
-
-
 def write_parquet(path: Path, table: pa.Table) -> None:
     pyarrow.parquet.write_table(table, path)
 
 
 WRITERS: dict[str, Callable[[Path, pa.Table], Any]] = {
     "a.parquet": write_parquet,
-    "a.feather": write_feather,
-    "a.arrow": write_stream,
 }
 LISTS = {
     "list": pa.list_(pa.float64()),
@@ -152,39 +145,6 @@ def test_single_precision_lists_stay_single_and_long_ones_are_asked_for(
     write_parquet(tmp_path / "a.parquet", wide)
     with pytest.raises(ValueError, match=r"features of column 'emb' would take 1\.05 GB of memory"):
         io.read(tmp_path / "a.parquet")
-
-
-# ---- Hugging Face -------------------------------------------------------------------------------
-
-
-def test_a_folder_of_hugging_face_is_what_its_list_names(tmp_path: Path) -> None:
-    folder = write_hugging_face(tmp_path / "docs", with_lists(LISTS["list"]))
-    view = as_view(folder, ids="id")
-    assert (view.name, list(view.ids)) == ("docs", IDS)  # and not the cache
-    assert np.array_equal(dense(view)[:, 1:], X)
-
-
-def test_folders_of_hugging_face_cannot_lead_out_and_are_refused_when_they_are_no_table(
-    tmp_path: Path,
-) -> None:
-    folder = write_hugging_face(tmp_path / "docs" / "train", with_lists(LISTS["list"]))
-    (tmp_path / "docs" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
-    with pytest.raises(ValueError, match=r"'train', 'test'.*Give the folder of one"):
-        as_view(folder.parent, ids="id")
-    write_stream(tmp_path / "secret.arrow", with_lists(LISTS["list"]))
-    for state, said in (
-        ({"_data_files": [{"filename": "../../secret.arrow"}]}, "which is no file of the folder"),
-        ({"_data_files": [{"filename": "gone.arrow"}]}, "named by state.json, but not there"),
-        ({"_data_files": []}, "there is no table"),
-        ({"_data_files": [], "_indices_data_files": [{}]}, "only some rows are chosen"),
-        ([], "expected an object"),
-    ):
-        (folder / "state.json").write_text(json.dumps(state))
-        with pytest.raises(ValueError, match=said):
-            as_view(folder, ids="id")
-    (folder / "state.json").write_text("{")
-    with pytest.raises(ValueError, match=r"state\.json: not JSON"):
-        as_view(folder, ids="id")
 
 
 # ---- AnnData and polars -------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_every_option_is_on_the_page_and_on_the_command_line() -> None:
         there = app.commands[command].params
         flags = {one.opts[0] for one in there if one.name in names}
         assert len(flags) == len(names)
-    table = re.findall(r"^\| `(--\w+)[^|]*\| `(\w+)=", PAGE, re.MULTILINE)
+    table = re.findall(r"^\| `(--[\w-]+)[^|]*\| `(\w+)=", PAGE, re.MULTILINE)
     assert {flag for flag, _ in table} == flags
     assert {name for _, name in table} == names
 

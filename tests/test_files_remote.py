@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from io_files import ALL, FRAME, IDS, SEVERAL, TABLES, X, dense
-from ugly_files import GENES, with_lists, write_hugging_face, write_tenx
+from ugly_files import GENES, write_tenx
 
 from viewfold import as_view, as_views
 from viewfold.data import files as io
@@ -90,12 +89,8 @@ def test_names_beside_a_matrix_are_fetched_too(server: str, tmp_path: Path) -> N
     view = as_view(f"{server}/pbmc/GSM1_matrix.mtx.gz?token=1")
     assert (view.features, list(view.ids)) == (GENES, IDS)
     assert np.array_equal(dense(view), X)
-    folder = write_hugging_face(tmp_path / "docs", with_lists(pa.list_(pa.float64())))
-    fsspec.filesystem("memory").put(str(folder), "/docs", recursive=True)
     fsspec.filesystem("memory").put(str(write_tenx(tmp_path / "cells")), "/cells", recursive=True)
     assert as_view("memory://cells").features == GENES
-    with pytest.raises(ValueError, match=r"a data set of Hugging Face\. Copy the folder"):
-        as_view("memory://docs", ids="id")
 
 
 def test_a_web_server_is_enough(server: str, tmp_path: Path) -> None:

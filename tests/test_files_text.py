@@ -113,10 +113,13 @@ def test_numbers_with_decimal_commas_are_no_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("thousands", [".", " ", "\u202f", "'", "_"])
-def test_thousands_are_read_when_they_are_said(thousands: str, tmp_path: Path) -> None:
+def test_thousands_are_found_told_and_may_be_said(thousands: str, tmp_path: Path) -> None:
     path = write_text(tmp_path / "a.csv", german(thousands=thousands))
     with pytest.raises(ValueError, match=r"""1.*500,0['"] is not a number. If it is one, say"""):
-        as_view(path, ids="id")
+        as_view(path, ids="id", as_is=True)
+    with pytest.warns(UserWarning, match="separates thousands|cleaned"):
+        view = as_view(path, ids="id")
+    assert np.allclose(dense(view), 1000 * X)
     asked = " " if thousands == "\u202f" else thousands
     view = as_view(File(path, decimal=",", thousands=asked), ids="id")
     assert np.allclose(dense(view), 1000 * X)

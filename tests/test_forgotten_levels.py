@@ -67,7 +67,7 @@ def three_states(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None
     @cache
     def made(ending: str, n: int, rare: int, kind: Any, private: bool) -> Path:
         path, table = tmp_path_factory.mktemp("states") / f"s{ending}", wards(n, rare)
-        new = kind(3, random_state=0, keep_encoders=not private)
+        new = kind(3, n_init=2, random_state=0, keep_encoders=not private)
         scan = pd.DataFrame(np.random.default_rng(1).normal(size=(len(table), 3)), table.index)
         engine = DiskEngine(n_buckets=3) if ending == ".vfd" else None
         with viewfold.edit(path, new=new, keep=3, engine=engine) as model:
@@ -109,8 +109,7 @@ def test_a_level_goes_with_the_last_sample_that_has_it(
     assert not any("forgotten" in name for name in model.features(top=99)["feature"].astype(str))
 
 
-@pytest.mark.parametrize("n", [8, 120])
-@pytest.mark.parametrize("private", [False, True])
+@pytest.mark.parametrize(("n", "private"), [(8, False), (120, True)])
 def test_also_of_small_and_of_private_views(
     tmp_path: Path, three_states: Callable[..., None], private: bool, n: int
 ) -> None:

@@ -29,6 +29,7 @@ def test_differences_are_seen() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("quick_pages")
 def test_every_command_says_what_the_page_shows_and_python_does_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,10 @@ def test_a_column_of_ids_is_no_feature(name: str, tmp_path: Path) -> None:
         for take in (as_view, as_views, FCMVC(2).fit, FCMVC(2).partial_fit):
             with pytest.raises(ValueError, match=re.escape(message)):
                 take(held)
-        assert as_view(held, ids=False).shape == (N, 4)
+        # In a file as people export it, whole numbers that name rows are no measurement.
+        is_export = isinstance(held, Path) and held.suffix == ".csv"
+        assert as_view(held, ids=False).shape == (N, 3 if is_export else 4)
+        assert as_view(held, ids=False, columns=[*"abc", name]).shape == (N, 4)
         assert as_view(held, ids=False).ids.tolist() == list(range(N))
         assert as_view(held, ids=name).shape == (N, 3)
 

@@ -39,14 +39,20 @@ def write(path: str, ids: Any, **columns: Any) -> None:
 def test_nothing_is_guessed_on_the_command_line(run: Callable[..., Any]) -> None:
     write("labs.csv", range(100, 130))
     code, _, said = run("add p.vf labs.csv --clusters 3")
+    assert code == 0
+    assert "the ids are those of column 'patient'" in said
+    found = viewfold.load("p.vf").ids_.tolist()
+    Path("p.vf").unlink()
+    assert run("add p.vf labs.csv --id patient --clusters 3")[0] == 0
+    assert viewfold.load("p.vf").ids_.tolist() == found == list(range(100, 130))
+    assert run("add q.vf labs.csv --no-id --clusters 3")[0] == 0
+    assert viewfold.load("q.vf").views_[0].n_features == 3
+    write("strangers.csv", range(500, 530))  # none of them is known: it may be the wrong column
+    code, _, said = run("add p.vf strangers.csv")
     assert code
     assert "column 'patient' looks like ids" in said
     assert "--id patient" in said
     assert "--no-id" in said
-    assert not Path("p.vf").exists()
-    assert run("add p.vf labs.csv --id patient --clusters 3")[0] == 0
-    assert run("add q.vf labs.csv --no-id --clusters 3")[0] == 0
-    assert viewfold.load("q.vf").views_[0].n_features == 4
     assert run("predict q.vf labs.csv --no-id")[0] == 0
     assert "Choose one" in run("add q.vf labs.csv --no-id --id patient")[2]
     state = Path("p.vf").read_bytes()

@@ -98,7 +98,7 @@ def test_a_folder_and_a_pattern_are_one_table_in_natural_order(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("stem", ["it's", 'a "b"', "a b", "ünï 数", "a[1]*?", "100%", "k=v", "-x"])
-@pytest.mark.parametrize("name", ["labs.csv", "labs.parquet", "labs.feather", "labs.jsonl"])
+@pytest.mark.parametrize("name", ["labs.csv", "labs.parquet", "labs.jsonl"])
 def test_awkward_file_names_are_names(stem: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / name.replace("labs", stem)
     TABLES[name](path)

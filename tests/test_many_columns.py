@@ -96,7 +96,7 @@ def test_patterns_are_made_once_for_a_file(tmp_path: Path, monkeypatch) -> None:
     assert len(made) <= 20
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "feather", "xlsx"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "xlsx"])
 def test_a_file_with_thousands_of_columns_is_read(ending: str, tmp_path: Path) -> None:
     d = 3000
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(12, d))).add_prefix("c")
@@ -108,7 +108,6 @@ def test_a_file_with_thousands_of_columns_is_read(ending: str, tmp_path: Path) -
         "tsv": lambda: frame.to_csv(path, index=False, sep="\t"),
         "jsonl": lambda: frame.to_json(path, orient="records", lines=True, double_precision=15),
         "parquet": lambda: frame.to_parquet(path, index=False),
-        "feather": lambda: frame.to_feather(path),
         "xlsx": lambda: frame.to_excel(path, index=False),
     }
     writers[ending]()

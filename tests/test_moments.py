@@ -18,7 +18,7 @@ IDS = VIEWS["labs"].index
 
 @pytest.fixture
 def model() -> ViewFold:
-    return ViewFold(4, random_state=0).fit(VIEWS)
+    return ViewFold(4, n_init=2, random_state=0).fit(VIEWS)
 
 
 def moments(model: ViewFold, view: str = "labs"):
@@ -29,7 +29,7 @@ def moments(model: ViewFold, view: str = "labs"):
 
 
 def test_rows_that_come_later_count_as_those_that_came_first() -> None:
-    model = ViewFold(4, random_state=0)
+    model = ViewFold(4, n_init=2, random_state=0)
     half = np.arange(N) < 80
     # The first rows are another population: means of one part would be wrong for all.
     labs = VIEWS["labs"] + 60 * half[:, None]
@@ -64,7 +64,7 @@ def test_of_fewer_than_ten_rows_nothing_is_learned(model: ViewFold) -> None:
 
 
 def test_a_view_of_fewer_than_ten_samples_leaves_no_moments_until_it_has_more() -> None:
-    model = ViewFold(4, random_state=0).fit({"labs": VIEWS["labs"]})
+    model = ViewFold(4, n_init=2, random_state=0).fit({"labs": VIEWS["labs"]})
     model.partial_fit(VIEWS["scan"].iloc[:9], view="scan")
     assert moments(model, "scan") is None
     with pytest.warns(UserWarning, match="'scan' has fewer than ten samples"):
@@ -92,7 +92,9 @@ def test_forgetting_samples_leaves_explanations(model: ViewFold) -> None:
 
 @pytest.mark.parametrize("n", [12, 45, 150])
 def test_rank_is_at_most_a_tenth_of_the_samples(n: int) -> None:
-    model = ViewFold(3, random_state=0).fit({name: X.iloc[:n] for name, X in VIEWS.items()})
+    model = ViewFold(3, n_init=2, random_state=0).fit(
+        {name: X.iloc[:n] for name, X in VIEWS.items()}
+    )
     for record in model.views_:
         assert record.moments.directions.shape[0] <= n // FEWEST
         rank = np.linalg.matrix_rank(record.moments.coefficients)
@@ -102,7 +104,7 @@ def test_rank_is_at_most_a_tenth_of_the_samples(n: int) -> None:
 def test_no_coefficient_belongs_to_a_cluster_of_fewer_than_ten_samples() -> None:
     scan = VIEWS["scan"].assign(mark=0.0)
     scan.iloc[:9, -1] = 50.0  # nine samples far from all others are a cluster
-    model = ViewFold(5, random_state=0).fit({"scan": scan})
+    model = ViewFold(5, n_init=2, random_state=0).fit({"scan": scan})
     small = np.bincount(model.labels_, minlength=5) < FEWEST
     assert small.sum() == 1
     of_clusters = moments(model, "scan").coefficients[model.embedding_.shape[1] :]
@@ -110,7 +112,7 @@ def test_no_coefficient_belongs_to_a_cluster_of_fewer_than_ten_samples() -> None
 
 
 def test_private_models_keep_no_moments(model: ViewFold, tmp_path: Path) -> None:
-    private = ViewFold(4, random_state=0, keep_encoders=False).fit(VIEWS)
+    private = ViewFold(4, n_init=2, random_state=0, keep_encoders=False).fit(VIEWS)
     with pytest.raises(ValueError, match=r"private \(keep_encoders=False\): it has no moments"):
         private.features()
     path = tmp_path / "a.vf"
@@ -152,7 +154,7 @@ def test_undo_brings_back_the_moments_of_then(model: ViewFold, tmp_path: Path) -
 
 
 def test_a_view_without_moments_says_what_it_cannot_tell() -> None:
-    model = ViewFold(3, random_state=0).fit({"labs": VIEWS["labs"]})
+    model = ViewFold(3, n_init=2, random_state=0).fit({"labs": VIEWS["labs"]})
     (record,) = model._state.views
     model._keep(replace(model._state, views=(replace(record, moments=None),)))
     with pytest.raises(ValueError, match="View 'labs' was folded by a viewfold that kept no"):

@@ -84,7 +84,6 @@ BINARY: dict[str, tuple[str, Callable[[Path, np.ndarray], Any]]] = {
     "NumPy archive": ("t.npz", lambda path, X: np.savez(path, X=X)),
     "MATLAB": ("t.mat", lambda path, X: scipy.io.savemat(path, {"X": X})),
     "Parquet": ("t.parquet", lambda path, X: frame(X).to_parquet(path, index=False)),
-    "Feather": ("t.feather", lambda path, X: frame(X).to_feather(path)),
 }
 
 

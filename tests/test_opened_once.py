@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from opened import opened
-from report_models import quick_pages  # noqa: F401
 from ui_pages import Page, csv
 
 from commands import typed, write_patients

@@ -24,6 +24,7 @@ WRITERS = {
     "report": "report p.vf -o {0}",
 }
 every_writer = pytest.mark.parametrize("writer", WRITERS)
+pytestmark = pytest.mark.usefixtures("quick_pages")
 
 
 def ending(writer: str) -> str:

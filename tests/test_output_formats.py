@@ -47,7 +47,7 @@ def test_labels_are_written_in_every_format(ending: str, model: ViewFold, run: R
     raw = " --raw" if ending == "csv" else ""  # only there is a text not told from a formula
     code, _, said = run(f"labels s.vf -o x.{ending}{raw}")
     assert code == 0, said
-    found, told = READERS[ending](Path(f"x.{ending}")), model.to_frame().drop(columns="novelty")
+    found, told = READERS[ending](Path(f"x.{ending}")), model.to_frame()
     assert_frame_equal(found.set_index("id"), told, check_dtype=False, check_index_type=False)
     assert found["id"].tolist() == IDS  # a text that looks like a formula, too
     for words in ("export", "history", "history --moved view0"):
@@ -86,7 +86,7 @@ def test_what_excel_would_change_is_kept_or_refused(tmp_path: Path, monkeypatch)
 def test_frames_of_polars(model: ViewFold) -> None:
     frame = model.to_frame(backend="polars")
     assert isinstance(frame, pl.DataFrame)
-    assert frame.columns == ["id", "cluster", "confidence", "novelty", "views_seen"]
+    assert frame.columns == ["id", "cluster", "confidence", "novelty", "hangs_on", "views_seen"]
     assert frame["id"].to_list() == IDS
     assert np.array_equal(frame["confidence"], model.to_frame()["confidence"])
     with pytest.raises(ValueError, match="backend='arrow': expected 'pandas' or 'polars'"):

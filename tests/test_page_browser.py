@@ -160,7 +160,7 @@ def test_map_can_be_coloured_by_everything_and_says_what_colours_mean(tab: Tab) 
     choice = tab.see(".tools select")
     options = choice.locator("option").all_inner_texts()
     ward = markup(6, "ward")
-    assert options == ["cluster", "confidence", "number of views", ward, "age"]
+    assert options == ["cluster", "confidence", "number of views", ward, "age", "novelty"]
     before = tab.see(".map").screenshot()
     for option in options[1:]:
         choice.select_option(label=option)

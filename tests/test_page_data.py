@@ -12,6 +12,7 @@ from report_models import NAMES, few_draws, model, synthetic  # noqa: F401
 from viewfold import FCMVC, ViewFold
 from viewfold.estimators import selection
 from viewfold.rows import DiskEngine
+from viewfold.state.state import ROWS
 from viewfold.web import PageData, colour_of, page_data
 from viewfold.web.layout import LAID_OUT, ModelRows, Points, places
 from viewfold.web.words import from_line
@@ -51,7 +52,9 @@ def test_every_point_is_its_sample(model, told_data) -> None:
     sure = told_data.columns["confidence"] / 254
     assert np.abs(sure - frame["confidence"].to_numpy()).max() <= 0.5 / 254 + 1e-9
     kinds = {"x": "uint16", "y": "uint16", "ids": "text"}
-    kinds |= dict.fromkeys(("cluster", "confidence", "coverage"), "uint8")
+    novelty = told_data.columns["novelty"] / 254
+    assert np.abs(novelty - frame["novelty"].to_numpy()).max() <= 0.5 / 254 + 1e-9
+    kinds |= dict.fromkeys(("cluster", "confidence", "coverage", "novelty"), "uint8")
     assert told_data.summary["columns"] == kinds
     assert len(told_data.packed("x")) == 320
 
@@ -143,8 +146,7 @@ def test_scores_of_numbers_of_clusters_are_those_that_are_suggested(model, told_
 
 def test_order_of_rows_tells_nothing(model, told_data) -> None:
     state, order = model._state, np.random.default_rng(0).permutation(160)
-    rows = ("ids", "embedding", "seen", "history", "added", "fingerprints")
-    other = replace(state, **{name: getattr(state, name)[order] for name in rows})
+    other = replace(state, **{name: getattr(state, name)[order] for name in ROWS})
     shuffled = page_data(ViewFold(4)._keep(other), ids=True)
     for name in told_data.columns:
         assert shuffled.packed(name) == told_data.packed(name), name

@@ -87,6 +87,7 @@ RUN = [page for page in PAGES if not RUN_BY.search(text_of(page))]
 RUN = [page for page in RUN if any(not block.why for block in blocks(text_of(page)))]
 
 
+@pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_everything_on_the_page_works_as_shown(page: Path, tmp_path: Path) -> None:
     if name_of(page) in NEEDS:

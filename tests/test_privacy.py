@@ -60,7 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
 def _write(kind: Any, n: int, path: Path) -> Path:
     """Fold two views in two steps, so that there is something to undo; forget some."""
     X, ids, gone = people(n)[:n], [f"p{i}" for i in range(n)], n // 3
-    with viewfold.edit(path, new=kind(3, random_state=0)) as one:
+    with viewfold.edit(path, new=kind(3, n_init=2, random_state=0)) as one:
         one.partial_fit(X, ids=ids, view="labs")
     with viewfold.edit(path) as one:
         one.partial_fit(X[:, ::2] ** 2, ids=ids, view="scan")
@@ -103,7 +103,7 @@ def test_the_embedding_does_not_tell_a_row_that_is_missing(kind: Any, n: int, vi
     model = kind(6, random_state=0)
     for i in range(views):
         model.partial_fit(X[:, i : i + 20], ids=[f"p{j}" for j in range(n)], view=f"view{i}")
-    guesses = [best_guess(deepcopy(model), i) for i in range(20)]
+    guesses = [best_guess(deepcopy(model), i) for i in range(10)]
     assert np.mean(guesses) < 0.5
     assert max(guesses) < 0.99
 
@@ -112,7 +112,7 @@ def test_a_row_is_not_what_the_others_lack_of_the_mean(tmp_path: Path) -> None:
     X = next(iter(load_digits_views().views.values()))[:30].astype(np.float64)
     model = ViewFold(3, random_state=0).fit({"labs": X})
     error, energy = 0.0, 0.0
-    for i in range(6):
+    for i in range(3):
         deepcopy(model).forget([i]).save(tmp_path / "model.vf")
         row = standardised(X[i], knowing(held(tmp_path / "model.vf"), 1, X), 1)
         error += ((by_subtraction(tmp_path / "model.vf", 1, X) - row) ** 2).sum()
@@ -127,7 +127,7 @@ def test_no_number_of_a_forgotten_sample_is_in_the_file(
     kind: Any, n: int, written: Written
 ) -> None:
     X, gone, path = people(n)[:n], n // 3, written(kind, n)
-    before = folded(kind(3, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
+    before = folded(kind(3, n_init=2, random_state=0), {"labs": (X, [f"p{i}" for i in range(n)])})
     rows = [X[:gone], before.embedding_[:gone]]
     rows += [standardised(X[:gone], knowing(held(path), 1, X), 1)] if kind is ViewFold else []
     content = path.read_bytes()
@@ -233,12 +233,12 @@ def test_encoders_hold_nothing_that_fewer_than_ten_shared_samples_explain() -> N
 
 
 def test_a_fold_gives_the_same_bits_whatever_is_kept() -> None:
-    digits = load_digits_views()
-    gone = at_random(1797, 6, ratio=0.3, random_state=0)
+    views = {name: X[:500] for name, X in list(load_digits_views().views.items())[:3]}
+    gone = at_random(500, 3, ratio=0.3, random_state=0)
     found = []
     for keep in (True, False):
         model = ViewFold(10, random_state=0, keep_encoders=keep)
-        for view in by_mask(digits.views, gone):
+        for view in by_mask(views, gone):
             model.partial_fit(view)
         found.append(hashlib.sha256(model.embedding_.tobytes()).hexdigest())
     assert found[0] == found[1]

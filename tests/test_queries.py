@@ -122,14 +122,13 @@ def test_a_number_and_a_text_that_look_alike_are_two_samples(
 
 DAMAGE = {
     "UPDATE samples SET label = 3 - label": ["labels", "status", "export"],
-    "UPDATE samples SET id = id || 'x' WHERE id = 's5'": ["labels", "way", "moved", "export"],
+    "UPDATE samples SET hangs_on = 1 WHERE id = 's5'": ["labels", "status", "export"],
     "DELETE FROM samples WHERE id = 's5'": ["labels", "status", "way", "moved", "export"],
     "UPDATE samples SET confidence = 0.5 WHERE id = 's5'": ["labels", "export"],
     "UPDATE samples SET embedding = (SELECT embedding FROM samples LIMIT 1)": ["export"],
     "UPDATE samples SET added = 1": ["way", "export"],
-    "UPDATE views SET n_new = n_new + 1": ["status", "way", "moved", "export"],
+    "UPDATE views SET n_new = n_new + 1": ["labels", "status", "way", "moved", "export"],
     "UPDATE log SET time = time + INTERVAL 1 HOUR WHERE entry = 1": ["history", "way"],
-    "DELETE FROM log WHERE entry = 2": ["history", "way"],
     "UPDATE arrays SET data = '' WHERE name = 'centers'": ["status"],
     "UPDATE meta SET value = '\"FCMVC\"' WHERE key = 'method'": [
         "labels",

@@ -102,7 +102,7 @@ def test_a_file_is_opened_once(name: str, tmp_path: Path, monkeypatch: Any) -> N
 
 def test_every_format_is_under_contract() -> None:
     there = {files.suffix_of(name)[0] for name in ALL}
-    same = {".tab": ".tsv", ".ipc": ".arrow"}
+    same = {".tab": ".tsv"}
     assert {same.get(suffix, suffix) for form in files._BUILT_IN for suffix in form.suffixes} == (
         there | {".ndjson"}
     )

@@ -38,7 +38,7 @@ def test_empty_markers_of_a_view_are_those_of_its_later_rows(tmp_path: Path) -> 
     path, other = tmp_path / "labs.csv", tmp_path / "other.csv"
     labs("x").to_csv(path, index=False)
     labs("NA").to_csv(other, index=False)
-    model = ViewFold(2, random_state=0).partial_fit(path, ids="id", empty_markers=["x"])
+    model = ViewFold(2, n_init=2, random_state=0).partial_fit(path, ids="id", empty_markers=["x"])
     for one in (model, stored(model, tmp_path)):
         assert one.predict(labs("")[:5].drop(columns="id")).size == 5
         with pytest.raises(ValueError, match="NaN in all of row 29"):
@@ -67,7 +67,7 @@ def test_columns_of_a_sheet_are_read_as_they_were(tmp_path: Path) -> None:
     write_workbook(
         tmp_path / "a.xlsx", labs=[["id", "iron", "zip"], *rows], scan=[["id", "x", "y"], *rows]
     )
-    model = ViewFold(2, random_state=0)
+    model = ViewFold(2, n_init=2, random_state=0)
     book = tmp_path / "a.xlsx"
     model.partial_fit(File(book, sheet="labs"), ids="id", view="labs", categories=["zip"])
     model.partial_fit(File(book, sheet="scan"), ids="id", view="scan")
@@ -89,7 +89,7 @@ def cells(seed: int = 0) -> Any:
 def test_an_anndata_is_predicted_from_what_was_folded(part: Any, tmp_path: Path) -> None:
     adata = cells()
     adata.write_h5ad(tmp_path / "rna.h5ad")
-    model = ViewFold(2, random_state=0).partial_fit(adata, view="rna", **part)
+    model = ViewFold(2, n_init=2, random_state=0).partial_fit(adata, view="rna", **part)
     rows = adata.layers["counts"] if "layer" in part else adata.obsm["X_pca"]
     with pytest.warns(UserWarning, match="valid feature names"):
         expected = model.predict(rows)  # an array is taken as it is
@@ -97,7 +97,7 @@ def test_an_anndata_is_predicted_from_what_was_folded(part: Any, tmp_path: Path)
     for one in (model, stored(model, tmp_path)):
         for X in (adata, tmp_path / "rna.h5ad", File(tmp_path / "rna.h5ad", **part)):
             assert np.array_equal(one.predict_frame(X)["cluster"], expected)
-    folded = ViewFold(2, random_state=0).partial_fit(File(tmp_path / "rna.h5ad", **part))
+    folded = ViewFold(2, n_init=2, random_state=0).partial_fit(File(tmp_path / "rna.h5ad", **part))
     assert np.array_equal(folded.predict(adata), expected)
     del adata.layers["counts"], adata.obsm["X_pca"]
     with pytest.raises(
@@ -110,7 +110,7 @@ def test_each_modality_is_predicted_from_its_own_layer(tmp_path: Path) -> None:
     mudata = pytest.importorskip("mudata")
     made = mudata.MuData({"rna": cells(1), "adt": cells(2)})
     made.write(tmp_path / "both.h5mu")
-    model = ViewFold(2, random_state=0)
+    model = ViewFold(2, n_init=2, random_state=0)
     model.partial_fit(made["rna"], view="rna", layer="counts")
     model.partial_fit(made["adt"], view="adt", use_rep="X_pca")
     expected = model.predict_frame(made)
@@ -123,7 +123,7 @@ def test_each_modality_is_predicted_from_its_own_layer(tmp_path: Path) -> None:
 
 
 def test_a_private_state_does_not_tell_how_views_were_read(tmp_path: Path) -> None:
-    model = ViewFold(2, random_state=0, keep_encoders=False)
+    model = ViewFold(2, n_init=2, random_state=0, keep_encoders=False)
     model.partial_fit(cells(), view="rna", layer="counts")
     assert [record.source for record in model.views_] == [None]
 
@@ -147,7 +147,7 @@ def test_damaged_columns_are_told_in_plain_words(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labs("x").to_csv(tmp_path / "labs.csv", index=False)
-    model = ViewFold(2, random_state=0)
+    model = ViewFold(2, n_init=2, random_state=0)
     model.partial_fit(tmp_path / "labs.csv", ids="id", empty_markers=["x"])
     path = tmp_path / "m.vf"
     model.save(path)

@@ -3,13 +3,15 @@
 import os
 import stat
 import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from writers import names, run
+from children import start
+from writers import names
 
 import viewfold
 from viewfold import ViewFold
@@ -64,7 +66,7 @@ def test_a_colleague_with_rights_on_the_file_can_write(tmp_path: Path, told_befo
         if told_before:
             viewfold.load(path).save(path)
             assert rights(folder / ".a.vf.lock") == (1234, 5678, 0o660)
-        other = run(AS_COLLEAGUE, path, tmp_path / "warm.vf", stderr=subprocess.PIPE)
+        other = start(AS_COLLEAGUE, path, tmp_path / "warm.vf")
         _, said = other.communicate()
         assert other.returncode == 0, said
         assert "colleague" in names(viewfold.load(path))
@@ -147,10 +149,8 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_replaces_files_needs_neither_duckdb_nor_scikit_learn() -> None:
-    script = """
-        import sys
-        from viewfold._util.replace import replacing
-        from viewfold.store import writing
-        assert not {"duckdb", "sklearn", "pandas", "numpy"} & set(sys.modules), "slow to import"
-    """
-    assert run(script).wait() == 0
+    code = (
+        "import sys; import viewfold._util.replace; from viewfold.store import writing\n"
+        "assert not {'duckdb', 'sklearn', 'pandas', 'numpy'} & set(sys.modules), 'slow to import'"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

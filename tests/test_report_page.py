@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from report_models import NAMES, Reader, few_draws, model, page, quick_pages  # noqa: F401
+from report_models import NAMES, Reader, few_draws, model, page  # noqa: F401
 
 import viewfold
 from commands import runner
@@ -58,7 +58,7 @@ def test_page_names_nobody_unless_ids_are_let_in(model, page) -> None:
     assert "secret" not in page
     assert all(one["id"] is None for one in reader.summary["uncertain"])
     columns = set(reader.summary["columns"])
-    assert columns == {"x", "y", "cluster", "confidence", "coverage"}
+    assert columns == {"x", "y", "cluster", "confidence", "coverage", "novelty"}
     assert {name for name in reader.scripts if name.startswith("column-")} == {
         f"column-{name}" for name in columns
     }

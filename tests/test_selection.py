@@ -75,7 +75,7 @@ def test_samples_may_be_missing_and_the_order_of_candidates_does_not_matter() ->
     assert found == suggest_n_clusters(parts, iter([3, 4, 5, 6, 8]), ids=ids)
 
 
-@pytest.mark.parametrize(("most", "rows"), [(3, 1000), (100, 1000), (101, 1010)])
+@pytest.mark.parametrize(("most", "rows"), [(100, 1000), (101, 1010)])
 def test_each_tree_has_a_fifth_of_the_rows_that_are_drawn(most, rows, monkeypatch) -> None:
     seen = []
 
@@ -130,21 +130,12 @@ def test_plot_without_matplotlib_says_what_to_do(monkeypatch) -> None:
         Suggestion(2, {2: 0.1}).plot()
 
 
+# research/tests/test_suggested_numbers.py has larger ones.
 @pytest.mark.parametrize(
-    ("name", "candidates"),
-    [
-        ("uci-digit", range(2, 21, 2)),
-        ("wiki", range(2, 21, 2)),
-        ("msrc-v5", range(2, 16)),
-        ("orl-4views", range(4, 81, 4)),
-        ("tcga-breast", range(2, 7)),
-        ("webkb", range(2, 5)),
-    ],
+    ("name", "candidates"), [("msrc-v5", range(2, 16)), ("tcga-breast", range(2, 7))]
 )
 def test_classes_are_counted_within_a_fifth(name, candidates) -> None:
     views, y = load(name)
     classes = len(np.unique(y))
-    # Of webkb, where pages are there twice, rounding decides which of two landmarks is nearer.
-    seeds = range(3 if name == "webkb" else 1)
-    found = [suggest_n_clusters(views, candidates, random_state=seed).best for seed in seeds]
-    assert abs(np.median(found) - classes) <= classes / 5
+    found = suggest_n_clusters(views, candidates, random_state=0).best
+    assert abs(found - classes) <= classes / 5

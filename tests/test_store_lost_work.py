@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from writers import names, run
+from children import start
+from writers import names
 
 import viewfold
 from viewfold import ViewFold
@@ -29,7 +30,7 @@ def test_a_writer_whose_lock_was_removed_writes_nothing(small_state: Path) -> No
 
     def let_another_in() -> None:
         (small_state.parent / ".a.vf.lock").unlink()
-        assert run(script, small_state).wait() == 0
+        assert start(script, small_state).wait() == 0
 
     with pytest.raises(BusyError, match=r"lock of a\.vf"):
         fold(small_state, let_another_in)
@@ -82,7 +83,7 @@ def test_what_the_dead_left_is_cleared_and_what_the_living_use_is_not(small_stat
             sys.stdin.readline()
             os.kill(os.getpid(), 9)
     """
-    other = run(script, small_state)
+    other = start(script, small_state)
     assert other.stdout is not None
     assert other.stdin is not None
     other.stdout.readline()
@@ -115,5 +116,5 @@ def test_a_forked_process_does_not_think_that_the_lock_is_its_own(small_state: P
                 os._exit(9)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     """
-    assert run(script, small_state).wait() == 0
+    assert start(script, small_state).wait() == 0
     assert "parent" in names(viewfold.load(small_state))

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from children import start
 from filelock import FileLock
-from writers import run
 
 from viewfold import store
 from viewfold.errors import BusyError
@@ -28,7 +28,7 @@ def test_everybody_who_writes_again_and_again_gets_turns(small_state: Path) -> N
     """
     log = small_state.with_name("log")
     log.touch()
-    others = [run(script, small_state, log, name) for name in "abcd"]
+    others = [start(script, small_state, log, name) for name in "abcd"]
     assert [other.wait() for other in others] == [0] * 4
     assert Counter(log.read_text()) == dict.fromkeys("abcd", 10)
 
@@ -59,7 +59,7 @@ def test_a_killed_writer_is_in_nobodys_way(small_state: Path) -> None:
         with store.writing(sys.argv[1]):
             os.kill(os.getpid(), 9)
     """
-    run(script, small_state).wait()
+    start(script, small_state).wait()
     with store.writing(small_state, wait=0):
         pass
 
@@ -82,7 +82,7 @@ HOLDS = """
 
 
 def test_who_waited_for_a_lock_that_was_removed_takes_the_new_one(small_state: Path) -> None:
-    other = run(HOLDS, small_state)
+    other = start(HOLDS, small_state)
     assert other.stdout is not None
     other.stdout.readline()
     beside, served = small_state.with_name(".a.vf.lock"), []
@@ -104,7 +104,7 @@ def test_who_waited_for_a_lock_that_was_removed_takes_the_new_one(small_state: P
 
 def test_another_program_is_kept_away_and_found(small_state: Path) -> None:
     assert lock.is_held(small_state) is False
-    other = run(HOLDS, small_state)
+    other = start(HOLDS, small_state)
     assert other.stdout is not None
     other.stdout.readline()
     assert lock.is_held(small_state) is True

@@ -12,6 +12,7 @@ from test_cli import Run, run  # noqa: F401
 
 import viewfold
 from viewfold import FCMVC, ViewFold, suggest_n_clusters
+from viewfold.app import telling
 from viewfold.estimators import selection
 from viewfold.web import page_data
 
@@ -78,11 +79,39 @@ def test_add_with_auto_folds_then_chooses_and_later_folds_keep_the_number(
     assert [row["clusters"] for row in answer["suggestion"] if row["suggested"]] == [5]
     model = viewfold.load("p.vf")
     assert (model.n_clusters, len(set(model.labels_))) == (5, 5)
-    assert model.log_["what"].tolist() == ["fold", "recluster"]
+    # The first step is in these clusters: nobody sees any that were provisional.
+    assert model.log_["what"].tolist() == ["fold"]
+    assert model.history_.shape == (150, 1)
     assert run("add p.vf scan.csv --id id")[0] == 0
     assert viewfold.load("p.vf").n_clusters == 5
     assert run("undo p.vf --yes")[0] == 0
-    assert viewfold.load("p.vf").log_["what"].tolist() == ["fold", "recluster", "fold", "undo"]
+    assert viewfold.load("p.vf").log_["what"].tolist() == ["fold", "fold", "undo"]
+
+
+def test_auto_stays_with_a_number_unless_another_is_clearly_better(run: Run, files: None) -> None:
+    run("add p.vf labs.csv --id id --clusters 4")
+    scores = json.loads(run("suggest p.vf --json")[1])["scores"]
+    told = {row["clusters"]: row["score"] for row in scores}
+    assert told[5] - told[4] > telling.CLEARLY
+    said = run("add p.vf scan.csv --id id --clusters auto")[2]
+    model = viewfold.load("p.vf")
+    assert model.n_clusters == 5
+    assert "stand out most (score" in model.log_["note"].iloc[-1]
+    assert "and 4 have" in model.log_["note"].iloc[-1]
+    assert "stay" not in said
+
+
+def test_auto_says_why_a_number_stays(
+    run: Run, files: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add p.vf labs.csv --id id --clusters 4")
+    monkeypatch.setattr(telling, "CLEARLY", 99.0)
+    said = run("add p.vf scan.csv --id id --clusters auto")[2]
+    assert "5 clusters stand out most" in said
+    assert "4 stay: they have " in said
+    model = viewfold.load("p.vf")
+    assert (model.n_clusters, len(set(model.labels_))) == (4, 4)
+    assert model.log_["what"].tolist() == ["fold", "fold"]
 
 
 @pytest.mark.parametrize("method", ["viewfold", "fcmvc"])

@@ -144,7 +144,9 @@ def clusters_named_and_counted(tab: Tab) -> None:
         tab.button("Download").click()
     assert got.value.suggested_filename == "patients-clusters.csv"
     lines = Path(got.value.path()).read_text().splitlines()
-    assert lines[0] == "id,cluster,confidence,views_seen"  # the name went with its cluster
+    assert (
+        lines[0] == "id,cluster,confidence,novelty,hangs_on,views_seen"
+    )  # the name went with its cluster
     assert len(lines) == 151
 
 
@@ -291,7 +293,7 @@ def test_ctrl_c_ends_the_server_and_leaves_nothing(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (scratch / ".viewfold-ui.abcdefgh.part").mkdir()  # of a server that was killed
-    with server(tmp_path / "s.vf", TMPDIR=str(scratch)) as (address, process):
+    with server(tmp_path / "s.vf", scratch) as (address, process):
         base, _, token = address.partition("#")
         request = urllib.request.Request(
             f"{base}api/uploads?name=labs.csv",

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from report_models import few_draws, quick_pages  # noqa: F401
+from report_models import few_draws  # noqa: F401
 from ui_pages import MARKUP, PORT, TOKEN, Page, csv
 
 from viewfold.web.jobs import Job
@@ -191,8 +191,8 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
     before = ui_folded.desk.state.read_bytes()
     name = f"..\\../etc/{MARKUP}.csv"
     key = ui_folded.upload(name, csv("scan", range(60, 150)))
-    failed = ui_folded.job("fold", upload=key)  # there are ids, and nobody said so
-    assert failed["error"]["options"] == {"ids": "patient"}
+    failed = ui_folded.job("fold", upload=key, id_column="nobody")
+    assert "there is no column 'nobody'" in failed["error"]["message"]
     assert f"{MARKUP}.csv" in failed["error"]["message"]
     assert str(ui_folded.desk.folder) not in json.dumps(failed)
     assert ui_folded.desk.state.read_bytes() == before
@@ -204,35 +204,34 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
 
 @pytest.mark.usefixtures("few_buckets", "quick_pages")
 @pytest.mark.parametrize(
-    ("name", "shown"),
+    ("name", "shown", "state"),
     [
-        ("la\x1b[31mbs.csv", r"la\x1b[31mbs.csv"),
-        ("la\u202ebs.csv", r"la\u202ebs.csv"),
-        ("la\nbs\0.csv", r"la bs\x00.csv"),
-        ("CON.csv", "CON.csv"),
-        ("NUL.csv", "NUL.csv"),
-        ("C:a|b<c>?*.csv", "C:a|b<c>?*.csv"),
-        ("labs [2024].csv", "labs [2024].csv"),
-        ("-.csv", "-.csv"),
-        ("é" * 300 + ".csv", "é" * 251 + ".csv"),
+        ("la\x1b[31mbs.csv", r"la\x1b[31mbs.csv", "s.vf"),
+        ("la\u202ebs.csv", r"la\u202ebs.csv", "s.vf"),
+        ("la\nbs\0.csv", r"la bs\x00.csv", "s.vfd"),
+        ("CON.csv", "CON.csv", "s.vf"),
+        ("NUL.csv", "NUL.csv", "s.vf"),
+        ("C:a|b<c>?*.csv", "C:a|b<c>?*.csv", "s.vfd"),
+        ("labs [2024].csv", "labs [2024].csv", "s.vf"),
+        ("-.csv", "-.csv", "s.vf"),
+        ("é" * 300 + ".csv", "é" * 251 + ".csv", "s.vfd"),
     ],
 )
 def test_any_name_of_a_file_is_shown_and_none_is_used_as_a_path(
-    tmp_path: Path, name: str, shown: str
+    tmp_path: Path, name: str, shown: str, state: str
 ) -> None:
-    for state in ("s.vf", "s.vfd"):
-        page = Page(tmp_path / state, tmp_path / "uploads")
-        key = page.upload(name, csv("labs", range(90)))
-        (path,) = page.desk.folder.iterdir()
-        assert path.name == f"{key}.csv"
-        assert page.job("inspect", upload=key)["answer"]["file"] == shown
-        failed = page.job("fold", upload=key, clusters=3)
-        assert shown in failed["error"]["message"]
-        assert failed["error"]["message"].isprintable()
-        done = page.job("fold", upload=key, id_column="patient", clusters=3)
-        assert done["answer"]["folds"][0]["view"] == shown.removesuffix(".csv")
-        assert page.get("summary")["views"][0]["name"]
-        assert page.get("status")["samples"] == 90
+    page = Page(tmp_path / state, tmp_path / "uploads")
+    key = page.upload(name, csv("labs", range(90)))
+    (path,) = page.desk.folder.iterdir()
+    assert path.name == f"{key}.csv"
+    assert page.job("inspect", upload=key)["answer"]["file"] == shown
+    failed = page.job("fold", upload=key, clusters=3)
+    assert shown in failed["error"]["message"]
+    assert failed["error"]["message"].isprintable()
+    done = page.job("fold", upload=key, id_column="patient", clusters=3)
+    assert done["answer"]["folds"][0]["view"] == shown.removesuffix(".csv")
+    assert page.get("summary")["views"][0]["name"]
+    assert page.get("status")["samples"] == 90
 
 
 def test_files_that_cannot_be_read_or_are_too_large_leave_nothing(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_repeated_delivery_changes_nothing(estimator: Any, data: Data, half: n
 
 
 def test_rows_are_told_apart_and_counted(data: Data) -> None:
-    model = ViewFold(4, random_state=0)
+    model = ViewFold(4, n_init=2, random_state=0)
     labs, scan = data.views["labs"], data.views["scan"]
     model.partial_fit(labs[:80], ids=IDS[:80], view="labs")
     model.partial_fit(scan[60:120], ids=IDS[60:120], view="scan")
@@ -79,7 +79,7 @@ def test_rows_are_told_apart_and_counted(data: Data) -> None:
 
 def test_only_rows_that_changed_move(data: Data) -> None:
     """Of a delivery with few changes, the samples with the same row stay where they are."""
-    model = folded_once(ViewFold(4, random_state=0), data)
+    model = folded_once(ViewFold(4, n_init=2, random_state=0), data)
     X, ids = data.parts()["labs"]
     before = pd.DataFrame(model.embedding_, model.ids_)
     wrong = X.copy()
@@ -92,7 +92,9 @@ def test_only_rows_that_changed_move(data: Data) -> None:
 
 
 def test_a_correction_of_a_sample_in_one_view_only_replaces_it(data: Data) -> None:
-    model = ViewFold(4, random_state=0).partial_fit(data.views["labs"], ids=IDS, view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(
+        data.views["labs"], ids=IDS, view="labs"
+    )
     other = int(np.flatnonzero(data.y != data.y[0])[0])
     model.partial_fit(data.views["labs"][[other]], ids=IDS[:1], view="labs")
     assert model.labels_[0] == model.labels_[other]
@@ -106,7 +108,7 @@ def test_a_late_row_moves_its_sample_toward_its_cluster(data: Data) -> None:
     other = int(np.flatnonzero(data.y != data.y[7])[0])
     wrong = X.copy()
     wrong[7] = (X[7] + X[other]) / 2  # between two clusters
-    model = ViewFold(4, random_state=0).partial_fit(wrong, ids=IDS, view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(wrong, ids=IDS, view="labs")
     model.partial_fit(scan[20:], ids=IDS[20:], view="scan")
     before = model.to_frame().loc["s7", "confidence"]
     model.partial_fit(scan[:20], ids=IDS[:20], view="scan")
@@ -120,7 +122,7 @@ def test_a_delivery_of_as_many_rows_as_were_learned_from_teaches(
     n: int, taught: bool, data: Data
 ) -> None:
     X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X[:60], ids=IDS[:60], view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(X[:60], ids=IDS[:60], view="labs")
     labels, encoder = model.labels_, model.views_[0].encoder
     model.partial_fit(X[60 : 60 + n], ids=IDS[60 : 60 + n], view="labs")
     after = model.views_[0].encoder
@@ -135,7 +137,7 @@ def test_a_delivery_of_as_many_rows_as_were_learned_from_teaches(
 
 def test_encoders_of_a_view_are_limited_and_the_poorest_go(data: Data) -> None:
     X, ids = np.tile(data.views["labs"], (2, 1)), [f"t{i}" for i in range(320)]
-    model = ViewFold(4, random_state=0).partial_fit(X[:11], ids=ids[:11], view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(X[:11], ids=ids[:11], view="labs")
     ends = np.linspace(11, 320, MOST_ENCODERS + 3).astype(int)
     for i, (start, end) in enumerate(pairwise(ends), 1):  # the columns drift
         model.partial_fit(X[start:end] + i * X.std(), ids=ids[start:end], view="labs")
@@ -146,7 +148,9 @@ def test_encoders_of_a_view_are_limited_and_the_poorest_go(data: Data) -> None:
 
 
 def test_a_first_delivery_too_small_for_an_encoder_does_not_cripple_the_view(data: Data) -> None:
-    model = ViewFold(4, random_state=0).partial_fit(data.views["scan"], ids=IDS, view="scan")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(
+        data.views["scan"], ids=IDS, view="scan"
+    )
     X = data.views["labs"]
     model.partial_fit(X[:5], ids=IDS[:5], view="labs")
     assert model.views_[1].encoder is None
@@ -157,7 +161,7 @@ def test_a_first_delivery_too_small_for_an_encoder_does_not_cripple_the_view(dat
 
 def test_a_state_file_takes_deliveries_and_undoes_them(tmp_path: Path, data: Data) -> None:
     path, X = tmp_path / "p.vf", data.views["labs"]
-    with viewfold.edit(path, new=ViewFold(4, random_state=0)) as model:
+    with viewfold.edit(path, new=ViewFold(4, n_init=2, random_state=0)) as model:
         model.partial_fit(X[:90], ids=IDS[:90], view="labs")
     first = path.read_bytes()
     with viewfold.edit(path) as model:
@@ -176,7 +180,9 @@ def test_a_state_file_takes_deliveries_and_undoes_them(tmp_path: Path, data: Dat
 
 def test_who_was_forgotten_is_new_when_delivered_again(data: Data) -> None:
     X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X, ids=IDS, view="labs").forget(["s3"])
+    model = (
+        ViewFold(4, n_init=2, random_state=0).partial_fit(X, ids=IDS, view="labs").forget(["s3"])
+    )
     model.partial_fit(X, ids=IDS, view="labs")
     assert (model.delivery_.n_new, model.delivery_.n_same) == (1, 159)
 
@@ -193,14 +199,14 @@ def test_private_models_keep_no_fingerprints_and_refuse(estimator: Any, data: Da
 
 
 def test_fingerprints_of_two_models_cannot_be_compared(data: Data) -> None:
-    one, two = (folded(ViewFold(4, random_state=0), data.parts()) for _ in range(2))
+    one, two = (folded(ViewFold(4, n_init=2, random_state=0), data.parts()) for _ in range(2))
     a, b = one._state.fingerprints, two._state.fingerprints
     assert np.array_equal(a != 0, one.seen_.to_numpy())
     assert np.mean(a[a != 0] == b[a != 0]) < 0.01
 
 
 def test_other_columns_or_rows_without_ids_are_refused(data: Data) -> None:
-    model = folded_once(ViewFold(4, random_state=0), data)
+    model = folded_once(ViewFold(4, n_init=2, random_state=0), data)
     before = snapshot(model)
     with pytest.raises(ValueError, match="'labs': X has 30 features"):
         model.partial_fit(data.views["scan"], ids=IDS, view="labs")
@@ -213,7 +219,7 @@ def test_a_table_is_read_as_it_was_the_first_time() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"iron": rng.normal(size=60), "ward": rng.choice(["ER", "ICU"], 60)})
     frame.index = [f"p{i}" for i in range(60)]
-    model = ViewFold(2, random_state=0).partial_fit(frame, view="labs")
+    model = ViewFold(2, n_init=2, random_state=0).partial_fit(frame, view="labs")
     more = frame[["ward", "iron"]].iloc[40:].assign(ward="ICU").rename(lambda i: f"q{i}")
     model.partial_fit(more, view="labs")
     assert model.delivery_.n_new == 20
@@ -223,14 +229,14 @@ def test_a_table_is_read_as_it_was_the_first_time() -> None:
 
 
 def test_the_consensus_of_fcmvc_stays_orthonormal(data: Data, half: np.ndarray) -> None:
-    Z = halves(data, half, FCMVC(4, random_state=0)).embedding_
+    Z = halves(data, half, FCMVC(4, n_init=2, random_state=0)).embedding_
     np.testing.assert_allclose(Z.T @ Z, np.eye(4), atol=1e-9)
 
 
 def test_history_is_bounded_and_keeps_folds(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transitions, "MOST_STEPS", 4)
     X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X[:120], ids=IDS[:120], view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(X[:120], ids=IDS[:120], view="labs")
     model.partial_fit(data.views["scan"], ids=IDS, view="scan")
     for i in range(120, 126):
         model.partial_fit(X[i : i + 1], ids=IDS[i : i + 1], view="labs")
@@ -244,7 +250,7 @@ def test_a_sparse_row_has_the_fingerprint_of_the_dense_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.poisson(0.2, size=(60, 40)).astype(float)
     ids = list(range(60))
-    model = ViewFold(2, random_state=0).partial_fit(X, ids=ids, view="words")
+    model = ViewFold(2, n_init=2, random_state=0).partial_fit(X, ids=ids, view="words")
     model.partial_fit(sparse.csr_array(X), ids=ids, view="words")
     assert model.delivery_.n_same == 60
     model.partial_fit(-0.0 + X.astype(np.float32), ids=ids, view="words")
@@ -255,7 +261,7 @@ def test_noise_in_two_deliveries_does_no_harm(data: Data, half: np.ndarray) -> N
     noise = replace(
         data, views={**data.views, "noise": np.random.default_rng(3).normal(size=(160, 20))}
     )
-    model = halves(noise, half, ViewFold(4, random_state=0))
+    model = halves(noise, half, ViewFold(4, n_init=2, random_state=0))
     y = data.y[[int(i[1:]) for i in model.ids_]]
     assert metrics.accuracy(y, model.labels_) > 0.95
 
@@ -264,7 +270,7 @@ def test_rows_with_missing_cells_come_again_unchanged_and_are_placed(data: Data)
     """What stands for a missing cell depends on the delivery: fingerprints must not."""
     X = data.views["scan"].copy()
     X[np.random.default_rng(5).random(X.shape) < 0.1] = np.nan
-    model = ViewFold(4, random_state=0).partial_fit(X[:100], ids=IDS[:100], view="scan")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(X[:100], ids=IDS[:100], view="scan")
     model.partial_fit(X[20:60], ids=IDS[20:60], view="scan")
     assert model.delivery_.n_same == 40
     model.partial_fit(X[90:], ids=IDS[90:], view="scan")
@@ -276,6 +282,6 @@ def test_rows_with_missing_cells_come_again_unchanged_and_are_placed(data: Data)
 
 def test_many_rows_that_are_all_alike_are_placed(data: Data) -> None:
     X = data.views["labs"]
-    model = ViewFold(4, random_state=0).partial_fit(X, ids=IDS, view="labs")
+    model = ViewFold(4, n_init=2, random_state=0).partial_fit(X, ids=IDS, view="labs")
     model.partial_fit(np.tile(X[:1], (40, 1)), ids=[f"t{i}" for i in range(40)], view="labs")
     assert set(model.labels_[160:]) == {model.labels_[0]}

@@ -4,16 +4,13 @@ samples are in no file."""
 import io
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+from children import start
 from pyarrow import parquet
 from vfd_models import by_sample, files_of
-from writers import run
 
 import viewfold
 from viewfold import StateFileError
@@ -84,7 +81,7 @@ def test_one_writer_waits_for_the_other(state_folder: Path) -> None:
             sys.stdin.readline()
             model.recluster(4)
     """
-    other = run(script, state_folder)
+    other = start(script, state_folder)
     assert other.stdout is not None
     assert other.stdout.readline() == "begun\n"
     with pytest.raises(viewfold.errors.BusyError, match=r"s.vfd is being written by another"):
@@ -140,14 +137,7 @@ KILLED = """
 def test_a_writer_killed_at_any_step_leaves_one_generation_and_the_next_clears_up(
     what: str, stride: int, state_folder: Path
 ) -> None:
-    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    said = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(state_folder), what, str(stride)],
-        capture_output=True,
-        text=True,
-        env=one_thread,
-        check=True,
-    ).stdout.split()
+    said = start(KILLED, state_folder, what, stride).communicate()[0].split()
     steps = dict(zip(said[::2], said[1::2], strict=True))
     assert list(steps.values()).count("killed") > 5
     assert list(steps.values())[-1] == "done"

@@ -41,12 +41,12 @@ class Fault:
 
     def __init__(self, at: int, error: Callable[[], BaseException], late: bool) -> None:
         self.left, self.error, self.late = at, error, late
-        self.lines: list[tuple[str, str, int]] = []
+        self.callers: list[tuple[str, str, str]] = []
 
     def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **more: Any) -> Any:
             caller = sys._getframe(1)
-            self.lines.append((call.__name__, caller.f_code.co_filename, caller.f_lineno))
+            self.callers.append((call.__name__, caller.f_code.co_filename, caller.f_code.co_name))
             self.left -= 1
             if self.left != 0:
                 return call(*args, **more)
@@ -89,7 +89,7 @@ def test_what_is_said_to_be_written_is_written(
             return fault, *run("undo --yes --json", work / name)
 
     outcomes = []
-    for step in worth_failing(undo(0)[0].lines):
+    for step in worth_failing(undo(0)[0].callers):
         fault, code, said, err = undo(step)
         changed = len(viewfold.load(work / name).log_) == n + 1
         if fault.left > 0:

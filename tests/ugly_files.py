@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zipfile
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -103,32 +102,10 @@ def with_lists(kind: Any, lists: Any = None) -> pa.Table:
     return pa.table({"id": IDS, "age": np.arange(4.0), "emb": pa.array(held, kind)})
 
 
-def write_stream(path: Path, table: pa.Table) -> Path:
-    """Write an Arrow stream, as Hugging Face data sets hold."""
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return path
-
-
-def write_hugging_face(folder: Path, table: pa.Table, parts: int = 2) -> Path:
-    """Write a folder as `Dataset.save_to_disk` does, with a cache that is no part of the data."""
-    folder.mkdir(parents=True)
-    names = [f"data-{i:05}-of-{parts:05}.arrow" for i in range(parts)]
-    step = -(-len(table) // parts)
-    for i, name in enumerate(names):
-        write_stream(folder / name, table[i * step : (i + 1) * step])
-    write_stream(folder / "cache-1234.arrow", table[:1])
-    (folder / "dataset_info.json").write_text(json.dumps({"features": {}}))
-    state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "1234"}
-    (folder / "state.json").write_text(json.dumps(state))
-    return folder
-
-
 UGLY: dict[str, Callable[[Path], Any]] = {
     "lists.parquet": lambda path: pyarrow.parquet.write_table(
         with_lists(pa.list_(pa.float64())), path
     ),
-    "lists.arrow": lambda path: write_stream(path, with_lists(pa.list_(pa.float64(), 3))),
     "german.csv": lambda path: write_text(path, german(), "utf-16"),
 }
 if find_spec("openpyxl"):

@@ -128,6 +128,11 @@ def zipped(path: Path) -> None:
 THOUSANDS = [1000 * (i + 1) + 100 + i for i in range(N)]
 SMOKER = np.arange(N) % 2
 DAYS = [f"2024-03-{i + 1:02}" for i in range(N)]
+SEEN = {
+    "seen.days": range(N),
+    "seen.weekday.sin": [sin(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
+    "seen.weekday.cos": [cos(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
+}
 SENTINELS = np.where(np.isin(np.arange(N), (2, 5, 7, 9)), -999, IRON)
 
 NUMBERS = {
@@ -138,22 +143,26 @@ NUMBERS = {
         instead=Read(IDS, {"iron": THOUSANDS, "zinc": range(N)}),
     ),
     "thousands-beside-points.csv": Ugly(
-        csv(column(1, lambda i, _: f'"{i + 1},{100 + i}"')), instead=read(iron=THOUSANDS)
+        csv(column(1, lambda i, _: f'"{i + 1},{100 + i}"')), read(iron=THOUSANDS)
     ),
     "thousands-apostrophe.csv": Ugly(
         csv(column(1, lambda i, _: f"{i + 1}'{100 + i}")),
-        instead=read(iron=THOUSANDS),
+        read(iron=THOUSANDS),
     ),
-    "unit-in-cell.csv": Ugly(
-        csv(column(1, lambda _, old: f"{old} mg")), instead=read(leave=["iron"])
+    "unit-in-cell.csv": Ugly(csv(column(1, lambda _, old: f"{old} mg")), read()),
+    "unit-in-few-cells.csv": Ugly(
+        csv(column(1, lambda i, _: f"{i % 3} mg")), read(iron=np.arange(N) % 3)
     ),
-    "unit-in-few-cells.csv": Ugly(csv(column(1, lambda i, _: f"{i % 3} mg"))),
     "unit-in-one-cell.csv": Ugly(csv(cell(4, 1, "5.1 mg"))),
-    "percent.csv": Ugly(csv(column(1, lambda i, _: f"{10 * (i % 4)}%"))),
+    "percent.csv": Ugly(
+        csv(column(1, lambda i, _: f"{10 * (i % 4)}%")), read(iron=10 * (np.arange(N) % 4))
+    ),
     "below-detection.csv": Ugly(csv(cell(4, 1, "<0.05"))),
     "inf-cells.csv": Ugly(csv(cell(4, 2, "inf"))),
     "nonbreaking-space.csv": Ugly(csv(cell(4, 1, "7.25\u00a0"))),
-    "minus-sign-of-typesetters.csv": Ugly(csv(column(1, lambda i, _: f"\u2212{i % 3}.5"))),
+    "minus-sign-of-typesetters.csv": Ugly(
+        csv(column(1, lambda i, _: f"\u2212{i % 3}.5")), read(iron=-(np.arange(N) % 3 + 0.5))
+    ),
     "huge-numbers.csv": Ugly(
         csv(column(1, lambda i, _: str(2**60 + i))), read(iron=[float(2**60)] * N)
     ),
@@ -173,6 +182,7 @@ NUMBERS = {
     ),
     "decimal-commas-as-texts.xlsx": Ugly(
         sheet(lambda i, row: [row[0], f"{i % 4},5", *row[2:]]),
+        read(iron=np.arange(N) % 4 + 0.5),
     ),
 }
 
@@ -215,7 +225,7 @@ MISSING = {
 WORDS = {
     "boolean-yes-no.csv": Ugly(
         with_more("smoker", lambda i: ("no", "yes")[i % 2]),
-        read(**{"smoker=no": 1 - SMOKER, "smoker=yes": SMOKER}),
+        read(smoker=SMOKER),
     ),
     "boolean-and-numbers.csv": Ugly(
         with_more("smoker", lambda i: ("TRUE", "false", "1", "0")[i % 4]),
@@ -235,17 +245,8 @@ WORDS = {
         with_more("seen", lambda i: ("03/04/2024", "25/12/2024", "12/25/2024")[i % 3]),
         instead=read(),
     ),
-    "dates-day-first.csv": Ugly(with_more("seen", lambda i: f"{i + 1:02}.03.2024")),
-    "dates-iso.csv": Ugly(
-        with_more("seen", lambda i: DAYS[i]),
-        read(
-            **{
-                "seen.days": range(N),
-                "seen.weekday.sin": [sin(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
-                "seen.weekday.cos": [cos(2 * pi * ((4 + i) % 7) / 7) for i in range(N)],
-            }
-        ),
-    ),
+    "dates-day-first.csv": Ugly(with_more("seen", lambda i: f"{i + 1:02}.03.2024"), read(**SEEN)),
+    "dates-iso.csv": Ugly(with_more("seen", lambda i: DAYS[i]), read(**SEEN)),
     "dates-as-numbers.csv": Ugly(
         with_more("seen", lambda i: DAYS[i].replace("-", "")),
         read(seen=[int(day.replace("-", "")) for day in DAYS]),
@@ -301,11 +302,11 @@ LAYOUT = {
     "bom-in-middle.csv": Ugly(csv(cell(6, 0, "\ufeffp06"))),
     "header-repeated.csv": Ugly(csv([*cells()[:6], list(NAMES), *cells()[6:]])),
     "header-missing.csv": Ugly(csv(cells(), [])),
-    "title-above-names.csv": Ugly(csv(cells(), above=["Lab results,,,"])),
-    "title-above-names.xlsx": Ugly(sheet(lambda _, row: row, ["Lab results"])),
+    "title-above-names.csv": Ugly(csv(cells(), above=["Lab results,,,"]), read()),
+    "title-above-names.xlsx": Ugly(sheet(lambda _, row: row, ["Lab results"]), read()),
     "duplicate-columns.csv": Ugly(csv(cells(), ["id", "iron", "iron", "age"])),
     "ragged-rows.csv": Ugly(csv([row[:3] if i == 6 else row for i, row in enumerate(cells())])),
-    "trailing-delimiter.csv": Ugly(csv(longer(lambda _: ""), [*NAMES, ""])),
+    "trailing-delimiter.csv": Ugly(csv(longer(lambda _: ""), [*NAMES, ""]), read()),
     "index-column-unnamed.csv": Ugly(
         csv([[str(i), *row] for i, row in enumerate(cells())], ["", *NAMES])
     ),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import shutil
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from children import start
 
 import viewfold
 from viewfold.rows import DiskEngine
@@ -89,6 +88,8 @@ class Page:
 
 # As `viewfold`, but drawing less often where many draws make a better number, not another kind.
 FEW_DRAWS = """
+import sys, tempfile
+tempfile.tempdir = sys.argv.pop(1)
 from viewfold import cli
 from viewfold.estimators import answers, selection
 from viewfold.method.clusters import stability_table
@@ -99,13 +100,10 @@ cli.main()
 
 
 @contextmanager
-def server(state: Path, *more: str, **environment: str) -> Iterator[tuple[str, subprocess.Popen]]:
+def server(state: Path, scratch: Path | None = None) -> Iterator[tuple[str, Any]]:
     """Run `viewfold ui` in a process of its own; give its address and the process."""
-    command = [sys.executable, "-c", FEW_DRAWS, "ui", str(state), "--no-browser", *more]
-    variables = {**os.environ, **environment}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables)
+    process = start(FEW_DRAWS, scratch or tempfile.gettempdir(), "ui", state, "--no-browser")
     try:
-        assert process.stderr is not None
         line = process.stderr.readline()
         found = re.search(r"http://\S+", line)
         assert found, line + process.stderr.read()

@@ -1,8 +1,5 @@
-"""Several writers of one file: programs that write; which of their calls should fail."""
+"""Several writers of one file: a state to write to; which of the calls should fail."""
 
-import subprocess
-import sys
-import textwrap
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,20 +16,10 @@ def small_state(tmp_path: Path) -> Path:
     return tmp_path / "a.vf"
 
 
-def run(script: str, *args: Any, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, args)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        **options,
-    )
-
-
 def worth_failing(calls: Sequence[Hashable]) -> list[int]:
-    """Return which calls are to fail, and one that is not there: a line's first and its last."""
-    first = {line: at for at, line in reversed([*enumerate(calls, 1)])}
-    last = {line: at for at, line in enumerate(calls, 1)}
+    """Return which calls are to fail, and one that is not there: a caller's first and last."""
+    first = {caller: at for at, caller in reversed([*enumerate(calls, 1)])}
+    last = {caller: at for at, caller in enumerate(calls, 1)}
     return sorted({*first.values(), *last.values(), len(calls) + 1})
 
 

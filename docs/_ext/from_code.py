@@ -192,7 +192,7 @@ BRINGS = {
     "excel": "`.xlsx` files",
     "hdf5": "MATLAB 7.3 files",
     "notebook": "a widget in notebooks",
-    "parquet": "Parquet, Arrow, Feather, `.zst`, `.vfd` folders; CSV several times as fast",
+    "parquet": "Parquet and Arrow written, `.zst`, `.vfd` folders; CSV several times as fast",
     "plots": "figures",
     "remote": "files at `s3://…`, `https://…`, `az://…`",
     "spark": "folds on a Spark cluster, Spark DataFrames (needs Java)",

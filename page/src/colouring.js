@@ -38,6 +38,14 @@ export function colourings(/** @type {any} */ summary) {
         ? { palette: [...one.levels.map((_, i) => level(i)), GREY], legend: { kind: "levels", levels: one.levels } }
         : { palette: [...ramps(255), GREY], legend: { kind: "ramp", low: metaText(one, 0), high: metaText(one, MOST) } }),
     })),
+    { key: "novelty", label: "novelty", column: "novelty", palette: [...ramps(255), GREY], legend: { kind: "ramp", low: "0", high: "1" } },
+    {
+      key: "hangs",
+      label: "view that the label hangs on",
+      column: "hangs",
+      palette: [GREY, ...summary.views.map((/** @type {any} */ _, /** @type {number} */ i) => level(i)), GREY],
+      legend: { kind: "levels", levels: ["none", ...summary.views.map((/** @type {any} */ one) => one.name)] },
+    },
   ];
   return found.filter(({ column }) => column in summary.columns);
 }

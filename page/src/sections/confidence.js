@@ -1,6 +1,6 @@
 /** How sure the clusters are of their samples: quantiles by cluster, from the columns. */
 import * as Plot from "@observablehq/plot";
-import { figure, section, tagged } from "../charts.js";
+import { figure, note, section, tagged } from "../charts.js";
 import { h } from "../dom.js";
 import { called, fitted, two } from "../format.js";
 
@@ -21,7 +21,7 @@ export function confidenceSection(/** @type {import("../index.js").Page} */ page
       }),
     );
   });
-  return section("confidence", "How sure", place);
+  return section("confidence", "How sure", place, summary.hanging && note(`${summary.hanging} Without it, they would be in another cluster.`));
 }
 
 /** The 5, 25, 50, 75 and 95 % points of each cluster; values are bytes, so counting is enough. */

@@ -37,7 +37,7 @@ export function layers(flow) {
       return block;
     });
   });
-  return { blocks, ribbons: ribbons(flow, blocks), last, height: Math.max(...blocks.map(({ y2 }) => y2), 1) };
+  return { blocks, ribbons: ribbons(flow, blocks), last, most, height: Math.max(...blocks.map(({ y2 }) => y2), 1) };
 }
 
 /** Where each flow leaves its block and enters the next, in the order of clusters. */
@@ -63,7 +63,14 @@ function ribbons(flow, blocks) {
   return found;
 }
 
-const shownMoves = (/** @type {ReturnType<typeof layers>} */ laid) => laid.ribbons.filter(({ from, to }) => from !== NEW && from !== to).length;
+/** Whether a ribbon is too thin to be followed: samples that moved or came, less than 1 % of all. */
+const thin = (/** @type {ReturnType<typeof layers>} */ { most }, { from, to, count }) => from !== to && count < most / 100;
+
+/** How many moves are in ribbons that are too thin. */
+export const hidden = (/** @type {ReturnType<typeof layers>} */ laid) =>
+  laid.ribbons.filter((one) => one.from !== NEW && thin(laid, one)).reduce((sum, { count }) => sum + count, 0);
+
+const shownMoves = (/** @type {ReturnType<typeof layers>} */ laid) => laid.ribbons.filter((one) => one.from !== NEW && one.from !== one.to && !thin(laid, one)).length;
 
 /**
  * @param {import("../index.js").Page} page
@@ -76,7 +83,7 @@ export function drawFlow({ clusters }, laid, steps, { width, height, small = fal
   const words = (cluster) => (cluster === NEW ? "not seen yet" : cluster === OTHERS ? "other clusters" : called(clusters.get(cluster) ?? { number: cluster }));
   const crowded = shownMoves(laid) > 150;
   const half = small ? 0.03 : Math.min(0.06, (9 * steps.length) / width);
-  const shown = [...laid.ribbons].sort((a, b) => b.count - a.count).slice(0, MOST);
+  const shown = laid.ribbons.filter((one) => small || !thin(laid, one)).sort((a, b) => b.count - a.count).slice(0, MOST);
   const kinds = [shown.filter(({ from, to }) => from === to), shown.filter(({ from }) => from === NEW), shown.filter(({ from, to }) => from !== NEW && from !== to)];
   // The first and last step are written inwards: half a label more than others.
   const room = steps.length > 2 ? (width / (steps.length - 1) - 12) / 1.5 : width / 2 - 12;

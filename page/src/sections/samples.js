@@ -6,7 +6,7 @@ import { h, uniqueId } from "../dom.js";
 import { count, counted, idsOf, shorten, two, visible } from "../format.js";
 import { createMap } from "../map/map.js";
 import { firstPaint } from "../source.js";
-import { selectionPanel } from "./selection.js";
+import { novelty, selectionPanel } from "./selection.js";
 
 /** @returns {HTMLElement} */
 export function samplesSection(/** @type {import("../index.js").Page} */ page) {
@@ -113,6 +113,8 @@ function tell(/** @type {import("../index.js").Page} */ page, /** @type {any} */
     samples.shown && h("strong", {}, shorten(samples.shown[point] ?? "", 40)),
     h("div", {}, h("i", { class: "dot", style: { background: cluster?.colour ?? GREY } }), cluster ? `cluster ${cluster.number}${cluster.name ? ` · ${shorten(cluster.name, 30)}` : ""}` : "no cluster"),
     sure !== undefined && sure < 255 && line("confidence", two(sure / 254)),
+    novelty(samples, point) && line("novelty", novelty(samples, point)),
+    samples.hangs?.[point] && line("hangs on", summary.views[samples.hangs[point] - 1]?.name ?? "–"),
     samples.coverage && line("views", `${samples.coverage[point]} of ${summary.views.length}`),
     ...summary.metadata.map((/** @type {any} */ one) => samples[one.column] && line(one.name, metaText(one, samples[one.column][point]))),
   ].filter(Boolean);

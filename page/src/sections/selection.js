@@ -59,6 +59,9 @@ function chosenPoints(/** @type {import("../index.js").Page} */ page, /** @type 
   ].filter(Boolean);
 }
 
+/** The share of known rows that are less unlike; nothing if that is not known. */
+export const novelty = (/** @type {any} */ samples, /** @type {number} */ point) => (samples.novelty && samples.novelty[point] < 255 ? two(samples.novelty[point] / 254) : "");
+
 /** One sample: all that the page knows of it. */
 function oneSample(/** @type {import("../index.js").Page} */ page, /** @type {any} */ samples, /** @type {number} */ point) {
   const { summary } = page;
@@ -69,6 +72,8 @@ function oneSample(/** @type {import("../index.js").Page} */ page, /** @type {an
   const facts = [
     ["cluster", cluster ? chip(page, number) : "–"],
     ["confidence", sure === undefined || sure > 254 ? "–" : two(sure / 254)],
+    ...(novelty(samples, point) ? [["novelty", novelty(samples, point)]] : []),
+    ...(samples.hangs?.[point] ? [["hangs on", summary.views[samples.hangs[point] - 1]?.name ?? "–"]] : []),
     ["views", samples.coverage ? `${samples.coverage[point]} of ${summary.views.length}` : "–"],
     ...summary.metadata.map((/** @type {any} */ one) => [one.name, metaText(one, samples[one.column][point])]),
   ];
@@ -117,11 +122,11 @@ function saveButton(/** @type {import("../index.js").Page} */ page, /** @type {a
   const save = async () => {
     await Promise.all([samples.readIds(), samples.rest()]);
     const meta = summary.metadata;
-    const head = [samples.ids ? "id" : "point", "cluster", "name", "confidence", "views", ...meta.map((/** @type {any} */ one) => one.name)];
+    const head = [samples.ids ? "id" : "point", "cluster", "name", "confidence", "novelty", "hangs_on", "views", ...meta.map((/** @type {any} */ one) => one.name)];
     const rows = Array.from(points(), (i) => {
       const cluster = page.clusters.get(samples.cluster[i]);
       const sure = samples.confidence?.[i] ?? 255;
-      return [samples.ids?.[i] ?? i, cluster?.number ?? "", cluster?.name ?? "", sure > 254 ? "" : (sure / 254).toFixed(3), samples.coverage?.[i] ?? "", ...meta.map((/** @type {any} */ one) => metaText(one, samples[one.column][i]))];
+      return [samples.ids?.[i] ?? i, cluster?.number ?? "", cluster?.name ?? "", sure > 254 ? "" : (sure / 254).toFixed(3), novelty(samples, i), summary.views[samples.hangs?.[i] - 1]?.name ?? "", samples.coverage?.[i] ?? "", ...meta.map((/** @type {any} */ one) => metaText(one, samples[one.column][i]))];
     });
     download("selection.csv", csv([head, ...rows]));
   };

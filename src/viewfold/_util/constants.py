@@ -11,6 +11,12 @@ from __future__ import annotations
 SPARSE = 0.1
 #: Uncorrelated columns are principal-component scores if variances fall in this share of steps.
 FALLING = 0.9
+#: A value so many spreads (of the middle half) from the middle is wild, and comes nearer.
+WILD = 4.0
+#: A logarithm is about linear below this share of the median of what is positive.
+LOG_UNIT = 0.1
+#: A number with a long tail becomes a logarithm if that agrees with other columns so much better.
+LOG_GAIN = 1.1
 
 # -- encode
 #: Columns of the consensus, and of each description of a view, for every cluster.
@@ -72,6 +78,8 @@ CALM = 0.98
 CAUTION = 5.5
 #: Means of features tell two clusters apart if they differ by so many standard deviations.
 TOLD = 2.0
+#: The confidence of samples that would be in another cluster without one view is multiplied by it.
+HANGING = 0.9
 #: Clusters of unconnected groups are paired by size if this share of samples is paired reliably.
 PAIRED = 0.5
 

@@ -51,6 +51,7 @@ class ReadKeywords(TypedDict, total=False):
     strict: bool
     layer: str | None
     use_rep: str | None
+    as_is: bool
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class ReadOptions:
     argument. `kinds` says what the columns of a known view are, `remembered` how it was read, and
     `views` how to read those views of a file that are known. `by_view` holds `columns` and `drop`
     that are given for each view. `rename` has the new name of a column of a known view, by the name
-    that the view knows.
+    that the view knows, and `cleaning` how its columns are written (`data.cleaning.Form`).
     """
 
     empty_rows: EmptyRows = "absent"
@@ -77,6 +78,9 @@ class ReadOptions:
     encoding: str | None = None
     decimal: str | None = None
     thousands: str | None = None
+    day_first: bool | None = None
+    as_is: bool = False
+    cleaning: Mapping[str, str] = field(default_factory=dict, hash=False)
     kinds: Mapping[str, Kind] = field(default_factory=dict, hash=False)
     remembered: ReadOptions | None = None
     views: Mapping[str, ReadOptions] = field(default_factory=dict, hash=False)
@@ -119,7 +123,7 @@ class ReadOptions:
             given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
         for name in given.keys() & _NORMAL.keys():
             given[name] = _NORMAL[name](name, given[name])
-        given["strict"] = bool(given.get("strict"))
+        given["strict"], given["as_is"] = bool(given.get("strict")), bool(given.get("as_is"))
         return cls(by_view=by_view, **given)
 
     def for_view(self, name: str, names: Sequence[str]) -> ReadOptions:
@@ -171,7 +175,12 @@ class ReadOptions:
         """Return what rows that come later have to know; None if there is nothing."""
         layer, use_rep = self.part
         kept = ReadOptions(
-            empty_markers=self.empty_markers, layer=layer, use_rep=use_rep, rename=self.rename
+            empty_markers=self.empty_markers,
+            layer=layer,
+            use_rep=use_rep,
+            rename=self.rename,
+            as_is=self.as_is,
+            cleaning=self.cleaning,
         )
         return None if kept == ReadOptions() else kept
 
@@ -254,7 +263,7 @@ def nothing_in_common(
 
 
 # The options of a `File`; the others are keywords of `as_view`.
-FILE_OPTIONS = ("sheet", "encoding", "decimal", "thousands", "layer", "use_rep")
+FILE_OPTIONS = ("sheet", "encoding", "decimal", "thousands", "day_first", "layer", "use_rep")
 _PARTS = ("layer", "use_rep")
 
 
@@ -310,6 +319,8 @@ class File(os.PathLike[str]):
         The decimal sign in text.
     thousands : str, optional
         What separates thousands in text, such as ``","``, ``"."`` or ``" "``.
+    day_first : bool, optional
+        Whether 03/04/2024 is the third of April, where no cell of the column tells.
     layer : str, optional
         The layer of an AnnData or MuData to take instead of ``X``.
     use_rep : str, optional
@@ -341,6 +352,7 @@ class File(os.PathLike[str]):
         encoding: str | None = None,
         decimal: str | None = None,
         thousands: str | None = None,
+        day_first: bool | None = None,
         layer: str | None = None,
         use_rep: str | None = None,
     ) -> None:
@@ -350,6 +362,7 @@ class File(os.PathLike[str]):
             encoding=encoding,
             decimal=decimal,
             thousands=thousands,
+            day_first=day_first,
             layer=layer,
             use_rep=use_rep,
         )

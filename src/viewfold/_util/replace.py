@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from viewfold.errors import NO_LOCKS
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -110,7 +112,7 @@ def sync(handle: int, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def workshop(target: Path, wanted: Path | None = None) -> Iterator[Path]:
-    """Make a folder beside a file; it is locked, so that others know that somebody works there."""
+    """Make a folder beside a path; it is locked, so that others know that somebody works there."""
     clear(target)
     while True:
         if wanted is None:
@@ -153,7 +155,7 @@ def _lock(folder: Path) -> int | None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(handle)
-        if error.errno in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP):  # on some network drives
+        if error.errno in (errno.EBADF, *NO_LOCKS):  # on some network drives
             return None
         raise
     try:

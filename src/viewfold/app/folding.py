@@ -10,10 +10,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from viewfold._util.arguments import which_view
+from viewfold._util.arguments import warn_user, which_view
 from viewfold._util.file import File, ReadOptions
+from viewfold._util.messages import suggestion_of
 from viewfold.app.states import empty
-from viewfold.app.telling import AUTO, PROVISIONAL, choose, scores
+from viewfold.app.telling import AUTO, choose_again, choose_first, scores
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
 
@@ -145,6 +146,12 @@ def add(
         else:
             new = _first_model(state, wanted)
         views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
+        chosen, choosing = None, "choosing a number of clusters"
+        if clusters == AUTO and new is not None:  # so that the first step is in these clusters
+            step(choosing)
+            options = {"similar_ids": wanted.similar_ids, "min_shared": wanted.min_shared}
+            chosen = choose_first(views, **options)
+            new.set_params(n_clusters=chosen.best)
         aside = None
         if wanted.quarantine is not None:
             from viewfold.app.quarantine import Quarantine
@@ -158,13 +165,10 @@ def add(
             model = new if loaded is None else model_of(loaded.state)
         begin(model)
         removed = _set_parameters(model, wanted)
-        if clusters == AUTO and new is not None:
-            model.set_params(n_clusters=min(PROVISIONAL, views[0].shape[0]))
         folds = [_fold(model, view, step, wanted, aside) for view in views]
-        chosen = None
-        if clusters == AUTO:
-            step("choosing a number of clusters")
-            chosen = choose(model)
+        if clusters == AUTO and new is None:
+            step(choosing)
+            chosen = choose_again(model)
         if aside is not None and not wanted.dry_run:
             aside.write(state)  # first: rows are neither folded nor lost if it fails
         step(f"writing {state}")
@@ -177,6 +181,7 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
+    from viewfold.app.inspection import compare
     from viewfold.data.files import name_of
     from viewfold.estimators.known import views_of
     from viewfold.state.updates import no_encoder
@@ -196,7 +201,23 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
-    return views_of(records, file, ids=wanted.ids, name=name, me=str(state), options=wanted.options)
+
+    def read(ids: str | bool | None) -> list[View]:
+        return views_of(records, file, ids=ids, name=name, me=str(state), options=wanted.options)
+
+    try:
+        return read(wanted.ids)
+    except ValueError as error:
+        found = suggestion_of(error).get("ids")
+        sure = isinstance(found, str) and not getattr(error, "choices", ())
+        if wanted.ids is not None or not sure:
+            raise
+        views = read(found)
+        samples = [None if known is None else compare(known, view) for view in views]
+        if any(one is not None and not one.n_known + one.n_similar for one in samples):
+            raise  # none of them is known: it may be the wrong column
+        warn_user(f"{file}: the ids are those of column {found!r}; ids=… names another one.")
+        return views
 
 
 def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
@@ -208,7 +229,7 @@ def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
     if method not in known:
         raise ValueError(f"There is no method {wanted.method!r}. Known are: {', '.join(known)}.")
     return METHODS[known[method]](
-        n_clusters=wanted.clusters or PROVISIONAL,
+        n_clusters=wanted.clusters or 2,  # `AUTO` is chosen before the first fold
         random_state=wanted.seed,
         keep_encoders=not wanted.private,
     )

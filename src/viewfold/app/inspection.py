@@ -25,24 +25,32 @@ from viewfold._util.file import (
     path_and_options,
     takes_reading,
 )
-from viewfold._util.messages import short_repr, suggestion_of, with_suggestion
+from viewfold._util.messages import short_repr, suggestion_of
 from viewfold._util.types import Array, IdsLike, Matrix, ViewsLike
 from viewfold.data import FileView, View
 from viewfold.data.arrays import Spool
 from viewfold.data.cells import SENTINELS
-from viewfold.data.features import check_no_text_ids, learn
+from viewfold.data.features import learn
 from viewfold.data.fetch import STDIN, standard_input
-from viewfold.data.ids import Similar, alike, is_called_id, look_like_ids
-from viewfold.data.opening import make_view, named_views, open_path, own_name, read_view
+from viewfold.data.ids import Similar, alike, find_ids, is_called_id
+from viewfold.data.opening import (
+    check_no_ids,
+    first_cells,
+    make_view,
+    named_views,
+    open_path,
+    own_name,
+    read_view,
+)
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
 from viewfold.estimators.known import check_rename, options_of, view_of_known
-from viewfold.method.scaling import scale_of
+from viewfold.method.scaling import chosen_scale
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
 from viewfold.state.admission import admit, placed
-from viewfold.state.hashes import draw, seed_of
+from viewfold.state.hashes import seed_of
 from viewfold.state.state import State, ViewRecord
 
 if TYPE_CHECKING:
@@ -52,6 +60,7 @@ __all__ = ["ColumnFacts", "Inspection", "SampleFacts", "inspect_views"]
 
 MOST_PROPOSALS = 50  # a file that needs more options than this is not understood
 MOST_EXAMPLES = 3  # of ids that are almost known
+MOST_KNOWN = 100_000  # ids of a state that tell which column holds ids
 FEWEST_MARKS = 3  # a value that stands in fewer cells of a column marks nothing
 
 
@@ -106,6 +115,10 @@ class Inspection:
     suspects: Mapping[float, tuple[str, ...]] = field(default_factory=dict)
     #: how a text is written: encoding, delimiter, decimal sign
     written: Mapping[str, str] = field(default_factory=dict)
+    cleaned: tuple[str, ...] = ()  #: what is done to a file before it is read
+    #: what cannot be decided, each with the options between which to choose; `options` has the
+    #: first of them
+    undecided: tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...] = ()
     scale: str | None = None  #: how the view would be scaled; see `ViewFold`
     samples: SampleFacts | None = None  #: who is known, if a model is given that folded a view
     notes: tuple[str, ...] = ()  #: what would be noted
@@ -160,6 +173,8 @@ def inspect_views(
         Known names of columns, and their new ones; see `partial_fit`.
     empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         How the view is to be read; see `as_view`.
+    as_is : bool, default=False
+        See `as_view`.
 
     Returns
     -------
@@ -202,7 +217,7 @@ def inspect_views(
 
 
 def _is_default(name: str, value: Any) -> bool:
-    if name in ("similar_ids", "empty_rows", "missing_cells", "strict"):
+    if name in ("similar_ids", "empty_rows", "missing_cells", "strict", "as_is"):
         return value in ("refuse", "absent", "accept", False)
     return value is None or (isinstance(value, list | tuple | dict) and not value)
 
@@ -250,6 +265,7 @@ class _Look:
         self.read: tuple[ReadOptions, Any] | None = None  # an attempt without ids, and what it gave
         self.notes: list[warnings.WarningMessage] = []  # warnings of opening it
         self.problems: list[str] = []
+        self.undecided: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
         self.facts: dict[str, Any] = {}
 
     def inspect(self) -> Inspection:
@@ -263,8 +279,12 @@ class _Look:
                 break
             except ValueError as error:
                 said = " ".join(str(error).split())
+                choices = getattr(error, "choices", ())
                 if self._add_options(suggestion_of(error)):
-                    self.problems.append(said)
+                    if choices:
+                        self.undecided.append((said, tuple(choices)))
+                    else:
+                        self.problems.append(said)
                     continue
                 if "n_rows" not in self.facts:  # nothing was understood of it
                     raise
@@ -277,6 +297,7 @@ class _Look:
             proposed=tuple(name for name in self.options if name not in self.given),
             problems=tuple(self.problems),
             refused=refused,
+            undecided=tuple(self.undecided),
             notes=tuple(" ".join(str(one.message).split()) for one in [*notes, *more]),
             **self.facts,
         )
@@ -316,7 +337,13 @@ class _Look:
         said.pop("view", None)
         said.pop("rename", None)
         ids, rule = said.pop("ids", None), said.pop("similar_ids", "refuse")
-        return *path_and_options(source, ReadOptions.of(**said)), ids, rule
+        X, options = path_and_options(source, ReadOptions.of(**said))
+        records = {record.name: record.source for record in self._state.views}
+        remembered = records.get(self.view or own_name(X) or "")
+        if remembered is not None:  # later rows are written as the first ones were
+            as_is = options.as_is or remembered.as_is
+            options = replace(options, cleaning=remembered.cleaning, as_is=as_is)
+        return X, options, ids, rule
 
     def _read(self) -> None:
         if self.failed is not None:
@@ -337,12 +364,7 @@ class _Look:
                         "stand in several rows. Keep one row per sample if they are ids.",
                         stacklevel=1,
                     )
-            try:
-                check_no_text_ids(parts.codes, label)
-            except ValueError as error:  # the likeliest column is proposed
-                if self.facts["id_candidates"]:
-                    with_suggestion(error, ids=self.facts["id_candidates"][0])
-                raise
+            check_no_ids(parts, label, is_file=file is not None, known=self._known_ids())
         given = None if ids is False else parts.ids
         view = make_view(parts, given, name, file, options)
         state = self._state
@@ -386,6 +408,7 @@ class _Look:
         if isinstance(held, FileView):
             label = view_label(name, held.file)
             parts = split_file(held, named, label, options)
+            self.facts["cleaned"] = tuple(held.cleaned)
             found = parts, name, held.file, held.written
             if ids is None and not options.names_columns:
                 self.read = options, found
@@ -401,7 +424,9 @@ class _Look:
             by_name = {c.name: ColumnFacts(c.name, c.kind, c.levels) for c in learned}
             by_name |= {name: replace(by_name[name], why=reason) for name, reason in why.items()}
         counts = count_cells(parts.rows)
-        candidates = id_candidates(parts) or self.facts.get("id_candidates", [])
+        candidates = self.facts.get("id_candidates", [])
+        if parts.ids is None:
+            candidates = find_ids(first_cells(parts), self._known_ids()) or candidates
         flags = (counts.others == 0) & (counts.missing < n)
         found = []
         for j, column in enumerate(names):
@@ -428,19 +453,23 @@ class _Look:
             "suspects": counts.suspects(names),
         }
 
+    def _known_ids(self) -> frozenset[str]:
+        """Return the normal forms of some known ids."""
+        state = self._state
+        if not state.views or state.length is not None:
+            return frozenset()
+        some = engine_of(state.ids).head(state.ids, MOST_KNOWN)
+        return frozenset(map(str, normal_forms(some).tolist()))
+
     @property
     def _state(self) -> State:
         return State.empty() if self.model is None else self.model._now
 
     def _scale(self, view: View) -> str | None:
-        rule = "auto" if self.model is None else self.model.get_params().get("scale", "auto")
-        if rule != "auto":
-            return None if rule is None else str(rule)
-        engine, state = current_engine(), self._state
-        seed = (seed_of(getattr(self.model, "random_state", 0)), len(state.views))
-        drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
-        some = engine.collect(engine.select(view.rows, drawn))
-        return str(scale_of(some))
+        rule: Any = "auto" if self.model is None else self.model.get_params().get("scale", "auto")
+        seed = (seed_of(getattr(self.model, "random_state", 0)), len(self._state.views))
+        found = chosen_scale(current_engine(), view, rule, seed)
+        return None if found is None else str(found)
 
 
 def was_read_alike(parts: Parts, options: ReadOptions, record: ViewRecord) -> bool:
@@ -507,23 +536,6 @@ def _count_in_block(block: Array) -> tuple[Array, ...]:
     others = np.count_nonzero((block != 0) & (block != 1) & ~gaps, axis=0)
     n_absent, n_zero = gaps.all(axis=1).sum(), (~block.any(axis=1)).sum()
     return gaps.sum(axis=0), others, marks, near, n_absent, n_zero
-
-
-def id_candidates(parts: Parts) -> list[str]:
-    """Return the columns that look as if they held ids; those that are called so come first."""
-    if parts.ids is not None or parts.names is None:
-        return []
-    found = []
-    for j, name in enumerate(parts.names):
-        named, codes = is_called_id(name, first=j == 0), parts.codes.get(name)
-        if codes is None:
-            sure = named and not Rows(parts.rows).is_sparse and look_like_ids(parts.rows[:, j])
-        else:
-            different = codes.kind == "category" and codes.n_cells > 1 and not codes.repeats
-            sure = different and (named or not codes.n_missing)
-        if sure:
-            found.append((not named, j, name))
-    return [name for _, _, name in sorted(found)]
 
 
 def with_ids(parts: Parts, column: str) -> Parts | None:

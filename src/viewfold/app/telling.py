@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +17,38 @@ if TYPE_CHECKING:
 
     from viewfold._util.table import Table
     from viewfold.app.inspection import Inspection
+    from viewfold.data import View
     from viewfold.estimators import FoldingEstimator
     from viewfold.estimators.selection import Suggestion
 
 DIGITS = 4
 AUTO = 0  # stands for the number of clusters that stands out most
-PROVISIONAL = 10  # clusters of the first views, where there is nothing to look at yet
+# A state stays with its number of clusters unless another one has a score that is higher by this.
+CLEARLY = 0.15
 
 
 # -- files
 
 
-def command(found: Inspection, file: File, state: Path, *, new: bool) -> str | None:
-    """Return the command that folds a view; None if none does."""
-    if found.refused:
+def command(
+    found: Inspection,
+    file: File,
+    state: Path,
+    *,
+    new: bool,
+    choice: Mapping[str, Any] | None = None,
+) -> str | None:
+    """Return the command that folds a view, with one of the options to choose from.
+
+    None if no command folds it, or if nobody has chosen yet.
+    """
+    if found.refused or (found.undecided and choice is None):
         return None
-    said = dict(found.said())
+    open_choices = [one for _, choices in found.undecided for one in choices]
+    said = {
+        name: value for name, value in found.said().items()
+        if not any(one.get(name) == value for one in open_choices)
+    } | dict(choice or {})  # fmt: skip
     named = said.pop("view", None)
     if named is None and found.samples is not None and found.samples.fits:
         # More rows of a view that is known, under another file's name.
@@ -86,6 +104,11 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
             "in_view": samples.n_in_view,
             "fits": list(samples.fits),
         },
+        "cleaned": list(found.cleaned),
+        "undecided": [
+            {"about": for_cli(said), "choices": [dict(one) for one in choices]}
+            for said, choices in found.undecided
+        ],
         "problems": [for_cli(one) for one in found.problems],
         "refused": for_cli(found.refused) or None,
         "notes": [for_cli(one) for one in found.notes],
@@ -107,6 +130,7 @@ def explained(
     why = model.explain(name, view=view, top=top)
     facts: dict[str, Any] = {"id": why.id, "cluster": why.cluster}
     facts |= {"next_cluster": why.next_cluster, "confidence": round(why.confidence, DIGITS)}
+    facts |= {"hangs_on": why.hangs_on, "without": why.without}
     lists = {"views": rows_of(why.views.reset_index()), "features": rows_of(why.features)}
     return facts, lists, str(why)
 
@@ -128,6 +152,19 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
         {str(name): None if value != value else value for name, value in row.items()}
         for row in frame.to_dict("records")
     ]
+
+
+def hanging_line(hanging: dict[str, Any] | None, *, private: bool) -> str | None:
+    """Say how many labels hang on one view; None if no sample has two."""
+    if hanging is None:
+        lost = "Whether labels hang on one view is not known: a private state has no evidence."
+        return lost if private else None
+    of = f"of the {hanging['samples']:,} samples with two views or more"
+    if not hanging["share"]:
+        return f"No label {of} hangs on one view."
+    most = sorted(hanging["views"].items(), key=lambda one: -one[1])
+    each = ", ".join(f"{name} {100 * share:.2g} %" for name, share in most)
+    return f"{100 * hanging['share']:.2g} % of the labels {of} hang on one view: {each}."
 
 
 def without_doubtful(table: Table, least: float | None) -> Table:
@@ -157,10 +194,30 @@ def suggestion(model: FoldingEstimator, between: range | None = None) -> Suggest
     return suggest_n_clusters(model, numbers)
 
 
-def choose(model: FoldingEstimator) -> Suggestion:
-    """Find the number of clusters that stands out most, in a consensus that is there."""
-    found = suggestion(model)
-    model.recluster(found.best)
+def choose_first(views: Sequence[View], **options: Any) -> Suggestion:
+    """Find the number of clusters that stands out most in views that nothing was made of yet."""
+    from viewfold.estimators import ViewFold
+    from viewfold.estimators.selection import MOST
+    from viewfold.method.balanced import rank
+
+    # As `suggest_n_clusters` folds views: columns for many clusters, and no work to find these.
+    trial = ViewFold(2, n_components=rank(MOST), n_init=1, keep_encoders=False, random_state=0)
+    with warnings.catch_warnings(action="ignore"):  # the fold itself will tell
+        for view in views:
+            trial.partial_fit(view, **options)
+    return suggestion(trial)
+
+
+def choose_again(model: FoldingEstimator) -> Suggestion:
+    """Find the number that stands out most, and take it if it does clearly more than that of now.
+
+    Else numbers that are about as good would take turns from file to file.
+    """
+    found, now = suggestion(model), model.n_clusters
+    best, score = found.scores[found.best], found.scores.get(now)
+    if score is None or best - score > CLEARLY:
+        of_now = "" if score is None else f", and {now} have {score:.2f}"
+        model.recluster(found.best, note=f"they stand out most (score {best:.2f}{of_now})")
     return found
 
 
@@ -169,15 +226,15 @@ def recluster(
 ) -> tuple[dict[str, Any], Suggestion | None]:
     """Find another number of clusters; return what is told, and why, if it was `AUTO`."""
     before = model.n_clusters
-    chosen = choose(model) if clusters == AUTO else None
-    if clusters:
-        model.recluster(clusters)
+    chosen = suggestion(model) if clusters == AUTO else None
+    model.recluster(chosen.best if chosen is not None else clusters or before)
     moved = int(model.log_["n_moved"].iloc[-1]) if model.n_clusters != before else 0
     facts = {"clusters": model.n_clusters, "before": before, "moved": moved}
     return facts | ({} if chosen is None else {"suggestion": scores(chosen)}), chosen
 
 
-def evidence(found: Suggestion) -> str:
+def evidence(found: Suggestion, now: int | None = None) -> str:
+    """Say which number stands out most, and why there are others `now`, if so."""
     others = {k: score for k, score in found.scores.items() if k != found.best}
     said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
     if others:
@@ -185,7 +242,9 @@ def evidence(found: Suggestion) -> str:
         said += f" (next is {second}, with {round(others[second], 2) + 0.0:.2f})"
     if not found.stands_out:
         said += ", but hardly more than where there are no clusters at all: look at several"
-    return f"{said}."
+    if now is None or now == found.best or now not in found.scores:
+        return f"{said}."
+    return f"{said}. {now} stay: they have {found.scores[now]:.2f}, which is not clearly less."
 
 
 def scores(found: Suggestion) -> list[dict[str, Any]]:

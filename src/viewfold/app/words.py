@@ -23,10 +23,15 @@ FLAGS = {
     "use_rep": "--rep",
 }
 # Options that have no value on the command line.
-SWITCHES = {("ids", False): "--no-id", ("keep_encoders", False): "--private"}
+SWITCHES = {
+    ("ids", False): "--no-id",
+    ("keep_encoders", False): "--private",
+    ("day_first", False): "--month-first",
+}
 OPTIONS = (
     *FLAGS,
-    *("address", "categories", "columns", "decimal", "drop", "empty_markers", "empty_rows"),
+    *("address", "as_is", "categories", "columns", "day_first", "decimal", "drop"),
+    *("empty_markers", "empty_rows"),
     *("encoding", "engine", "keep", "keep_encoders", "key", "layer", "max_novelty", "memory"),
     *("metadata_columns", "metadata_id", "min_confidence", "min_shared", "missing_cells"),
     *("overwrite", "port", "raw", "rename", "sheet", "similar_ids", "since", "thousands", "top"),

@@ -130,7 +130,7 @@ def undo(
     if to is not None and entry is not None:
         raise ValueError("--to names the state to return to, --entry a change. Choose one.")
     from viewfold.store import store_of
-    from viewfold.store.models import plan_restore, plan_undo, return_to, take_back
+    from viewfold.store.models import plan_restore, plan_undo, take_back
 
     if not yes:
         with store_of(state).reading() as contents:
@@ -142,12 +142,9 @@ def undo(
             _confirm(f"take back {said or 'the last change'}")
             # What was named is what is taken back, whatever another writer did in the meantime.
             entry = taken[0].entry if taken else None
-    if to is not None:
-        model, taken = return_to(state, to, wait)
-        line = f"Returned to entry {to}."
-    else:
-        model, taken = take_back(state, entry, wait)
-        line = f"Took back {' and '.join(map(str, taken)) or 'the last change'}."
+    model, taken = take_back(state, entry, wait, to=to)
+    line = f"Took back {' and '.join(map(str, taken)) or 'the last change'}."
+    line = line if to is None else f"Returned to entry {to}."
     facts: dict[str, Any] = {"file": str(state), "undone": [event.entry for event in taken]}
     facts |= ({} if to is None else {"entry": to}) | (now := returned(model))
     views = ", ".join(now["views"]) or "(none)"

@@ -161,12 +161,6 @@ class Group(click.Group):
 
 PLUGINS = "viewfold.commands"
 ELSEWHERE = {"bench": "viewfold-research"}  # commands of packages that may not be installed
-RENAMED = {
-    "datasets": "viewfold bench datasets",
-    "init": "viewfold add STATE FILE --clusters K",
-    "extend": "viewfold add STATE FILE --only-new",
-    "restore": "viewfold undo STATE --to ENTRY",
-}
 
 
 class PluginGroup(Group):
@@ -188,15 +182,6 @@ class PluginGroup(Group):
                 f"Install it with: pip install {package}"
             )
         return None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was typed; an old name gets the new one as an answer."""
-        name = args[0]
-        if name in RENAMED and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
-            raise click.UsageError(f"viewfold {name} is now: {RENAMED[name]}.")
-        return super().resolve_command(ctx, args)
 
     def group_of(self, name: str) -> str:
         return super().group_of(name) if name in self.commands else "Research"

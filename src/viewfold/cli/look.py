@@ -32,6 +32,8 @@ Row = dict[str, Any]
 SINCE = ("rows_since", "share_since", "deliveries_since", "drift", "drifted", "refresh_pays")
 # Of the log.
 ENTRY = ("entry", "time", "what", "samples", "new", "shared", "corrected", "moved", "novel")
+OF_STEP = ("entry", "step", "agreement")
+EVENT = ("entry", "step", "kind", "said", "survival")
 
 
 # -- samples
@@ -188,6 +190,8 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
                     f"its rows came since it was learned, and {name!r} has shifted by {far:.2g} "
                     "standard deviations"
                 )
+        if line := telling.hanging_line(facts["hanging"], private=facts["private"]):
+            print_lines(line)
     else:
         print_lines("no view yet")
     for one in facts["states"]:
@@ -278,7 +282,8 @@ def verify(state: Path, as_json: bool) -> None:
 @click.option(
     "--events",
     is_flag=True,
-    help="Show which clusters were born, merged, split, vanished, grew or shrank.",
+    help="Show how far labels agree from step to step, and which clusters were born, merged, "
+    "split, vanished, grew or shrank.",
 )
 @opt.delivers
 def history(
@@ -302,7 +307,8 @@ def history(
         return
     shown: list[Row] = []
     if events:
-        rows = [vars(event) for event in queries.events(state)]
+        rows = [vars(event) | {"said": event.said} for event in queries.events(state)]
+        shown = [{name: row[name] for name in EVENT} for row in rows]
     elif sample is not None:
         rows = queries.way(state, sample)
         if not rows:
@@ -364,7 +370,7 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
         "share_moved": round(found.n_moved / found.n_both, 4) if found.n_both else None,
         "adjusted_rand": None if rand is None else round(rand, 4),
         "events": [  # between two states there is no step
-            {name: value for name, value in vars(one).items() if name not in ("entry", "step")}
+            {name: value for name, value in vars(one).items() if name not in OF_STEP}
             for one in found.events
         ],
         "views_added": [name for name in more if name not in views],

@@ -182,6 +182,11 @@ FILE_FLAGS = {
     "thousands": click.option(
         "--thousands", metavar="SIGN", help="Thousands separator in a text file: , . ' or a space."
     ),
+    "day_first": click.option(
+        "--day-first/--month-first",
+        default=None,
+        help="What 03/04/2024 is, where no cell of the column tells: 3 April or March 4.",
+    ),
     "layer": click.option(
         "--layer", metavar="NAME", help="Layer of an AnnData file to use instead of X."
     ),
@@ -214,7 +219,9 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
             raise ValueError(
                 "--id names a column of ids, --no-id says that there is none. Choose one."
             )
-        said = {name: given.pop(name) or None for name in FILE_FLAGS}
+        said = {
+            name: None if (value := given.pop(name)) in ("", ()) else value for name in FILE_FLAGS
+        }
         if "file" in given:
             given["file"] = File(given["file"].path, **said)
         else:
@@ -266,6 +273,12 @@ ROWS_AND_COLUMNS = {
         "--empty-markers",
         metavar="A,B,…",
         help="Texts that mark a missing cell, instead of NA, n/a, ., -, ? and the like.",
+    ),
+    "as_is": click.option(
+        "--as-is",
+        is_flag=True,
+        help="Clean nothing: no title rows, totals, identical rows, currencies, percent, dates and "
+        "the like. What is cleaned otherwise is told.",
     ),
     "strict": click.option(
         "--strict",

@@ -77,7 +77,7 @@ def add(
     """Fold a view, or more rows of a known view, into a state file.
 
     If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
-    TSV, Parquet, Arrow, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
+    TSV, Parquet, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
     a file holds several views, add folds all of them.
     """
     given = click.get_current_context().get_parameter_source
@@ -134,7 +134,7 @@ def _fold_and_tell(
         added = fold(state, file, wanted, step, limit.begin)
     model, dry_run = added.model, added.dry_run
     if added.chosen is not None:
-        say(evidence(added.chosen))
+        say(evidence(added.chosen, model.n_clusters))
     for done in added.folds:
         say(fold_line(done))
     for line in added.notes(state):
@@ -158,6 +158,7 @@ def _fold_and_tell(
 
 SCALES = {
     "zscore": "z-score of every feature",
+    "table": "a table of variables (z-scores, logarithms of long tails, levels as they are)",
     "center": "centred (principal-component scores)",
     "l2": "rows of unit length (weights)",
     "tfidf": "tf-idf and rows of unit length (counts)",
@@ -199,14 +200,26 @@ def inspect(
     target = state or Path(f"{stem or 'state'}.vf")
     commands = [command(one, file, target, new=model is None) for one in found]
     pairs = list(zip(found, commands, strict=True))
+    choices = [
+        [
+            command(one, file, target, new=model is None, choice=choice)
+            for _, several in one.undecided
+            for choice in several
+        ]
+        for one in found
+    ]
     if as_json:
-        print_json({"file": str(file), "views": [inspected(one, line) for one, line in pairs]})
+        views = [{**inspected(*pair), "choose": c} for pair, c in zip(pairs, choices, strict=True)]
+        print_json({"file": str(file), "views": views})
         return
-    for one, line in pairs:
-        print_lines(*_describe(one, line, str(file)))
+    for (one, line), several in zip(pairs, choices, strict=True):
+        lines = [f"next: {line}" if line else "next: correct the file; no option helps."]
+        if any(several):
+            lines = [f"{'or' if i else 'either':<7}{text}" for i, text in enumerate(several)]
+        print_lines(*_describe(one, str(file)), *lines)
 
 
-def _describe(found: Inspection, line: str | None, file: str) -> list[str]:
+def _describe(found: Inspection, file: str) -> list[str]:
     """Return what was found out, line by line, for a person."""
     written = ", ".join(f"{what} {sign!r}" for what, sign in found.written.items())
     lines = [f"{found.name} ({file}): {found.n_rows:,} rows" + (f"; {written}" if written else "")]
@@ -232,11 +245,12 @@ def _describe(found: Inspection, line: str | None, file: str) -> list[str]:
     rows["scaling"] = SCALES.get(found.scale, str(found.scale)) if not found.refused else ""
     rows["samples"] = _samples(found.samples)
     lines += [f"  {title:<11}{text}" for title, text in rows.items() if text]
+    lines += [f"  {'cleaned':<11}{one}" for one in found.cleaned]
     lines += [f"  {'asks':<11}{for_cli(one)}" for one in found.problems]
+    lines += [f"  {'undecided':<11}{for_cli(one)}" for one, _ in found.undecided]
     lines += [f"  {'refused':<11}{for_cli(found.refused)}"] if found.refused else []
     lines += [f"  {'note':<11}{for_cli(one)}" for one in found.notes]
-    end = f"next: {line}" if line else "next: correct the file; no option helps."
-    return [*lines, end]
+    return lines
 
 
 def _ids(found: Inspection) -> str:

@@ -10,16 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from viewfold.data.files import (
-        File,
-        FileError,
-        FileView,
-        formats,
-        name_of,
-        read,
-        read_set,
-        register,
-    )
+    from viewfold.data.files import File, FileError, FileView, formats, name_of, read, register
     from viewfold.data.opening import as_view, as_views
     from viewfold.data.view import View
 
@@ -33,7 +24,6 @@ __all__ = [
     "formats",
     "name_of",
     "read",
-    "read_set",
     "register",
 ]
 

@@ -27,6 +27,7 @@ DAYS = "days"
 MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 MOST_LEVELS = 1000  # of a column that the user calls a category
+HEAD = 2000  # cells that tell whether a column holds ids
 LONGEST_LEVEL = 200  # a longer text is no level of anything
 
 _FLAGS = {"true": 1.0, "false": 0.0}
@@ -95,6 +96,7 @@ class Codes:
             list[str] | None
         ) = []  # as written, while they may be ids: all there, no two same
         self.declared = kind == "category"  # whether the table or the user says so
+        self.head: list[str | None] = []  # the first cells, as written
         self.days: set[int] = set()  # of dates: those that occur, in days since 1970
         self._markers = markers
 
@@ -102,6 +104,8 @@ class Codes:
         if cells.declared:
             self.declared |= self.kind is None
             self.kind = self.kind or "category"
+        if len(self.head) < HEAD and cells.moments is None:
+            self.head += [cells.texts[i] if i >= 0 else None for i in cells.at[:HEAD].tolist()]
         if cells.moments is not None:
             self.kind = self.kind or "date"
             return self._days(cells.moments)

@@ -1,4 +1,4 @@
-"""Parquet, read by DuckDB in batches with bounded memory; Arrow and Feather become Parquet first.
+"""Parquet, read by DuckDB in batches with bounded memory.
 
 Files of one view have the same columns, whatever their order. A large file is read by its row
 groups, and small ones several at a time, so that whoever reads holds a bounded number of rows.
@@ -11,11 +11,11 @@ import json
 import os
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -28,7 +28,7 @@ from viewfold._util.types import Array
 from viewfold._util.watch import Tally
 from viewfold.data.arrays import Spool
 from viewfold.data.codes import Cells, Codes, codes_of
-from viewfold.data.fetch import fetched, temporary, with_end_only
+from viewfold.data.fetch import fetched, with_end_only
 from viewfold.data.guard import Budget, shown
 from viewfold.data.source import (
     Batch,
@@ -40,7 +40,6 @@ from viewfold.data.source import (
     check_numbers,
     check_present,
     no_id,
-    optional,
     reading,
     without,
 )
@@ -72,10 +71,6 @@ class _Column:
     def is_list(self) -> bool:
         return self.kind.endswith("[]") and _NUMBER.fullmatch(self.kind[:-2]) is not None
 
-    @property
-    def is_codable(self) -> bool:
-        return any(kinds.fullmatch(self.kind) for kinds in (_NUMBER, _TEXT, _DATE))
-
     def sql(self, codes: Codes | None, dtype: np.dtype[Any]) -> str:
         """Return what is read of the column: numbers, lists, microseconds since 1970 or texts."""
         here, single = f"#{self.number}", dtype == np.float32
@@ -99,15 +94,6 @@ class _Column:
         """Whether cells are taken as dates: a category of dates is one of texts."""
         asked = codes.kind == "date" or (codes.kind is None and not self.declared)
         return asked and _DATE.fullmatch(self.kind) is not None
-
-
-def open_table(file: str, ids: str | None, options: ReadOptions) -> Table:
-    """Look at the columns of a file."""
-    if file.lower().endswith((".parquet", ".pq")):
-        return open_parquet(file, ids, options)
-    with reading(file, "Arrow or Feather"):
-        # Its row groups are no parts of the file that others can read.
-        return replace(open_parquet(_as_parquet(file), ids, options), sizes=None)
 
 
 def open_parquet(
@@ -139,7 +125,10 @@ def open_parquet(
             for column in taken
             if options.is_coded(column.name) or not (column.is_number or column.is_list)
         ]
-        others = {column.name: column.kind for column in coded if not column.is_codable}
+        known = (_NUMBER, _TEXT, _DATE)
+        others = {
+            one.name: one.kind for one in coded if not any(k.fullmatch(one.kind) for k in known)
+        }
         check_numbers(file, others, ids)
         if groups is None:  # else somebody has had a look already
             _check_size(file, footer, columns)
@@ -546,62 +535,10 @@ def runs_of(
     return [tuple(together) for together in found]
 
 
-# -- Arrow: its messages are FlatBuffers (Message.fbs, Schema.fbs and File.fbs in Arrow's sources)
+# -- what Arrow notes in Parquet: a FlatBuffer (Message.fbs and Schema.fbs in Arrow's sources)
 
-_MAGIC, _MARK = b"ARROW1", b"\xff\xff\xff\xff"
-_DICTIONARY, _BATCH = 2, 3  # kinds of message that have buffers
+_MARK = b"\xff\xff\xff\xff"
 _TEXTS, _FIXED_LIST, _DURATION = (5, 20), 16, 18  # types of columns
-
-Read: TypeAlias = Callable[[int, int], bytes]  # so many bytes from a place
-
-
-def _as_parquet(file: str) -> str:
-    """Write an Arrow file as a temporary Parquet file, batch by batch: DuckDB reads no Arrow."""
-    pa = optional("pyarrow", "parquet", file)
-    parquet, ipc = (optional(f"pyarrow.{part}", "parquet", file) for part in ("parquet", "ipc"))
-    place, budget = temporary("rows.parquet", f"{file}"), Budget(file)
-    with pa.OSFile(file) as stream:  # not mapped: one that becomes shorter would end the process
-        magic = stream.read(6)
-        stream.seek(0)
-        if magic.startswith(b"FEA1"):
-            raise FileError(f"{file}: Feather version 1. Write it again with a recent program.")
-        for size in unpacked_sizes(file):
-            Budget(file).hold(size, "a batch")
-        opened = ipc.open_file(stream) if magic == _MAGIC else ipc.open_stream(stream)
-        if not opened.schema.names:
-            raise FileError(f"{file}: there are no columns. Leave the view out.")
-        many = getattr(opened, "num_record_batches", None)
-        batches = iter(opened) if many is None else map(opened.get_batch, range(many))
-        schema = opened.schema
-        coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-        # Parquet has no categories of numbers.
-        kind, is_string = pa.dictionary(pa.int32(), pa.string()), pa.types.is_string
-        others = [name for name in coded if not is_string(schema.field(name).type.value_type)]
-        for name in others:
-            schema = schema.set(schema.get_field_index(name), pa.field(name, kind))
-        with parquet.ParquetWriter(
-            str(place),
-            schema,
-            # Unpacked, so that what it holds stands in proportion to its size; but a dictionary is
-            # written once, however often its texts occur.
-            compression="none",
-            use_dictionary=coded,
-            dictionary_pagesize_limit=2**30,
-            write_statistics=False,
-        ) as writer:
-            for batch in batches:
-                # Columns of nothing at all have any number of rows in no bytes.
-                size = 8 * batch.num_rows * len(schema.names)
-                budget.spool(size, f"{batch.num_rows:,} rows of a batch")
-                batch.validate(full=True)  # compiled code trusts offsets
-                for name in others:
-                    at, held = schema.get_field_index(name), batch.column(name)
-                    codes, levels = held.indices.cast(pa.int32()), held.dictionary.cast(pa.string())
-                    texts = pa.DictionaryArray.from_arrays(codes, levels)
-                    batch = batch.set_column(at, schema.field(at), texts)
-                if batch.num_rows:
-                    writer.write_table(pa.Table.from_batches([batch]), row_group_size=2**20)
-    return place
 
 
 def _arrow_schema(notes: dict[str, str]) -> dict[str, tuple[bool, int | None, str | None]]:
@@ -627,89 +564,6 @@ def _arrow_schema(notes: dict[str, str]) -> dict[str, tuple[bool, int | None, st
         declared = kind in _TEXTS and _field(said, field, 4) != 0
         found[text] = (declared, size, "DURATION" if kind == _DURATION else None)
     return found
-
-
-def unpacked_sizes(file: str) -> Iterator[int]:
-    """Yield how many bytes each batch of an Arrow file has when it is unpacked, in either layout.
-
-    Arrow takes any memory that a message asks for. `struct` checks all places against the bytes.
-    """
-    with open(file, "rb") as stream:
-        end = os.fstat(stream.fileno()).st_size
-
-        def read(start: int, length: int) -> bytes:
-            if start < 0 or not 0 <= length <= end - start:
-                raise ValueError("a message is longer than the file")
-            stream.seek(start)
-            found = stream.read(length)
-            if len(found) < length:
-                raise ValueError("the file ends within a message")
-            return found
-
-        indexed = end >= len(_MAGIC) and read(0, len(_MAGIC)) == _MAGIC
-        for said, body, length in _indexed(read, end) if indexed else _streamed(read, end):
-            yield _unpacked_size(said, read, body, length)
-
-
-def _indexed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield every message that the index at the end of a file names: text, place and length."""
-    (length,) = struct.unpack("<i", read(end - 10, 4))
-    index = read(end - 10 - length, length)
-    top = _offset(index, 0)
-    for number in (2, 3):  # Footer: version, schema, dictionaries, recordBatches
-        if not _field(index, top, number):
-            continue
-        blocks = _table(index, top, number)
-        (many,) = struct.unpack_from("<I", index, blocks)
-        places = struct.iter_unpack("<qi4xq", index[blocks + 4 : blocks + 4 + 24 * many])
-        for start, described, size in places:
-            said = read(start, described)
-            # The length comes first, and since version 0.15 a mark before it.
-            yield said[8 if said[:4] == _MARK else 4 :], start + described, size
-
-
-def _streamed(read: Read, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the messages of a stream, one after the other, until one of no length."""
-    at = 0
-    while at + 4 <= end:
-        mark = read(at, 4)
-        at += 4
-        if mark == _MARK:
-            mark = read(at, 4)
-            at += 4
-        (described,) = struct.unpack("<i", mark)
-        if not described:
-            return
-        said = read(at, described)
-        at += described
-        size = _scalar(said, _offset(said, 0), 3, "q", 0)
-        if not 0 <= size <= end - at:
-            raise ValueError("a message is longer than the file")
-        yield said, at, size
-        at += size
-
-
-def _unpacked_size(said: bytes, read: Read, body: int, length: int) -> int:
-    """Return how many bytes the buffers of a message have when they are unpacked."""
-    top = _offset(said, 0)
-    kind = _scalar(said, top, 1, "B", 0)  # Message: version, header_type, header, bodyLength
-    if kind not in (_DICTIONARY, _BATCH):
-        return 0
-    batch = _table(said, top, 2)
-    if kind == _DICTIONARY:  # DictionaryBatch: id, data, isDelta
-        batch = _table(said, batch, 1)
-    # RecordBatch: length, nodes, buffers, compression
-    if _field(said, batch, 3) == 0:
-        return length
-    buffers = _table(said, batch, 2)
-    (many,) = struct.unpack_from("<I", said, buffers)
-    places = struct.iter_unpack("<qq", said[buffers + 4 : buffers + 4 + 16 * many])
-    total = 0
-    for start, taken in places:
-        if taken:  # a buffer begins with its size; −1 says that it is not packed
-            (size,) = struct.unpack("<q", read(body + start, 8))
-            total += taken if size < 0 else size
-    return total
 
 
 def _offset(said: bytes, at: int) -> int:

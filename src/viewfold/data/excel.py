@@ -10,10 +10,10 @@ import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from itertools import chain, count, islice
 from typing import IO, Any, TypeAlias
 from xml.etree.ElementTree import fromstring
@@ -24,6 +24,22 @@ from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array
 from viewfold.data.arrays import Batches
+from viewfold.data.cleaning import (
+    FEWEST_COLUMNS,
+    SAMPLE_ROWS,
+    Form,
+    Place,
+    Totals,
+    UndecidedError,
+    declare_codes,
+    find_forms,
+    find_table,
+    is_remark,
+    joined_names,
+    loose_number,
+    plain_value,
+    without_end,
+)
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import Budget
 from viewfold.data.source import (
@@ -32,8 +48,10 @@ from viewfold.data.source import (
     FileView,
     batch_rows,
     check_names,
+    id_columns,
     id_of_cell,
     ids_of_text,
+    join_ids,
     optional,
     reading,
     too_large,
@@ -42,7 +60,6 @@ from viewfold.data.source import (
 
 Rows: TypeAlias = Iterator[tuple[int, tuple[Any, ...]]]  # numbers of rows, and their cells
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
-_SAMPLE_ROWS = 100
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
 _TYPES = "[Content_Types].xml"  # which part of the archive is what
@@ -151,31 +168,65 @@ def _view(
     sheet: _Sheet, header: tuple[Any, ...], rows: Rows, ids: str | None, options: ReadOptions
 ) -> FileView:
     """Tell from the first rows which columns hold numbers, and which something else."""
-    names = ["" if cell is None else str(cell).strip() for cell in header]
+    first = [(1, header), *islice(rows, SAMPLE_ROWS)]
+    exhausted = len(first) <= SAMPLE_ROWS
+    start = Place() if options.as_is else find_table([cells for _, cells in first])
+    top = start.skip + start.header
+    names = joined_names([cells for _, cells in first[start.skip : top]])
     check_names(sheet.place, names, ids)
-    features = options.wanted([name for name in names if name != ids], sheet.place, FileError)
-    sample = list(islice(rows, _SAMPLE_ROWS))
+    of_ids = id_columns(ids, names)
+    features = options.wanted(without(names, of_ids), sheet.place, FileError)
+    sample = first[top:]
+    told = sample
+    if exhausted and not options.as_is:
+        told = sample[: len(without_end([cells for _, cells in sample]))]
+    columns = {
+        name: [cells[j] for _, cells in told if len(cells) > j]
+        for j, name in enumerate(names)
+        if name in features
+    }
+    try:
+        found = find_forms(columns, options, "", of_ids)
+    except UndecidedError as error:
+        j = names.index(error.column)
+        row = next(n for n, cells in told if len(cells) > j and cells[j] == error.cell)
+        raise error.at(f"{sheet.place}, row {row}") from None
     numbers, others = set[str](), dict[str, tuple[int, Any]]()
-    for number, cells in sample:
+    for number, cells in told:
         for name, cell in zip(names, cells, strict=False):
-            if isinstance(cell, int | float):  # a flag is one, too
+            if name in found.forms and isinstance(cell, str):
+                continue
+            if isinstance(cell, int | float | time | timedelta):  # a flag is one, too
                 numbers.add(name)
             elif not _is_empty(cell, options.markers):
                 others.setdefault(name, (number, cell))
     for name in features:
         if name in numbers and name in others and not options.is_coded(name):
             raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
-    coded = [name for name in features if name in others or options.is_coded(name)]
+    texts = {name for name, form in found.forms.items() if form.is_text}
+    coded = [name for name in features if name in {*others, *texts} or options.is_coded(name)]
     codes = codes_of(coded, sheet.place, options)
+    declare_codes(codes, found.forms)
     rest = chain(sample, rows)  # so that the sheet is read once
-    table = _Table(sheet, rest, names, features, ids, codes, options.markers)
-    dropped = without(names, (*features, ids))
+    cleaned = [*start.told, *found.told]
+    table = _Table(
+        sheet, rest, names, features, of_ids, codes, options.markers, found.forms, cleaned,
+        options.as_is,
+    )  # fmt: skip
+    dropped = without(names, (*features, *of_ids))
 
     def batches(_: Any) -> Iterator[Batch]:
         with closing(sheet):
             yield from table.batches()
 
-    return FileView(Batches(batches), features=features, codes=codes, dropped=dropped)
+    return FileView(
+        Batches(batches),
+        features=features,
+        codes=codes,
+        dropped=dropped,
+        cleaning={name: str(form) for name, form in found.forms.items()},
+        cleaned=cleaned,
+    )
 
 
 @dataclass(frozen=True)
@@ -186,16 +237,31 @@ class _Table:
     rows: Rows
     names: list[str]
     features: tuple[str, ...]
-    ids: str | None
+    ids: tuple[str, ...]  # the column of ids, or those whose cells are joined
     codes: dict[str, Codes]
     markers: frozenset[str]
+    forms: Mapping[str, Form]
+    cleaned: list[str]
+    as_is: bool
 
     def batches(self) -> Iterator[Batch]:
         budget, place = Budget(self.sheet.file), self.sheet.place
         place_of = {name: j for j, name in enumerate(self.names)}
-        found = False
-        while block := list(islice(self.rows, batch_rows(len(self.names)))):
+        numeric = [at for at, name in enumerate(self.features) if name not in self.codes]
+        found, totals = False, Totals(len(numeric))
+        size, held = batch_rows(len(self.names)), next(self.rows, None)
+        while held is not None:
+            block = [held, *islice(self.rows, size - 1)]
+            held = next(self.rows, None)
             found = True
+            while held is None and not self.as_is and len(block) > 1 and is_remark(block[-1][1]):
+                if len(self.names) < FEWEST_COLUMNS:
+                    break
+                self.cleaned.append(f"left out row {block.pop()[0]}, a remark below the table")
+            if held is None and not self.as_is and numeric:  # the last row may hold totals
+                block = self._without_totals(block, totals, [self.features[at] for at in numeric])
+                if not block:
+                    continue
             budget.spool(8 * len(block) * len(self.features), "its rows")
             for number, cells in block:
                 if len(cells) > len(self.names):
@@ -206,22 +272,47 @@ class _Table:
             matrix = np.column_stack(
                 [self._column(block, name, place_of[name]) for name in self.features]
             )
+            totals.add(matrix[:, numeric])
             known = None
-            if self.ids is not None:
-                at = place_of[self.ids]
-                held = [(row, cells[at] if at < len(cells) else None) for row, cells in block]
+            if self.ids:
                 # Excel has no other numbers than floating-point ones.
-                known = ids_of_text(
-                    [id_of_cell(place, f"row {row}", _as_whole(cell)) for row, cell in held]
-                )
+                texts = [
+                    [
+                        id_of_cell(place, f"row {row}", _as_whole(c[at] if at < len(c) else None))
+                        for row, c in block
+                    ]
+                    for at in map(place_of.__getitem__, self.ids)
+                ]
+                known = ids_of_text(join_ids(texts))
             yield known, matrix
         if not found:
             raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
 
+    def _without_totals(
+        self, block: list[tuple[int, tuple[Any, ...]]], before: Totals, names: list[str]
+    ) -> list[tuple[int, tuple[Any, ...]]]:
+        """Return the last rows of the sheet without one of totals."""
+        place = {name: j for j, name in enumerate(self.names)}
+        at, forms = [place[name] for name in names], [*map(self.forms.get, names)]
+
+        def number(cells: tuple[Any, ...], j: int) -> float:
+            return loose_number(cells[at[j]] if at[j] < len(cells) else None, forms[j])
+
+        def above(j: int) -> Array:
+            return np.array([number(cells, j) for _, cells in block[:-1]])
+
+        last = np.array([number(block[-1][1], j) for j in range(len(names))])
+        if not before.are_in(last, above):
+            return block
+        self.cleaned.append(f"row {block[-1][0]} holds totals and is left out")
+        return block[:-1]
+
     def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str, j: int) -> Array:
         """Return numbers for the cells of the column of this name, which is number j."""
         held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
-        values = [None if _is_empty(cell, self.markers) else cell for _, cell in held]
+        values = [None if _is_empty(cell, self.markers) else plain_value(cell) for _, cell in held]
+        if (form := self.forms.get(name)) is not None:
+            values = [self._formed(form, value) for value in values]
         if name in self.codes:
             kinds = {isinstance(value, date) for value in values if value is not None}
             dates = kinds == {True} and self.codes[name].kind in (None, "date")
@@ -232,6 +323,12 @@ class _Table:
             if value is not None and not abs(value) <= sys.float_info.max and value == value:
                 raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
         return np.array(values, dtype=np.float64)
+
+    def _formed(self, form: Form, value: Any) -> Any:
+        if not isinstance(value, str) or (text := form.rewrite(value)) is None or form.is_text:
+            whole = form.is_text and isinstance(value, str) and form.kind == "date"
+            return datetime.fromisoformat(form.rewrite(value) or value) if whole else value
+        return float(text) if text else None
 
 
 def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:

@@ -29,7 +29,7 @@ from viewfold.data.codes import (
     tell_unknown,
     weekday_of,
 )
-from viewfold.data.ids import is_called_id
+from viewfold.data.ids import is_called_id, may_be_called_id
 from viewfold.data.numbers import refuse_disguised
 from viewfold.data.source import without
 from viewfold.data.view import Column, features_of, tell_columns
@@ -142,7 +142,7 @@ def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
 def check_no_new_ids(options: ReadOptions, names: Sequence[str], label: str) -> None:
     """Refuse a column that a known view lacks and that is called like ids, where none are given."""
     for name in without(options.known_names(names, label), options.kinds):
-        if is_called_id(name, first=True):
+        if may_be_called_id(name):
             said = (
                 f"{label}: column {name!r} is called like ids. Say ids={name!r} if it holds them, "
                 "or ids=False if samples are known by their row number."
@@ -161,6 +161,9 @@ def known_options(
         **said,
         empty_markers=None if remembered is None else remembered.empty_markers,
         strict=options is not None and options.strict,
+        as_is=(options is not None and options.as_is)
+        or (remembered is not None and remembered.as_is),
+        cleaning=remembered.cleaning if remembered else {},
         kinds={column.name: column.kind for column in known or ()},
         remembered=remembered,
         rename={**(remembered.rename if remembered else {}), **(options.rename if options else {})},

@@ -24,8 +24,6 @@ STDIN = "-"
 _PIECE = 2**20
 _MAGIC = {
     b"PAR1": ".parquet",
-    b"ARROW1": ".arrow",
-    b"\xff\xff\xff\xff": ".arrow",
     b"\x93NUMPY": ".npy",
     b"%%MatrixMarket": ".mtx",
     b"\x28\xb5\x2f\xfd": ".csv.zst",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import importlib
-import json
 import os
 import re
 import warnings
@@ -21,15 +20,14 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from viewfold._util.file import FILE_OPTIONS, File, ReadOptions, is_address, path_and_options, plain
-from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Matrix, PathLike
 from viewfold.data.arrays import Batches, Spool
 from viewfold.data.columnar import same_columns
 from viewfold.data.fetch import STDIN, Named, addresses, fetched, file_of, standard_input
-from viewfold.data.guard import LONGEST_LINE, PACKED
+from viewfold.data.guard import PACKED
 from viewfold.data.source import Batch, FileError, FileView, natural, reading
 
-__all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "read_set", "register"]
+__all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "register"]
 
 GROUP = "viewfold.formats"
 Reader: TypeAlias = Callable[[str, str | None], FileView | Mapping[str, FileView]]
@@ -85,19 +83,20 @@ class Format:
 
 
 _ANNDATA = ("layer", "use_rep")
+_EXCEL = ("sheet", "decimal", "thousands", "day_first")
 _BUILT_IN = (
     Format(
         (".csv", ".tsv", ".tab"),
         "text:open_delimited",
         table=True,
         text=True,
-        options=("encoding", "decimal", "thousands"),
+        options=("encoding", "decimal", "thousands", "day_first"),
     ),
-    Format((".parquet", ".pq", ".arrow", ".feather", ".ipc"), "columnar:open_table", table=True),
+    Format((".parquet", ".pq"), "columnar:open_parquet", table=True),
     Format((".jsonl", ".ndjson"), "text:open_json_lines", table=True, text=True),
     Format((".npy", ".npz"), "matrices:read_numpy"),
     Format((".mat",), "matrices:read_matlab"),
-    Format((".xlsx",), "excel:read_excel", keeps_names=True, options=("sheet",)),
+    Format((".xlsx",), "excel:read_excel", keeps_names=True, options=_EXCEL),
     Format((".h5ad",), "hdf5:read_anndata", options=_ANNDATA),
     Format((".h5mu",), "hdf5:read_anndata", keeps_names=True, options=_ANNDATA),
     Format((".mtx",), "matrices:read_matrix_market", text=True),
@@ -210,11 +209,11 @@ def options_of(path: PathLike) -> tuple[str, ...] | None:
 def read(path: PathLike, *, ids: str | None = None) -> dict[str, FileView]:
     r"""Read the views of a file.
 
-    Tables (CSV, TSV, Parquet, Arrow, Feather, JSON lines) hold one view. They come in batches of
+    Tables (CSV, TSV, Parquet, JSON lines) hold one view. They come in batches of
     rows, in the order of the file, and may be larger than memory; a folder or a pattern of such
     files is one table. ``.xlsx``, ``.npz``, ``.mat`` and ``.h5mu`` may hold several views: all
     sheets or matrices of numbers, whatever they are called; a warning says what else there is.
-    (`read_set` tells the classes of a benchmark file from its views.)
+    (`viewfold.datasets.load` tells the classes of a benchmark file from its views.)
 
     Nothing but the file is read: links, external storage and virtual datasets of HDF5 are refused.
     What it claims to hold, or unpacks to, has to fit the memory (or disk) that is free, and be at
@@ -292,33 +291,7 @@ def read_parts(
 
 
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
-    """Read a benchmark file: its views and, if it has them, the true classes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        An ``.npz`` or ``.mat`` file. Views of a ``.mat`` file may have their samples in rows or in
-        columns, whichever the views and the classes agree on.
-
-    Returns
-    -------
-    views : dict of str to ndarray or csr_array
-        Samples in rows.
-    target : ndarray of shape (n_samples,), or None
-        The classes, as the file numbers them.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> import numpy as np
-    >>> from viewfold.data.files import read_set
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "toy.npz")
-    ...     np.savez(path, pixels=np.ones((3, 4)), words=np.ones((3, 2)), y=[0, 1, 1])
-    ...     views, target = read_set(path)
-    >>> list(views), target
-    (['pixels', 'words'], array([0, 1, 1]))
-    """
+    """Read a benchmark file: its views and, if it has them, the classes as the file has them."""
     file = _locate(path)[0][0]
     ending = suffix_of(file)[0]
     if ending not in (".npz", ".mat"):
@@ -342,7 +315,8 @@ def _table(
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
     coded = {**dict.fromkeys(first.codes), **options.categories}
-    as_first = replace(options, categories=coded)
+    coded = {name: levels for name, levels in coded.items() if name not in first.cleaning}
+    as_first = replace(options, categories=coded, cleaning=first.cleaning)
 
     def batches(spool: Spool) -> Iterator[Batch]:
         rows = 0
@@ -366,6 +340,8 @@ def _table(
         codes=first.codes,
         dropped=first.dropped,
         written=first.written,
+        cleaning=first.cleaning,
+        cleaned=first.cleaned,
         files=tuple(files) if first.sizes is not None else (),
         id_column=ids,
     )
@@ -408,28 +384,20 @@ def _locate(path: PathLike) -> tuple[list[str], Format]:
     if is_address(file):
         web = file.lower().startswith("http")
         if not web and (_is_pattern(file) or not suffix_of(file_of(file))[0]):
-            return _elsewhere(plain(file), addresses(file))
+            found = addresses(file)
+            named = [one for one in found if os.path.basename(one) in _MATRIX]
+            return _one(named[0]) if named else _parts(plain(file), found)
         return _one(file)
     if os.path.isdir(file):
-        return _folder(file)
+        named = _real([os.path.join(file, name) for name in _MATRIX])
+        if named:
+            return _one(named[0])
+        return _parts(file, _real([str(part) for part in Path(file).rglob("*")]))
     if not os.path.exists(file):
         if _is_pattern(file):
             return _parts(file, _real(glob.glob(file, recursive=True)))
         raise FileNotFoundError(f"{file}: there is no such file. Is the path right?")
     return _one(file)
-
-
-def _elsewhere(whole: str, found: list[str]) -> tuple[list[str], Format]:
-    """Return the files of a folder or pattern elsewhere."""
-    for file in found:
-        if os.path.basename(file) in _MATRIX:
-            return _one(file)
-        if os.path.basename(file) in ("state.json", "dataset_dict.json"):
-            raise FileError(
-                f"{whole}: a data set of Hugging Face. Copy the folder here, or name its parts "
-                "with a pattern: data-*.arrow"
-            )
-    return _parts(whole, found)
 
 
 def _is_pattern(text: str) -> bool:
@@ -444,54 +412,6 @@ def _one(file: str) -> tuple[list[str], Format]:
             f"{', '.join(formats())} (text also with .gz, .zst or .bz2)."
         )
     return [file], form
-
-
-def _folder(folder: str) -> tuple[list[str], Format]:
-    """Return the files of a folder: one matrix with its names, what a list names, or all tables."""
-    for file in _real([os.path.join(folder, name) for name in _MATRIX]):
-        return _one(file)
-    if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
-        splits = _json(folder, "dataset_dict.json").get("splits") or ["?"]
-        raise FileError(
-            f"{folder}: a data set in parts ({format_names(splits)}). Give the folder of one of "
-            f"them, or a pattern for all: {os.path.join(folder, '*', 'data-*.arrow')}"
-        )
-    if os.path.isfile(os.path.join(folder, "state.json")):
-        return _parts(folder, _listed(folder))
-    return _parts(folder, _real([str(part) for part in Path(folder).rglob("*")]))
-
-
-def _listed(folder: str) -> list[str]:
-    """Return the files that the list of a Hugging Face data set names; others there are caches."""
-    state = _json(folder, "state.json")
-    if state.get("_indices_data_files"):
-        raise FileError(
-            f"{folder}: only some rows are chosen, or in another order. Write them as they should "
-            "be: dataset.flatten_indices().save_to_disk(…)"
-        )
-    files = []
-    for one in state.get("_data_files") or []:
-        name = one.get("filename") if isinstance(one, dict) else None
-        if not isinstance(name, str) or os.path.basename(name) != name or name in ("", ".", ".."):
-            raise FileError(f"{folder}: state.json names {name!r}, which is no file of the folder.")
-        files.append(os.path.join(folder, name))
-        if not os.path.isfile(files[-1]):
-            raise FileError(
-                f"{files[-1]}: named by state.json, but not there. Is the folder whole?"
-            )
-    return files
-
-
-def _json(folder: str, name: str) -> dict[str, Any]:
-    file = os.path.join(folder, name)
-    try:
-        with open(file, "rb") as stream:
-            found = json.loads(stream.read(LONGEST_LINE))
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"{file}: not JSON ({str(error)[:100]}). Is the folder whole?") from error
-    if not isinstance(found, dict):
-        raise FileError(f"{file}: expected an object. Is the folder whole?")
-    return found
 
 
 def _real(found: list[str]) -> list[str]:

@@ -252,7 +252,9 @@ def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
             f"{label}: column {name!r} holds {found} If it is a category, say "
             f"categories={name!r}; if it is none of these, drop={name!r}."
         )
-        raise with_suggestion(ValueError(said), drop=[name])
+        error = with_suggestion(ValueError(said), drop=[name])
+        error.choices = ({"drop": [name]}, {"categories": [name]})  # type: ignore[attr-defined]
+        raise error
 
 
 def _disguised(levels: list[str]) -> str:

@@ -10,10 +10,13 @@ from typing import Any, Unpack
 import numpy as np
 from scipy import sparse
 
-from viewfold._util.arguments import suggests_arguments, which_view
+from viewfold._util.arguments import suggests_arguments, warn_user, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
+from viewfold._util.messages import format_names, suggestion_of, with_suggestion
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
 from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
+from viewfold.data.cleaning import without_identical
+from viewfold.data.codes import HEAD
 from viewfold.data.dask_spark import (
     ID,
     is_dask,
@@ -28,11 +31,17 @@ from viewfold.data.features import (
     with_new_names,
 )
 from viewfold.data.files import FileView, name_of, read_file, read_parts
-from viewfold.data.ids import as_ids, check_characters, tell_of_totals
+from viewfold.data.ids import (
+    as_ids,
+    check_characters,
+    choose_ids,
+    is_called_id,
+    like_ids,
+    tell_of_totals,
+)
 from viewfold.data.partitions import open_partitions
 from viewfold.data.parts import (
     Parts,
-    are_paths,
     check_part,
     is_anndata,
     is_frame,
@@ -43,6 +52,8 @@ from viewfold.data.parts import (
 )
 from viewfold.data.view import Column, View, features_of, invented_name, tell_columns, view_label
 from viewfold.rows import BucketEngine, Rows, current_engine
+
+MOST_TOLD = 8  # cleanings that a line names
 
 
 @suggests_arguments
@@ -91,6 +102,8 @@ def as_view(
         What stands for a missing cell in text, instead of ``NA``, ``-``, ``?`` and the like.
     strict : bool, default=False
         Whether a column that would be left out, such as free text, is an error.
+    as_is : bool, default=False
+        Of a file: whether nothing is cleaned; see docs/files.md.
 
     Returns
     -------
@@ -150,7 +163,7 @@ def open_view(
         path, X = os.fspath(X), open_path(X, ids, options)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
-    elif are_paths(X):
+    elif isinstance(X, list | tuple) and X and all(map(is_path, X)):
         X = read_parts(X, ids if isinstance(ids, str) else None, options)
     elif is_dask_or_spark(X):
         X = write_to_files(X, ids, view_label(name), options)
@@ -176,11 +189,14 @@ def open_view(
     if ids is None and parts.ids is None and options.kinds:
         check_no_new_ids(options, (*(parts.names or ()), *parts.dropped), label)
     elif ids is None and parts.ids is None:
-        check_no_text_ids(parts.codes, label)
+        check_no_ids(parts, label, is_file=isinstance(X, FileView))
     given = None if ids is False else parts.ids
     view = make_view(parts, given, name, file, options, known)
     is_part = isinstance(X, FileView) or is_anndata(X)
     kept = options if is_part else replace(options, layer=None, use_rep=None, remembered=None)
+    if isinstance(X, FileView):
+        tell_cleaned(X)
+        kept = replace(kept, cleaning={**kept.cleaning, **X.cleaning})
     return replace(view, source=kept.to_remember())
 
 
@@ -214,6 +230,12 @@ def make_view(
             f" (shape={parts.rows.shape}) while a minimum of 1 is required. Leave "
             "the view out."
         )
+    if ids is not None and file is not None and not options.as_is:
+        keep = without_identical(ids, parts.rows) if len(ids) == n else None
+        if keep is not None:
+            warn_user(f"{label}: {n - len(keep):,} rows are there twice, and count once.")
+            ids = np.asarray(ids, dtype=object)[keep].tolist()
+            parts, n = parts._replace(rows=parts.rows[keep]), len(keep)
     matrix, features, columns = as_features(parts, options, known, label)
     check_characters(features or (), f"{label}: the column")
     length = n if ids is None else None
@@ -221,6 +243,69 @@ def make_view(
     if known is None and length is None:
         tell_of_totals(ids, label)
     return View(ids, Rows(matrix), name, features, length, file, columns=columns)
+
+
+def check_no_ids(
+    parts: Parts, label: str, *, is_file: bool, known: frozenset[str] = frozenset()
+) -> None:
+    """Refuse columns that look like ids where none are given; the error knows the likeliest."""
+    cells, codes = first_cells(parts), parts.codes
+    found = choose_ids(cells, known)
+    choices = {"ids": found[0]} if found else {}
+    if len(found) > 1 and is_file:
+        said = (
+            f"{label}: columns {format_names(found)} look like ids. Say which holds them: "
+            f"{' or '.join(f'ids={name!r}' for name in found)}."
+        )
+        error = with_suggestion(ValueError(said), **choices)
+        error.choices = tuple({"ids": name} for name in found)  # type: ignore[attr-defined]
+        raise error
+    if is_file:  # free text is left out, and told
+        codes = {n: c for n, c in codes.items() if n in found or is_called_id(n, first=False)}
+        if found and all(str(cell).isdecimal() for cell in cells.get(found[0], [""])):
+            raise like_ids(found[0], label)
+    try:
+        check_no_text_ids(codes, label)
+    except ValueError as error:
+        raise with_suggestion(error, **choices or suggestion_of(error)) from None
+    if is_file and found:
+        what = "columns" if "," in found[0] and found[0] not in (parts.names or ()) else "column"
+        said = (
+            f"{label}: {what} {found[0]!r} looks like ids. Say ids={found[0]!r} if it holds them, "
+            "or ids=False if samples are known by their row number."
+        )
+        raise with_suggestion(ValueError(said), **choices)
+
+
+def first_cells(parts: Parts) -> dict[str, list[Any]]:
+    """Return the first cells of each column: texts where they may be ids."""
+    if parts.names is None or sparse.issparse(parts.rows):
+        return {}
+    rows = np.asarray(parts.rows[:HEAD])
+    found: dict[str, list[Any]] = {}
+    for j, name in enumerate(parts.names):
+        codes, values = parts.codes.get(name), rows[:, j]
+        if codes is not None and codes.kind == "category" and len(codes.head) >= len(rows):
+            found[name] = codes.head[: len(rows)]
+        elif (codes is None or codes.kind == "number") and (
+            np.isnan(values) | (values == np.rint(values))
+        ).all():
+            found[name] = [None if v != v else f"{v:.0f}" for v in values.tolist()]
+        else:
+            found[name] = values.tolist()
+    return found
+
+
+def _are_whole(values: Any) -> bool:
+    return bool((np.isnan(values) | (values == np.rint(values))).all())
+
+
+def tell_cleaned(view: FileView) -> None:
+    """Say what was done to a file before it was read."""
+    if view.cleaned:
+        shown = "; ".join(view.cleaned[:MOST_TOLD])
+        more = f"; … ({len(view.cleaned)} in all)" if len(view.cleaned) > MOST_TOLD else ""
+        warn_user(f"{view.file}: cleaned: {shown}{more}. as_is=True reads it as it is written.")
 
 
 @suggests_arguments
@@ -244,6 +329,8 @@ def as_views(
         list or dict with the ids of each. False: samples are known by their row number.
     empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
         See `as_view`. `columns`, `drop` and `categories` of several views are dicts by view.
+    as_is : bool, default=False
+        See `as_view`.
 
     Returns
     -------

@@ -290,10 +290,6 @@ def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
 
 
-def are_paths(X: Any) -> bool:
-    return isinstance(X, list | tuple) and bool(X) and all(is_path(one) for one in X)
-
-
 def is_anndata(X: Any) -> bool:
     """Whether this has rows with names and columns with names, as an AnnData has."""
     return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))

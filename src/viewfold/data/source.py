@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -51,6 +51,9 @@ class FileView:
     dropped: tuple[str, ...] = ()  #: columns that were not read because the user said so
     #: how a text is written: encoding, delimiter, decimal sign
     written: Mapping[str, str] = field(default_factory=dict)
+    #: how columns are written that are rewritten before they are read; see `viewfold.data.cleaning`
+    cleaning: Mapping[str, str] = field(default_factory=dict)
+    cleaned: list[str] = field(default_factory=list)  #: what was done to the file, for people
     #: the Parquet files that it is in, which workers can read for themselves
     files: tuple[str, ...] = ()
     id_column: str | None = None  #: the column of these files that holds the ids
@@ -70,6 +73,8 @@ class Table:
     codes: dict[str, Codes] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
+    cleaning: Mapping[str, str] = field(default_factory=dict)
+    cleaned: list[str] = field(default_factory=list)
     sizes: tuple[int, ...] | None = None  # rows of each part that can be read by itself
     id_kind: str = ""  # what the column of ids holds, where the file says so
     nothing: frozenset[str] = frozenset()  # columns without a type, as no cell has a value
@@ -154,8 +159,24 @@ def batch_rows(n_columns: int) -> int:
     return max(64, BATCH_BYTES // (8 * n_columns))
 
 
+def id_columns(ids: str | None, names: Collection[str]) -> tuple[str, ...]:
+    """Return the column of ids, or those of ``first,last``, if both are there."""
+    if ids is None or ids in names:
+        return () if ids is None else (ids,)
+    several = tuple(name.strip() for name in ids.split(","))
+    return several if len(several) > 1 and set(several) <= set(names) else (ids,)
+
+
+def join_ids(columns: Sequence[Sequence[str]]) -> list[str]:
+    """Return ids from the cells of one column, or of several with a stroke between them."""
+    if len(columns) == 1:
+        return list(columns[0])
+    return ["/".join(cell.strip() for cell in cells) for cells in zip(*columns, strict=True)]
+
+
 def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
     """Refuse columns that cannot be told apart, and an id column that is not there."""
+    named = id_columns(ids, names)
     name, times = Counter(names).most_common(1)[0]
     if times > 1 and not name:
         raise FileError(
@@ -164,9 +185,9 @@ def check_names(file: str, names: Sequence[str], ids: str | None) -> None:
         )
     if times > 1:
         raise FileError(f"{file}: {times} columns are called {name!r}. Give each its own name.")
-    if ids is not None and ids not in names:
+    if ids is not None and not set(named) <= set(names):
         raise FileError(f"{file}: there is no column {ids!r}. Its columns: {format_names(names)}.")
-    if not set(names) - {ids}:
+    if not set(names) - set(named):
         raise FileError(f"{file}: there is no column but the ids. Leave the view out.")
     if "" not in names or ids == "":
         return

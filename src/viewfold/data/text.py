@@ -14,7 +14,7 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, chain, islice
@@ -25,6 +25,22 @@ import numpy as np
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.types import Array
+from viewfold.data.cleaning import (
+    FEWEST_COLUMNS,
+    SAMPLE_ROWS,
+    Form,
+    Place,
+    Totals,
+    UndecidedError,
+    declare_codes,
+    find_forms,
+    find_table,
+    is_remark,
+    joined_names,
+    loose_number,
+    mark_last,
+    without_end,
+)
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.guard import LONGEST_LINE, Budget, Unpacked
 from viewfold.data.numbers import (
@@ -46,8 +62,10 @@ from viewfold.data.source import (
     check_names,
     check_numbers,
     check_present,
+    id_columns,
     id_of_cell,
     ids_of_text,
+    join_ids,
     reading,
     too_large,
     without,
@@ -57,7 +75,8 @@ CellKind: TypeAlias = Literal["number", "flag", "text"]
 
 _WHAT = "text with one row per sample"
 _SAMPLE = 4 * 2**20  # bytes that tell the encoding
-_SAMPLE_ROWS, _SAMPLE_CELLS = 100, 500_000  # that tell the rest
+_SAMPLE_CELLS = 500_000  # that tell the rest
+_LOOKED_AT = 100  # lines that tell the delimiter, and where the table begins
 _PER_COLUMN = 1000  # bytes: its name, its type, the cells that are looked at
 _LONGEST_ROW = 64 * 2**20  # bytes of a line of CSV
 _BLOCK_CELLS, _BLOCK_TEXT = 2**18, 2**24  # some 20 MB: cells, and characters of long cells
@@ -133,9 +152,17 @@ class _Lines:
             self.n_blank += 1
         raise FileError(f"{file}: the file is empty. Leave the view out.")
 
+    def peek(self) -> list[str]:
+        """Return the first lines, which tell the delimiter."""
+        size = len(self.looked_at[0])
+        while len(self.looked_at) < _LOOKED_AT and size < _SAMPLE and (line := next(self.text, "")):
+            self.looked_at.append(line)
+            size += len(line)
+        return self.looked_at
+
     def look(self) -> Iterator[str]:
         """Yield lines from the first on, to be read again."""
-        yield self.looked_at[0]
+        yield from list(self.looked_at)
         for line in self.text:
             self.looked_at.append(line)
             yield line
@@ -158,6 +185,11 @@ class _Layout:
     kinds: dict[str, CellKind]  # of the columns that are read
     skip: int  # lines of the header
     empty: frozenset[str]
+    cleaning: Mapping[str, Form]  # how columns are written, to be remembered
+    forms: Mapping[str, Form]  # those of columns that are rewritten before they are read
+    cleaned: list[str]  # what was done to the file, for people
+    left_out: list[int]  # columns without a name or cells
+    as_is: bool
 
     @property
     def most_rows(self) -> int:
@@ -179,15 +211,27 @@ def open_delimited(file: str, ids: str | None, options: ReadOptions) -> Table:
     """Look at the first rows of a file."""
     with reading(file, _WHAT):
         layout = _layout(file, ids, options)
-    features = tuple(name for name in layout.kinds if name != ids)
+    of_ids = id_columns(ids, layout.names)
+    features = tuple(name for name in layout.kinds if name not in of_ids)
     _tell(layout, options)
     codes = codes_of((name for name in features if layout.kinds[name] == "text"), file, options)
-    dropped = tuple(name for name in layout.names if name not in layout.kinds)
+    declare_codes(codes, layout.forms)
+    nameless = {layout.names[j] for j in layout.left_out}
+    dropped = without(layout.names, {*layout.kinds, *nameless})
     batches = partial(_delimited_batches, layout, features, ids, codes)
     # Features of categories are called like the columns that they come from.
     named = features if layout.named or codes else None
     dtype = np.dtype(np.float64)
-    return Table(named, dtype, lambda _: batches(), codes, dropped, layout.written)
+    return Table(
+        named,
+        dtype,
+        lambda _: batches(),
+        codes,
+        dropped,
+        layout.written,
+        {name: str(form) for name, form in layout.cleaning.items()},
+        layout.cleaned,
+    )
 
 
 def _tell(layout: _Layout, options: ReadOptions) -> None:
@@ -197,6 +241,8 @@ def _tell(layout: _Layout, options: ReadOptions) -> None:
         told.append(f"text in {encoding} (encoding=… if it is in another one)")
     if options.decimal is None and layout.numerals.decimal == ",":
         told.append("commas are decimal signs")
+    if options.thousands is None and layout.numerals.thousands:
+        told.append(f"{layout.numerals.thousands!r} separates thousands")
     numbers = [name for name in layout.names if layout.named and holds_numbers([name])]
     if numbers and numbers != [str(i) for i in range(len(numbers))]:
         told.append(f"the first line holds the names of columns, such as {numbers[0]!r}")
@@ -207,45 +253,132 @@ def _tell(layout: _Layout, options: ReadOptions) -> None:
 def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
     lines = _Lines(file, options.encoding)
     try:
-        delimiter = _delimiter(file, lines.looked_at[0])
-        Budget(file).hold(_PER_COLUMN * lines.looked_at[0].count(delimiter), "that many columns")
-        rows = csv.reader(lines.look(), delimiter=delimiter)
-        header = [cell.strip().lstrip("\ufeff") for cell in next(rows)]
-        skip = rows.line_num
-        most = max(1, min(_SAMPLE_ROWS, _SAMPLE_CELLS // len(header)))
-        sample = [row for row in islice(rows, most) if row]
+        delimiter = _delimiter(file, lines.peek())
+        most_delimiters = max(line.count(delimiter) for line in lines.looked_at)
+        Budget(file).hold(_PER_COLUMN * most_delimiters, "that many columns")
+        reader = csv.reader(lines.look(), delimiter=delimiter)
+        most = max(3, min(SAMPLE_ROWS, _SAMPLE_CELLS // (most_delimiters + 1)))
+        # Each row, and the line after which it ends.
+        rows = [(row, reader.line_num) for row in islice(reader, most)]
     except UnicodeError as error:
         raise _not_text(file, lines.encoding, error) from error
     except csv.Error as error:
         raise unclosed(file) from error
-    named, names = _is_header(header, ids, options), header
+    place = Place() if options.as_is else find_table([row for row, _ in rows[:_LOOKED_AT]])
+    top = place.skip + place.header
+    names = [name.lstrip("\ufeff") for name in joined_names([r for r, _ in rows[place.skip : top]])]
+    named, skip = place != Place() or _is_header(names, ids, options), rows[top - 1][1]
     if not named:
-        names, sample, skip = [f"column{i}" for i in range(len(header))], [header, *sample], 0
+        names, skip, top = [f"column{i}" for i in range(len(names))], 0, 0
+    sample = [row for row, _ in rows[top:] if row]
+    # A delimiter at the end of each line makes a column without a name and cells.
+    empty = [
+        j
+        for j, name in enumerate(names)
+        if not name and j and not any("".join(row[j : j + 1]).strip() for row in sample)
+    ]
+    empty = [] if options.as_is else empty
+    names = [f"column {j + 1}" if j in empty else name for j, name in enumerate(names)]
     check_names(file, names, ids)
-    wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
+    if len(rows) < most and not options.as_is:
+        sample = without_end(sample)
+    of_ids = id_columns(ids, names)
+    usable = [n for j, n in enumerate(names) if n not in of_ids and j not in empty]
+    wanted = set(options.wanted(usable, file, FileError))
     line = 1 + lines.n_blank + skip
-    other = {j for j, name in enumerate(names) if name not in wanted or options.is_coded(name)}
+    cells = {
+        name: [(line + i, row[j]) for i, row in enumerate(sample) if len(row) > j]
+        for j, name in enumerate(names)
+    }
+    raw = {name: [cell for _, cell in cells[name]] for name in names if name in wanted}
+    try:
+        found = find_forms(raw, options, delimiter, of_ids)
+    except UndecidedError as error:
+        at_line = next(at for at, cell in cells[error.column] if cell == error.cell)
+        raise error.at(f"{file}, line {at_line}") from None
+    cleaning, forms = found.forms, dict(found.forms)
+    numerals = _common_numerals(forms, {n: cells[n] for n in names if n in wanted})
+    if numerals is None:
+        other = {
+            j
+            for j, name in enumerate(names)
+            if name not in wanted or options.is_coded(name) or name in forms
+        }
 
-    def place(i: int, j: int) -> str:
-        return f"{file}, line {line + i}, column {names[j]!r}"
+        def at(i: int, j: int) -> str:
+            return f"{file}, line {line + i}, column {names[j]!r}"
 
-    numerals = numerals_of(sample, delimiter, other, options, place)
+        numerals = numerals_of(sample, delimiter, other, options, at)
     kinds: dict[str, CellKind] = {}
-    for j, name in enumerate(names):
-        if name == ids or (name in wanted and options.is_coded(name)):
+    for name in names:
+        if name in forms:
+            kinds[name] = "text" if forms[name].is_text else "number"
+        elif name in of_ids or (name in wanted and options.is_coded(name)):
             kinds[name] = "text"
+        elif name in found.plain:
+            kinds[name] = "number"
         elif name in wanted:
-            cells = [(line + i, row[j]) for i, row in enumerate(sample) if len(row) > j]
-            kinds[name] = _kind(file, name, cells, numerals, options.markers)
+            kinds[name] = _kind(file, name, cells[name], numerals, options.markers)
+    told = [one for one in found.told if any(one.startswith(repr(name)) for name in forms)]
     return _Layout(
-        file, lines, delimiter, numerals, tuple(names), named, kinds, skip, options.markers
+        file=file,
+        lines=lines,
+        delimiter=delimiter,
+        numerals=numerals,
+        names=tuple(names),
+        named=named,
+        kinds=kinds,
+        skip=skip,
+        empty=options.markers,
+        cleaning=cleaning,
+        forms=forms,
+        cleaned=[*place.told, *(f"left out {names[j]}, which is empty" for j in empty), *told],
+        left_out=empty,
+        as_is=options.as_is,
     )
 
 
-def _delimiter(file: str, line: str) -> str:
+def _common_numerals(
+    forms: dict[str, Form], cells: Mapping[str, Sequence[tuple[int, str]]]
+) -> Numerals | None:
+    """Return how all numbers without units are written, if in one way; their forms are removed.
+
+    So a file with decimal commas is read as fast as one with points.
+    """
+    bare = {}
+    for name, form in forms.items():
+        if form.kind == "number":
+            way = Numerals(form.detail[0], form.detail[1:] or None, met=True)
+            if all(way.can_read(cell) or not cell.strip() for _, cell in cells[name]):
+                bare[name] = way
+    if len(set(bare.values())) != 1:
+        return None
+    way, usual = next(iter(bare.values())), Numerals(".")
+    for name, held in cells.items():
+        if name not in forms and any(
+            usual.can_read(cell) and not way.can_read(cell) for _, cell in held
+        ):
+            return None
+    for name in bare:
+        del forms[name]
+    return way
+
+
+def _delimiter(file: str, lines: Sequence[str]) -> str:
     stem = re.sub(r"\.(gz|zst|bz2)$", "", file.lower())
     if stem.endswith((".tsv", ".tab")):
         return "\t"
+    found = _delimiter_of_line(lines[0])
+    if len({line.count(found) for line in lines}) == 1 or len(lines) < 3:
+        return found
+    # The first line may be a title: most lines have as many delimiters as the table has.
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+    common = {one: Counter(line.count(one) for line in bare).most_common(1)[0] for one in ",\t;|"}
+    best = max(common, key=lambda one: (common[one][1] if common[one][0] else 0, one == found))
+    return found if common[found][0] and common[found][1] >= common[best][1] else best
+
+
+def _delimiter_of_line(line: str) -> str:
     bare = re.sub(r'"[^"]*"', "", line)
     for other in "\t;|":  # numbers with decimal commas have more commas than cells
         if other in bare and holds_numbers(bare.strip().split(other)):
@@ -293,15 +426,29 @@ def _delimited_batches(
     layout: _Layout, features: tuple[str, ...], ids: str | None, codes: dict[str, Codes]
 ) -> Iterator[Batch]:
     file, column = layout.file, {name: j for j, name in enumerate(layout.names)}
+    of_ids = id_columns(ids, layout.names)
     numbers = [at for at, name in enumerate(features) if layout.kinds[name] == "number"]
+    numeric = [features[at] for at in numbers]
+    totals = Totals(len(numbers))
     others = [(at, name) for at, name in enumerate(features) if layout.kinds[name] != "number"]
     with reading(file, _WHAT), layout.lines.text:
         try:
-            for lines, table in _blocks(layout):
+            for lines, table, last in mark_last(_blocks(layout)):
+                if not layout.as_is:
+                    lines, table = _without_blank(layout, lines, table, last)
+                if last and not layout.as_is and _ends_in_totals(layout, table, numeric, totals):
+                    layout.cleaned.append(f"line {lines[-1]} holds totals and is left out")
+                    lines, table = lines[:-1], table[:-1]
+                if layout.left_out and "".join(table[:, layout.left_out].ravel()).strip():
+                    raise FileError(f"{file}: a column without a name holds values. Name it.")
+                for name, form in layout.forms.items():
+                    j = column[name]
+                    table[:, j] = form.rewrite_all(table[:, j].tolist(), layout.empty)
                 matrix = np.empty((len(lines), len(features)))
                 matrix[:, numbers] = _numbers(
                     layout, lines, table, [column[features[at]] for at in numbers]
                 )
+                totals.add(matrix[:, numbers])
                 for at, name in others:
                     cells = table[:, column[name]].tolist()
                     if layout.kinds[name] == "text":
@@ -311,13 +458,48 @@ def _delimited_batches(
                 if ids is None:
                     yield None, matrix
                     continue
-                texts = table[:, column[ids]].tolist()
-                check_present(file, texts, lambda at: f"line {lines[at]}")  # noqa: B023
-                yield ids_of_text(texts), matrix
+                held = [table[:, column[name]].tolist() for name in of_ids]
+                for texts in held:
+                    check_present(file, texts, lambda at: f"line {lines[at]}")  # noqa: B023
+                yield ids_of_text(join_ids(held)), matrix
         except UnicodeError as error:
             raise _not_text(file, layout.lines.encoding, error) from error
         except csv.Error as error:
             raise unclosed(file) from error
+
+
+def _without_blank(
+    layout: _Layout, lines: Sequence[int], table: Array, last: bool
+) -> tuple[Sequence[int], Array]:
+    """Return rows without those that are blank, and the file without remarks below the table."""
+    if table.shape[1] < FEWEST_COLUMNS:
+        return lines, table
+    blank = np.flatnonzero(~table[:, : FEWEST_COLUMNS - 1].astype(bool).any(axis=1))
+    gone = {i for i in blank.tolist() if not "".join(table[i]).strip()}
+    n = len(table)
+    while last and n > 1 and np.count_nonzero([bool(c.strip()) for c in table[n - 1]]) <= 1:
+        n -= 1
+        gone.add(n)
+    if not gone:
+        return lines, table
+    told = "left out rows that are blank, or a remark below the table"
+    if told not in layout.cleaned:
+        layout.cleaned.append(told)
+    keep = [i for i in range(len(table)) if i not in gone]
+    return [lines[i] for i in keep], table[keep]
+
+
+def _ends_in_totals(layout: _Layout, table: Array, names: list[str], totals: Totals) -> bool:
+    place = {name: j for j, name in enumerate(layout.names)}
+    at = [place[name] for name in names]
+    usual = Form("number", layout.numerals.decimal + (layout.numerals.thousands or ""))
+    forms = [layout.forms.get(name, usual) for name in names]
+    row = [loose_number(table[-1, j], form) for j, form in zip(at, forms, strict=True)]
+
+    def above(j: int) -> Array:
+        return np.array([loose_number(cell, forms[j]) for cell in table[:-1, at[j]].tolist()])
+
+    return totals.are_in(np.array(row), above)
 
 
 def _blocks(layout: _Layout) -> Iterator[tuple[Sequence[int], Array]]:
@@ -357,6 +539,15 @@ def _parsed_blocks(
             lines = [at for at, row in zip(lines, rows, strict=True) if row]
             rows = [row for row in rows if row]
             wrong = next((i for i, row in enumerate(rows) if len(row) != width), None)
+            below = rows[wrong:] if wrong and len(rows) < layout.most_rows else []
+            if (
+                below
+                and not layout.as_is
+                and width >= FEWEST_COLUMNS
+                and all(map(is_remark, below))
+            ):
+                rows = [row if len(row) == width else [row[0], *[""] * (width - 1)] for row in rows]
+                wrong = None
             if wrong is not None:
                 raise FileError(
                     f"{layout.file}, line {lines[wrong]}: {len(rows[wrong])} cells where the first "
@@ -368,6 +559,15 @@ def _parsed_blocks(
 
 def _numbers(layout: _Layout, lines: Sequence[int], table: Array, columns: list[int]) -> Array:
     """Return the cells of some columns as numbers."""
+    formed = [j for j in columns if layout.names[j] in layout.forms]
+    if formed and len(formed) < len(columns):  # these are written with points now
+        found = np.empty((len(table), len(columns)))
+        of_forms = np.isin(columns, formed)
+        rest = [j for j in columns if j not in set(formed)]
+        found[:, of_forms] = _numbers(layout, lines, table, formed)
+        found[:, ~of_forms] = _numbers(layout, lines, table, rest)
+        return found
+    numerals = Numerals(".", met=True) if formed else layout.numerals
     cells: list[str] = table[:, columns].ravel().tolist()
 
     def place(at: int) -> tuple[str, str]:
@@ -376,9 +576,9 @@ def _numbers(layout: _Layout, lines: Sequence[int], table: Array, columns: list[
         return f"{layout.file}, line {lines[row]}, column {name!r}", name
 
     try:
-        found = layout.numerals.numbers(cells, layout.empty)
+        found = numerals.numbers(cells, layout.empty)
     except NotANumberError as error:
-        raise not_a_number(*place(error.at), error.cell, layout.numerals) from None
+        raise not_a_number(*place(error.at), error.cell, numerals) from None
     for at in np.flatnonzero(np.isinf(found)):
         if is_too_large(cells[at], found[at]):
             raise too_large(place(int(at))[0], cells[at].strip())

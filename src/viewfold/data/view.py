@@ -16,7 +16,7 @@ import numpy as np
 from viewfold._util.arguments import warn_user
 from viewfold._util.constants import FEWEST
 from viewfold._util.file import ReadOptions, nothing_in_common
-from viewfold._util.messages import format_names, short_repr, with_suggestion
+from viewfold._util.messages import format_names, frozen_record, with_suggestion
 from viewfold._util.types import Array, Kind, Matrix
 from viewfold.errors import DeliveryWarning
 from viewfold.rows import BucketRows, RowSet, engine_of
@@ -96,11 +96,9 @@ def tell_columns(
     warn_user(told if missing else str(told))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Gaps:
     """Which cells of a view are missing: the mean of the feature stands for each of them."""
-
-    __repr__ = short_repr
 
     count: Array  # (n_features,): missing cells among the samples that the view has
     mean: Array  # (n_features,): of the cells that are there
@@ -143,11 +141,9 @@ def missing_in(block: Matrix) -> Matrix:
     return gone
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Partitions:
     """Where the rows of a view came from that was read in partitions."""
-
-    __repr__ = short_repr
 
     names: tuple[str, ...]  # as errors call the partitions
     starts: Array  # (n_partitions + 1,): the number of the first row of each, and of all rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from viewfold.data import read_set
+from viewfold.data.files import read_set
 from viewfold.datasets.missing import GeneratorSeed, by_paper_rule
 
 if TYPE_CHECKING:

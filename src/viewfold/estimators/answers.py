@@ -43,12 +43,14 @@ def to_frame(
     min_confidence: float | None = None,
     max_novelty: float | None = None,
 ) -> Any:
-    """Return a row for every sample ever seen: cluster, confidence, novelty, number of views seen.
+    """Return a row for every sample ever seen: its cluster, and how far to trust that.
 
     Confidence is the probability that a sample is in the right cluster, as far as distances
     to the centres of clusters and its views tell; docs/method.md says how far. Novelty is the share
     of known rows that are less unlike the others than the row of the sample was when it came, of
-    several views the most; NaN if that is not known.
+    several views the most; NaN if that is not known. If a sample would be in another cluster
+    without one of its views, ``hangs_on`` names the view that matters most; None if there is none,
+    or if it is not known, as the sample has one view only or encoders are not kept.
 
     Parameters
     ----------
@@ -64,8 +66,8 @@ def to_frame(
     Returns
     -------
     DataFrame
-        With the columns cluster, confidence, novelty and views_seen; and name, if clusters have
-        names.
+        With the columns cluster, confidence, novelty, hangs_on and views_seen; and name, if
+        clusters have names.
 
     See Also
     --------
@@ -75,13 +77,15 @@ def to_frame(
     if backend not in ("pandas", "polars"):
         raise ValueError(f"backend={backend!r}: expected 'pandas' or 'polars'.")
     check_is_fitted(self)
-    ids, sure = self.ids_, self._confidence()
+    ids, (sure, hangs) = self.ids_, self._confidence()
     novelty = to_share(to_surprise(self._collected(self._fitted.novelty)))
     labels = sure_enough(self.labels_, sure, min_confidence)
     labels = alike_enough(labels, novelty, max_novelty)
     seen = self._collected(self._fitted.seen).sum(axis=1)
     columns = {"cluster": labels, **self._names_of(labels)}
-    columns |= {"confidence": sure, "novelty": novelty, "views_seen": seen}
+    views = np.array([None, *self._fitted.names, None], object)  # the last one: not known
+    columns |= {"confidence": sure, "novelty": novelty, "hangs_on": views[hangs]}
+    columns["views_seen"] = seen
     if backend == "pandas":
         return pd.DataFrame(columns, index=pd.Index(ids, name="id"))
     try:
@@ -128,7 +132,7 @@ def annotate(
     from viewfold.data.hdf5 import Annotation
 
     check_is_fitted(self)
-    sure = self._confidence()
+    sure, _ = self._confidence()
     labels = sure_enough(self.labels_, sure, min_confidence)
     known = Annotation(self.ids_, labels, sure, self.embedding_, key, self.cluster_names_)
     data = data.copy() if copy else data
@@ -175,7 +179,7 @@ def uncertain(self: FoldingEstimator, n: int = 20) -> pd.DataFrame:
     other = next_nearest(engine, self._clusters, state.embedding, state.labels(engine))
     frame.insert(2, "next_cluster", self._collected(other))
     least = frame["confidence"].to_numpy().argsort(kind="stable")[:n]
-    return frame.drop(columns=["novelty", "views_seen"]).iloc[least]
+    return frame.drop(columns=["novelty", "hangs_on", "views_seen"]).iloc[least]
 
 
 def stability(

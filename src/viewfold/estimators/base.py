@@ -47,7 +47,7 @@ from viewfold.explain.events import events_table, log_table
 from viewfold.explain.features import distinguished
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
 from viewfold.state.admission import admit, meant
-from viewfold.state.clusters import Clusters, confidence
+from viewfold.state.clusters import Clusters, confidence, hangs_on
 from viewfold.state.hashes import seed_of
 from viewfold.state.names import rename
 from viewfold.state.state import State, ViewRecord
@@ -170,6 +170,8 @@ class FoldingEstimator(
             `viewfold.rows.using`, or the memory of this process.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the views are to be read; see `as_view` and `as_views`.
+        as_is : bool, default=False
+            See `as_view`.
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -229,6 +231,8 @@ class FoldingEstimator(
             holds already refuses it: `viewfold.load` can move them.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
+        as_is : bool, default=False
+            See `as_view`.
 
         Warns
         -----
@@ -404,6 +408,8 @@ class FoldingEstimator(
             Refuse the delivery if fewer of its samples are known; see `partial_fit`.
         empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
             How the view is to be read; see `as_view`.
+        as_is : bool, default=False
+            See `as_view`.
 
         Returns
         -------
@@ -469,11 +475,12 @@ class FoldingEstimator(
         return self._keep(after)
 
     @changes
-    def recluster(self, n_clusters: int) -> Self:
+    def recluster(self, n_clusters: int, *, note: str | None = None) -> Self:
         """Find another number of clusters in the consensus, which stays as it is.
 
         Clusters are found as after a fold, with the same seed, and those that stay the same keep
-        their numbers. Later folds find as many. The number that there is changes nothing.
+        their numbers. Later folds find as many. The number that there is changes nothing. The log
+        has the `note`, which may say why.
 
         See Also
         --------
@@ -498,11 +505,11 @@ class FoldingEstimator(
                 "views are folded.",
                 stacklevel=3,
             )
-        state = self._in_clusters(state, n_clusters)
+        state = self._in_clusters(state, n_clusters, note)
         self.set_params(n_clusters=n_clusters)
         return self._keep(state)
 
-    def _in_clusters(self, state: State, n: int) -> State:
+    def _in_clusters(self, state: State, n: int, note: str | None = None) -> State:
         if state.clusters is None or n == state.clusters.n_clusters:
             return state
         if n > state.n_samples:
@@ -511,7 +518,8 @@ class FoldingEstimator(
                 "Ask for fewer clusters."
             )
         method = clone(self).set_params(n_clusters=n)._method()
-        return recluster(self._engine, state, method, seed=seed_of(self.random_state))
+        seed = seed_of(self.random_state)
+        return recluster(self._engine, state, method, seed=seed, note=note)
 
     @changes
     def rename(self, cluster: int, name: str | None) -> Self:
@@ -654,10 +662,14 @@ class FoldingEstimator(
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
+        A ``step`` is one at which samples moved: ``agreement`` is the adjusted mutual information
+        of the labels before and after, ``survival`` the share of samples that stayed with most of
+        their cluster; of other events, that of the clusters ``before``.
         ``novel`` samples look like a group of their own: `recluster` with one more cluster shows
         it. Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
         ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
-        a free number is given to another cluster. See `viewfold.explain.events.ClusterEvent`.
+        a free number is given to another cluster. ``said`` has it in words. See
+        `viewfold.explain.events.ClusterEvent`.
         """
         return events_table(self._engine, self._fitted)
 
@@ -775,11 +787,14 @@ class FoldingEstimator(
             return found
         return np.asarray(found[np.argsort(self._engine.collect(state.ids))])
 
-    def _confidence(self) -> Array:
-        state = self._judged
+    def _confidence(self) -> tuple[Array, Array]:
+        """Return the confidence of each sample, and the view that its label hangs on."""
+        state, engine = self._judged, self._engine
         assert state.clusters is not None
-        sure = confidence(self._engine, state.clusters, state.embedding, state.seen, state.novelty)
-        return self._collected(sure)
+        hangs = hangs_on(engine, state.clusters, state.directions, state.embedding, state.evidence)
+        rows = state.embedding, state.seen, state.novelty
+        sure = confidence(engine, state.clusters, *rows, hangs)
+        return self._collected(sure), self._collected(hangs)[:, 0]
 
     def _names_of(self, labels: NDArray[np.intp]) -> dict[str, Array]:
         """Return a column for the names of clusters, None where there is none; if any has one."""

@@ -36,10 +36,14 @@ class ViewFold(FoldingEstimator):
     n_components : int, default=None
         The most columns that the consensus may have, however many views were folded; three for
         each cluster if not given, and at least 15.
-    scale : {"auto", "zscore", "center", "l2", "tfidf", None}, default="auto"
+    scale : {"auto", "zscore", "table", "center", "l2", "tfidf", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
         unit length, other sparse non-negative weights unit length, principal-component scores
         (uncorrelated columns of falling variance) are centred, everything else gets a z-score.
+        Columns with names are a "table" of variables: levels of a category, and the two values of
+        a number that has two, keep their own variance; numbers with a long tail become logarithms
+        if that makes them agree better with the other columns; wild cells come nearer. The log
+        tells which columns are logarithms. An array is no table unless that is said.
     unconnected : {"pair", "separate"}, default="pair"
         What to do with groups of samples that no view connects (views that share fewer than ten
         samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples
@@ -108,7 +112,7 @@ class ViewFold(FoldingEstimator):
         **FoldingEstimator._parameter_constraints,
         "encoder": [str],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "scale": [StrOptions({"auto", "zscore", "center", "l2", "tfidf"}), None],
+        "scale": [StrOptions({"auto", "zscore", "table", "center", "l2", "tfidf"}), None],
         "unconnected": [StrOptions({"pair", "separate"})],
         "max_moved": [
             Interval(Integral, 0, None, closed="left"),

@@ -1,5 +1,8 @@
 """What happened to clusters between two steps or states: merged, split, born, vanished, grew.
 
+How far the labels of two steps agree is the adjusted mutual information (AMI); the survival of
+clusters is the share of their samples that are still together with most of their cluster.
+
 Everything comes from one table, which counts the samples of each cluster before in each cluster
 after. Numbers of clusters are not trusted: one that is free is given to another cluster.
 """
@@ -7,13 +10,13 @@ after. Numbers of clusters are not trusted: one that is free is given to another
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from viewfold._util import constants
 from viewfold._util.arguments import is_whole_number
@@ -25,7 +28,13 @@ from viewfold.state.names import Transfers
 from viewfold.state.state import State
 
 # What can happen to clusters, in the order in which it is told.
-KINDS = ("novel", "merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
+KINDS = ("step", "novel", "merged", "split", "born", "vanished", "grew", "shrank", "renumbered")
+
+# Labels of two steps agree so far that samples can be followed in a figure.
+FOLLOWED = 0.6
+
+# Of more samples, as many are compared by their shares: the AMI takes time for every sample.
+MOST_COMPARED = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,19 +47,83 @@ class ClusterEvent:
     kind: str  # one of `KINDS`
     before: tuple[int, ...]  # before, after: the clusters before the step, and after it
     after: tuple[int, ...]
-    # how many samples it is about: of clusters that merged, were split or renumbered, those that
-    # went on together; of one that was born or vanished, all; of novel samples that look like a
-    # group of their own, these; else how many more or fewer
+    # how many samples it is about: of a step, those that moved; of clusters that merged, were split
+    # or renumbered, those that went on together; of one that was born or vanished, all; of novel
+    # samples that look like a group of their own, these; else how many more or fewer
     samples: int
     # of the samples that the clusters before had. Of novel ones, of all; of one that was born,
     # how much of it is new; of one that vanished, the largest part of it that is in one cluster now
     share: float
+    agreement: float | None = None  # of a step: the AMI of labels before and after
+    # the share of the samples of the clusters before that stayed with most of their cluster; of a
+    # step, of all clusters
+    survival: float | None = None
+
+    @property
+    def said(self) -> str:
+        """What happened, in a sentence without its full stop."""
+
+        def listed(clusters: tuple[int, ...]) -> str:
+            words = [str(c) for c in clusters]
+            return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+        before, after = listed(self.before), listed(self.after)
+        many = f"{self.samples:,} sample{'' if self.samples == 1 else 's'}"
+        share = f"{100 * self.share:.{0 if self.share >= 0.01 else 1}f} %"
+        agreement = "" if self.agreement is None else f"; agreement {self.agreement:.2f}"
+        text: str = {
+            "step": f"{many} moved ({share}{agreement})",
+            "novel": f"{many} look like a group of their own ({share})",
+            "merged": f"clusters {before} merged into {after} ({many})",
+            "split": f"cluster {before} split into {after} ({many})",
+            "born": f"cluster {after} is new ({many}, {share} of them new)",
+            "vanished": f"cluster {before} is no more ({many})",
+            "grew": f"cluster {after} grew by {many} ({share})",
+            "shrank": f"cluster {after} shrank by {many} ({share})",
+            "renumbered": f"cluster {before} is called {after} now ({many})",
+        }[self.kind]
+        return text
 
 
 def events_between(
     engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
 ) -> list[ClusterEvent]:
     """Return what happened to clusters at each step of a history, in one pass over it."""
+    found = _steps_of(engine, history, steps, names)
+    return [event for step, entry, name in found for event in events_of(step, entry, name)]
+
+
+def whole_story(
+    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str], log: Log
+) -> list[ClusterEvent]:
+    """Return what happened to clusters, to novel samples, and how far the labels of steps agree."""
+    told = novel_groups(log)
+    for step, entry, name in _steps_of(engine, history, steps, names):
+        moved = int(step.count[step.i != step.j].sum())
+        if moved:
+            share = round(moved / float(step.count.sum()), 4)
+            facts = {"agreement": step.agreement(), "survival": step.survival()}
+            told.append(ClusterEvent(entry, name, "step", (), (), moved, share, **facts))
+        told += events_of(step, entry, name)
+    return sorted(told, key=lambda event: (event.entry or 0, KINDS.index(event.kind)))
+
+
+def opening_step(moves: Sequence[Transfers]) -> int:
+    """Return the first step from which figures can follow samples to the next, or the last but one.
+
+    `moves` are those between steps. The clusters of the first views may have little to do with
+    those that several views make: nobody asked for that tangle.
+    """
+    for i, moved in enumerate(moves):
+        agreement = _Step(moved).agreement()
+        if agreement is None or agreement >= FOLLOWED or i == len(moves) - 1:
+            return i
+    return 0
+
+
+def _steps_of(
+    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
+) -> Iterator[tuple[_Step, int, str]]:
     n_pairs = len(steps) - 1
 
     def count(block: Array) -> list[Transfers]:
@@ -60,10 +133,10 @@ def events_between(
         return [a + b for a, b in zip(some, others, strict=True)]
 
     if n_pairs < 1:
-        return []
+        return
     found = engine.reduce(count, history, combine=both)
-    later = zip(found, steps[1:], names[1:], strict=True)
-    return [event for moved, entry, name in later for event in events_of(moved, entry, name)]
+    for moved, entry, name in zip(found, steps[1:], names[1:], strict=True):
+        yield _Step(moved), entry, name
 
 
 def novel_groups(log: Log) -> list[ClusterEvent]:
@@ -77,16 +150,14 @@ def novel_groups(log: Log) -> list[ClusterEvent]:
     ]
 
 
-def in_order(events: Iterable[ClusterEvent]) -> list[ClusterEvent]:
-    return sorted(events, key=lambda event: (event.entry or 0, KINDS.index(event.kind)))
-
-
-def events_of(moved: Transfers, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
+def events_of(found: _Step, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
     """Return what happened to clusters at one step, from the samples that each gave to which."""
-    found = _Step(moved)
     told = [
         ClusterEvent(entry, step, kind, before, after, samples, round(share, 4))
         for kind, before, after, samples, share in (*found.structure(), *found.sizes())
+    ]
+    told = [
+        replace(one, survival=found.survival(one.before)) if one.before else one for one in told
     ]
     return sorted(told, key=lambda event: KINDS.index(event.kind))
 
@@ -185,6 +256,24 @@ class _Step:
             elif fewer > max(constants.SHRANK * self.before[a], chance):
                 yield "shrank", (a,), (b,), *told
 
+    def survival(self, before: Sequence[int] | None = None) -> float | None:
+        """Return the share of samples of clusters that stayed with most of their cluster."""
+        which = np.ones(self.i.size, bool) if before is None else np.isin(self.i, before)
+        if not which.any():
+            return None
+        most = np.zeros(len(self.before))
+        np.maximum.at(most, self.i[which], self.count[which])
+        return round(float(most.sum() / self.count[which].sum()), 4)
+
+    def agreement(self) -> float | None:
+        """Return the adjusted mutual information of the labels before and after."""
+        total = int(self.count.sum())
+        if not total:
+            return None
+        count = np.rint(self.count * min(1.0, MOST_COMPARED / total)).astype(np.intp)
+        labels = np.repeat(self.i, count), np.repeat(self.j, count)
+        return round(float(adjusted_mutual_info_score(*labels)), 4)
+
     def _together(self, before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, float]:
         both = np.isin(self.i, before) & np.isin(self.j, after)
         samples = int(self.count[both].sum())
@@ -237,7 +326,7 @@ def difference(
         of_new = match(LocalEngine(), a, b, k).tolist() if k else []
         numbers = {i: j for i, j in sorted(zip(of_new, range(k), strict=True)) if i in here}
     went = a if numbers is None else np.array([numbers.get(c, -1) for c in a.tolist()])
-    events = events_of(Transfers.of(before, labels))
+    events = events_of(_Step(Transfers.of(before, labels)))
     return Difference(
         n_both=a.size,
         n_gone=known.size - a.size,
@@ -258,10 +347,11 @@ def one_story(log: Log, other: Log) -> bool:
 
 
 def events_table(engine: Engine, state: State) -> pd.DataFrame:
-    found = events_between(engine, state.history, state.steps, state.step_names)
-    found = in_order([*found, *novel_groups(state.log)])
-    names = [field.name for field in fields(ClusterEvent)]
-    return pd.DataFrame([vars(event) for event in found], columns=names)
+    found = whole_story(engine, state.history, state.steps, state.step_names, state.log)
+    names = [*(field.name for field in fields(ClusterEvent)), "said"]
+    rows = [vars(event) | {"said": event.said} for event in found]
+    frame = pd.DataFrame(rows, columns=names)
+    return frame.astype({"agreement": float, "survival": float})
 
 
 def log_table(log: Log) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
-from viewfold.state.clusters import confidence, scattered, squared_distances
+from viewfold.state.clusters import confidence, hangs_on, scattered, squared_distances
 from viewfold.state.moments import Moments, products, regression
 from viewfold.state.state import State, ViewRecord
 
@@ -217,14 +217,19 @@ class Explanation:
     #: means of the feature in its ``cluster`` and in the ``next`` one, and the ``evidence``, which
     #: adds up to that of the view; negative if it speaks for the next cluster.
     features: pd.DataFrame = field(repr=False)
+    #: The view without which the sample would be in another cluster; None if there is none, or if
+    #: that is not known.
+    hangs_on: str | None = None
+    without: int | None = None  #: the cluster that it would be in then
 
     def __str__(self) -> str:
         """Say it in a few lines."""
         other = "all samples" if self.next_cluster is None else f"cluster {self.next_cluster}"
-        lines = [
-            f"{self.id} is in cluster {self.cluster} (confidence {self.confidence:.2f}); "
-            f"next is {other}."
-        ]
+        first = f"{self.id} is in cluster {self.cluster} (confidence {self.confidence:.2f}); "
+        first += f"next is {other}."
+        if self.hangs_on is not None:
+            first += f" Without {self.hangs_on}, it would be in cluster {self.without}."
+        lines = [first]
         for _, row in self.features.iterrows():
             toward = f"cluster {self.cluster}" if row["evidence"] > 0 else other
             lines.append(
@@ -243,15 +248,17 @@ def explain_sample(
     engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
-    row, seen, novelty, cluster = _found(engine, state, sample)
+    row, seen, novelty, evidence, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
+    hangs = hangs_on(engine, clusters, state.directions, row[None], evidence)
     leading = row[None, : len(clusters.projection)]
     other = None
     if clusters.n_clusters > 1:
         squares = squared_distances(clusters, leading)[0][:, 0]
         other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
-    sure = float(engine.collect(confidence(engine, clusters, row[None], seen[None], novelty))[0])
+    sure = engine.collect(confidence(engine, clusters, row[None], seen[None], novelty, hangs))
+    view, instead = engine.collect(hangs)[0].tolist()
     views, parts = {}, []
     for one in tellers:
         part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
@@ -264,20 +271,23 @@ def explain_sample(
         sample,
         cluster,
         other,
-        sure,
+        float(sure[0]),
         pd.DataFrame.from_dict(views, "index").rename_axis("view"),
         features.iloc[strongest].reset_index(drop=True),
+        *((state.names[view - 1], instead) if view > 0 else (None, None)),
     )
 
 
-def _found(engine: Engine, state: State, sample: int | str) -> tuple[Array, Array, Array, int]:
+def _found(
+    engine: Engine, state: State, sample: int | str
+) -> tuple[Array, Array, Array, Array, int]:
     named = pd.Index([sample], tupleize_cols=False)
     mask = engine.map(lambda block: pd.Index(block).isin(named), state.ids)
-    rows = (state.embedding, state.seen, state.novelty, state.labels(engine))
-    row, seen, novelty, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
+    rows = (state.embedding, state.seen, state.novelty, state.evidence, state.labels(engine))
+    row, seen, *beside, cluster = (engine.collect(engine.keep(one, mask)) for one in rows)
     if not len(row):
         raise ValueError(f"Unknown samples: [{sample!r}].{meant(state, [sample])}")
-    return row[0].astype(np.float64), seen[0], novelty, int(cluster[0])
+    return row[0].astype(np.float64), seen[0], *beside, int(cluster[0])
 
 
 def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:

@@ -37,10 +37,12 @@ def combine(
     scale: ScaleRule = "auto",
 ) -> Combined:
     encode, F = learn(engine, view, n_components, scale=scale, seed=(seed, len(state.views)))
+    bends = getattr(getattr(encode, "fill", None), "bends", None)  # of viewfold's own encoders
+    note = None if bends is None else bends.describe(view)
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
-        return Combined(rows, encode.then(Q), None, own=rows)
+        return Combined(rows, encode.then(Q), None, own=rows, note=note)
     # Complete [B, F] by ridge regressions; the new consensus are its scores on its principal
     # directions.
     B = state.embedding
@@ -89,7 +91,9 @@ def combine(
         (lambda block: np.asarray(block @ from_old, dtype), alignment.absent(B)),
     )
     own = engine.map(lambda block: block @ from_new, F)
-    return Combined(embedding, encode.then(of_new), of_old, agreement=weights.agreement, own=own)
+    return Combined(
+        embedding, encode.then(of_new), of_old, agreement=weights.agreement, own=own, note=note
+    )
 
 
 def rank(n_clusters: int) -> int:

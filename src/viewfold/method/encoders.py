@@ -31,6 +31,7 @@ from viewfold.method.scaling import (
     principal_directions,
     says_nothing,
 )
+from viewfold.method.variables import learn_variables
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import damped
 from viewfold.state.hashes import draw
@@ -111,6 +112,9 @@ def learn(
     n = view.shape[0]
     width = n_components if kind == "linear" else max(n_components, constants.GRAPH_DIRECTIONS)
     rule, weight, kept = chosen_scale(engine, view, scale, seed), None, None
+    bends, own = learn_variables(engine, view, seed) if rule == "table" else (None, None)
+    if bends is not None and view.gaps is None:
+        view = replace(view, rows=_ready(engine, replace(view.rows, fill=bends)))
     if view.gaps is not None:
         # Of text, what is missing is not there; cells of a sparse view are too many to predict.
         if rule in ("l2", "tfidf"):
@@ -118,18 +122,17 @@ def learn(
         elif view.rows.is_sparse:
             fill = kept = Filling.by_mean(view.gaps.mean, view.gaps.rare)
         else:
-            fill, kept, weight = learn_filling(engine, view, seed)
-        rows = replace(view.rows, fill=fill)
-        if view.rows.stored <= CELLS:  # a small view is completed once, a large one in every pass
-            rows = engine.materialize(rows)
-        view = replace(view, rows=rows)
+            fill, kept, weight = learn_filling(engine, view, seed, bends)
+        view = replace(view, rows=_ready(engine, replace(view.rows, fill=fill)))
+    if own is not None:
+        weight = np.where(own > 0, own, 0.0 if weight is None else weight)
     scaling, directions, spectrum, energy = principal_directions(
         engine, view, width, rule, seed, weight
     )
     if not spectrum.size:
         raise says_nothing(view)
     if kept is None:
-        kept = of_directions(scaling, directions, spectrum, energy, n)
+        kept = of_directions(scaling, directions, spectrum, energy, n, bends)
     leading = spectrum[: 0 if kind == "landmarks" else n_components]
     linear = (leading / spectrum[0]) ** constants.SPECTRUM / leading
     project, coarse, known = scaling.projection(directions), None, None
@@ -151,6 +154,11 @@ def learn(
         known = scores, engine.collect(engine.select(features, drawn))
     encoder = _kept(n, scaling, directions, linear, coarse, factor, known)
     return Filled(kept, encoder, learn_known(engine, view, scaling, seed)), features
+
+
+def _ready(engine: Engine, rows: RowSet) -> RowSet:
+    """Return rows whose cells are computed once, if they are few; else in every pass."""
+    return engine.materialize(rows) if rows.stored <= CELLS else rows
 
 
 def _kept(

@@ -21,6 +21,7 @@ from viewfold.data.view import View
 from viewfold.method.kmeans import nearest, step
 from viewfold.method.landmarks import groups_of_ten, weights_of
 from viewfold.method.scaling import Scaling
+from viewfold.method.variables import Bends
 from viewfold.rows import Engine
 from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
 from viewfold.state.hashes import draw
@@ -60,6 +61,7 @@ class Filling:
     points: Array | None = None  #: (n_landmarks, n_features): the landmarks, standardised
     linear: float = 1.0  #: linear, near: the factors of the two predictions
     near: float = 0.0
+    bends: Bends | None = None  #: what is done with cells first; None if nothing is
 
     @classmethod
     def by_mean(cls, mean: Array, rare: Array | None = None) -> Filling:
@@ -70,6 +72,8 @@ class Filling:
     def __call__(self, block: Matrix) -> Matrix:
         """Return a block without missing cells."""
         rare = self.weight == 0
+        if self.bends is not None:
+            block = self.bends(block)
         if is_sparse(block) or not (self.loadings.shape[1] or self.near):
             return filled(block, self.mean, rare)
         gaps = np.isnan(block)
@@ -142,7 +146,12 @@ class Filled:
 
 
 def of_directions(
-    scaling: Scaling, directions: Array, spectrum: Array, energy: float, n: int
+    scaling: Scaling,
+    directions: Array,
+    spectrum: Array,
+    energy: float,
+    n: int,
+    bends: Bends | None = None,
 ) -> Filling:
     """Return what is predicted for missing cells of later rows of a view that had none."""
     d = scaling.mean.size
@@ -156,11 +165,12 @@ def of_directions(
         mean,
         np.where(scaling.weight > 0, scaling.weight, 1),
         _loadings(directions[:, :many], values, left).astype(np.float32),
+        bends=bends,
     )
 
 
 def learn_filling(
-    engine: Engine, view: View, seed: tuple[int, ...]
+    engine: Engine, view: View, seed: tuple[int, ...], bends: Bends | None = None
 ) -> tuple[Filling, Filling, Array]:
     """Learn from a sample of rows what stands for missing cells, and what of it may be kept."""
     assert view.gaps is not None
@@ -171,6 +181,11 @@ def learn_filling(
     mean, rare = view.gaps.mean, view.gaps.rare
     # 1 / spread of each feature over what is there; 0 if that are too few cells
     count = np.count_nonzero(~np.isnan(raw), axis=0)
+    if bends is not None:
+        raw = bends(raw)
+        mean = np.where(
+            count >= FEWEST, np.nansum(raw, axis=0) / np.maximum(count, 1), bends(mean[None])[0]
+        )
     squares = np.nansum((raw - mean) ** 2, axis=0)
     enough = (count >= min(FEWEST, len(raw))) & (squares > 0)
     inverse = np.sqrt(np.maximum(count - 1, 0) / np.where(enough, squares, 1))
@@ -181,7 +196,7 @@ def learn_filling(
     hidden = there & (np.random.default_rng((*seed, d)).random(z.shape) < constants.HIDDEN)
     seen = (there & ~hidden).astype(np.float64)
     loadings = _learn_loadings(z[:LEARN] * seen[:LEARN], seen[:LEARN])
-    filling = Filling(mean, np.where(weight > 0, weight, ~rare), loadings)
+    filling = Filling(mean, np.where(weight > 0, weight, ~rare), loadings, bends=bends)
     expected = linear = filling.predict(z * seen, seen)
     many, rows = min(constants.LANDMARKS, len(z) // 5), z
     for _ in range(2 if d <= WIDEST and many > 1 else 0):

@@ -319,7 +319,7 @@ def gram_times(engine: Engine, rows: RowSet, scaling: Scaling, H: Array) -> Arra
     return np.asarray(scaling.weight[:, None] * (inner - np.outer(scaling.mean, total)))
 
 
-ScaleRule = Literal["auto", "zscore", "center", "l2", "tfidf"] | None
+ScaleRule = Literal["auto", "zscore", "table", "center", "l2", "tfidf"] | None
 
 # A view with more features than this, or than rows, gets its principal directions from rows.
 WIDEST_GRAM = 2048
@@ -327,20 +327,33 @@ WIDEST_GRAM = 2048
 
 def chosen_scale(
     engine: Engine, view: View, scale: ScaleRule, seed: tuple[int, ...]
-) -> Literal["zscore", "center", "l2", "tfidf"] | None:
-    """Return how to scale a view: as it is said, or by what a sample of its rows is."""
+) -> Literal["zscore", "table", "center", "l2", "tfidf"] | None:
+    """Return how to scale a view: as it is said, or by what a sample of its rows is.
+
+    Columns with names are variables, each on a scale of its own; those of an array are alike.
+    """
     if scale != "auto":
         return scale
     drawn = draw(engine, view.ids, 1000, seed=seed, purpose="scale")
-    rows = view.rows if view.gaps is None else replace(view.rows, fill=None)
-    return scale_of(engine.collect(engine.select(rows, drawn)))
+    sample = engine.collect(engine.select(replace(view.rows, fill=None), drawn))
+    levels = are_levels(view)
+    found = "zscore" if levels.all() else scale_of(sample[:, ~levels] if levels.any() else sample)
+    return "table" if found == "zscore" and view.features else found
+
+
+def are_levels(view: View) -> NDArray[np.bool_]:
+    """Tell which features are levels of a category."""
+    columns = [column for column in view.columns or () if column.kind == "category"]
+    levels = {name for column in columns for name in column.features}
+    found = [name in levels for name in view.features or ()]
+    return np.array(found or [False] * view.shape[1])
 
 
 def principal_directions(
     engine: Engine,
     view: View,
     most: int,
-    kind: Literal["zscore", "center", "l2", "tfidf"] | None,
+    kind: Literal["zscore", "table", "center", "l2", "tfidf"] | None,
     seed: tuple[int, ...],
     weight: Array | None = None,
 ) -> tuple[Scaling, Array, Array, float]:
@@ -356,7 +369,9 @@ def principal_directions(
             engine.select(view.rows, drawn),
         )
         text = Text(idf(drawn.size, rows_with))
-    standardise = kind if kind in ("zscore", "center") else None
+    standardise: Standardise = kind if kind in ("zscore", "center") else None
+    if kind == "table":
+        standardise = "zscore"
     look = partial(survey, engine, scale=standardise, text=text, weight=weight)
     if view.shape[1] <= min(WIDEST_GRAM, view.shape[0]):
         scaling, products = look(view.rows, full=True)

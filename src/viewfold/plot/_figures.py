@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.explain.events import opening_step
 from viewfold.plot._style import (
     MANY,
     annotate,
@@ -24,6 +25,7 @@ from viewfold.plot._style import (
 from viewfold.rows import LocalEngine
 from viewfold.rows.linalg import unit_rows
 from viewfold.state.hashes import draw
+from viewfold.state.names import Transfers
 from viewfold.web.layout import LAID_OUT, tsne
 from viewfold.web.words import GREY, called, counted, counted_sample, short, shorten
 
@@ -237,17 +239,20 @@ def _dots(ax: Axes, patterns: NDArray[np.bool_]) -> None:
 
 
 FLOWING = 12  # how many clusters are shown on their own where labels flow
+THIN = 0.01  # ribbons of a smaller share of the samples are not drawn, unless all of them stayed
 # Share of the height that is free below each cluster where labels flow: room for a number.
 GAP = 0.023
 
 
 @figure
-def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
+def label_flow(model: FoldingEstimator, ax: Axes | None = None, *, all_steps: bool = False) -> Axes:
     """Draw how the labels of the samples flowed from cluster to cluster, fold by fold.
 
     A column of blocks is the clusters after a fold, and a ribbon the samples that went from one to
     another; both are as high as they have samples. If there are more than 12 clusters, the smaller
-    ones are taken together.
+    ones are taken together. Ribbons of less than 1 % of the samples that moved are not drawn. It
+    begins at the first step whose clusters last until the next (an adjusted mutual information of
+    0.6), or with `all_steps` at the very first.
 
     Examples
     --------
@@ -257,6 +262,10 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
     """
     model = model._snapshot()
     names, states = _states(model)
+    history = model.history_.to_numpy()
+    pairs = [Transfers.of(before, after) for before, after in pairwise(history.T)]
+    first = 0 if all_steps else opening_step(pairs)
+    states = states[:, first:]
     ax = axes_or_new(ax, (9, 5.5))
     n, n_folds = states.shape
     counts = np.stack([np.bincount(fold, minlength=len(names)) for fold in states.T])
@@ -268,6 +277,7 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
         today = model.cluster_names_ if last else {}
         titles = [name if isinstance(name, str) else called(name, today) for name in names]
         _blocks(ax, fold, (names, titles), counts[fold], top[fold], ends=(fold == 0, last))
+    n_thin, unseen = 0, len(names) - 1
     for fold, (before, after) in enumerate(pairwise(states.T)):
         flow = np.bincount(before * len(names) + after, minlength=len(names) ** 2)
         flow = flow.reshape(len(names), len(names))
@@ -275,13 +285,18 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None) -> Axes:
         start = top[fold][:, None] + np.cumsum(flow, axis=1) - flow
         stop = top[fold + 1] + np.cumsum(flow, axis=0) - flow
         for a, b in np.argwhere(flow):
+            if a != b and flow[a, b] < THIN * n:
+                n_thin += int(flow[a, b]) * (a != unseen)
+                continue
             ends = (float(start[a, b]), float(stop[a, b]))
             _ribbon(ax, fold, ends, float(flow[a, b]), (names[a], names[b]))
     ax.set(xlim=(-0.35, n_folds - 0.65), ylim=(n + gap * len(names), -gap), yticks=[])
     rotated: dict[str, Any] = {"rotation": 30, "ha": "right"} if n_folds > 7 else {}
-    steps = [shorten(name, 16) for name in model.history_]
+    steps = [shorten(name, 16) for name in model.history_][first:]
     ax.set_xticks(range(n_folds), steps, parse_math=False, **rotated)
-    ax.set_xlabel("clusters after each step")
+    title = "clusters after each step" + (f", without the first {first}" if first else "")
+    thin = f"\n{counted(n_thin, 'move')} in ribbons of less than 1 % are not drawn"
+    ax.set_xlabel(title + thin * bool(n_thin))
     ax.tick_params(bottom=False)
     ax.spines[:].set_visible(False)
     return ax

@@ -6,25 +6,24 @@ import os
 import pickle
 import platform
 import re
-import sys
 import tempfile
 import uuid
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from functools import lru_cache, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from viewfold._util.replace import workshop
 from viewfold._util.watch import Tally, counted
 from viewfold.rows.bucket_files import Stored, is_remote, remove, store
 from viewfold.rows.buckets import BucketEngine, Combine, Task
 from viewfold.rows.local import blas_on_one_thread, in_order
 
-PREFIX = "viewfold-"
-LOCK = "lock"
 SMALL = 2**15  # bytes of a task that are sent with every item; a larger one goes into the folder
 GROUP = 8  # how many results are combined at once, so that nobody has to hold all of them
 TURNS = 8  # how many tasks each worker gets at least, as long as there are buckets
@@ -80,60 +79,16 @@ def scratch_folder(parent: str | None, user: object) -> str:
     """
     parent = parent or tempfile.gettempdir()
     if is_remote(parent):
-        path = f"{parent.rstrip('/')}/{PREFIX}{uuid.uuid4().hex}"
+        path = f"{parent.rstrip('/')}/viewfold-{uuid.uuid4().hex}"
         weakref.finalize(user, remove, path)
         return path
     os.makedirs(parent, exist_ok=True)
+    made = ExitStack()
     # On a disk that machines share, locks may hold for one machine only: each removes its own.
-    prefix = PREFIX + re.sub(r"\W", "", platform.node()) + "-"
-    for name in os.listdir(parent):
-        left = os.path.join(parent, name)
-        if name.startswith(prefix) and os.path.exists(os.path.join(left, LOCK)):
-            with suppress(OSError):
-                lock = _lock(left)
-                if lock is not None:  # no living program holds it
-                    _end(left, lock)
-    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
-    try:
-        lock = _lock(path)
-    except OSError:  # this disk has no locks: without the file, nobody takes it for abandoned
-        os.unlink(os.path.join(path, LOCK))
-        weakref.finalize(user, remove, path)
-        return path
-    if lock is None:  # somebody took it for an abandoned one, before it was locked
-        return scratch_folder(parent, user)
-    weakref.finalize(user, _end, path, lock)
+    name = "viewfold-" + re.sub(r"\W", "", platform.node())
+    path = str(made.enter_context(workshop(Path(parent, name))))
+    weakref.finalize(user, made.close)
     return path
-
-
-def _lock(path: str) -> int | None:
-    """Return a file that is locked as long as this program lives; None if another has it.
-
-    Raises an OSError where there are no locks.
-    """
-    try:
-        lock = os.open(os.path.join(path, LOCK), os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError:  # it is another user's, or gone by now
-        return None
-    try:
-        if sys.platform != "win32":  # a folder in use cannot be removed there
-            import fcntl
-
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.exists(os.path.join(path, LOCK)):
-            return lock
-    except (BlockingIOError, PermissionError):
-        pass
-    except OSError:
-        os.close(lock)
-        raise
-    os.close(lock)
-    return None
-
-
-def _end(path: str, lock: int) -> None:
-    remove(path)
-    os.close(lock)
 
 
 # -- other processes -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from viewfold._util.messages import short_repr
+from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold._util.watch import counted
 from viewfold.rows.linalg import is_sparse, pick_columns
@@ -36,14 +36,12 @@ Work: TypeAlias = Callable[..., Any]
 # -- threads -------------------------------------------------------------------------------------
 
 
-def _blas(per_thread: bool) -> list[Any]:
-    """Return the BLAS libraries whose limit is each thread's own, or those with one for all."""
-    # SciPy brings one of its own, which is there when somebody computes with it.
-    return _find_blas(per_thread, "scipy.linalg" in sys.modules)
-
-
 @cache
-def _find_blas(per_thread: bool, with_scipy: bool) -> list[Any]:
+def _blas(per_thread: bool, with_scipy: bool) -> list[Any]:
+    """Return the BLAS libraries whose limit is each thread's own, or those with one for all.
+
+    SciPy brings one of its own, which is there when somebody computes with it.
+    """
     found = []
     for library in ThreadpoolController().select(user_api="blas").lib_controllers:
         layer = library.threading_layer if library.internal_api == "openblas" else None
@@ -94,11 +92,11 @@ def blas_on_one_thread() -> Iterator[int]:
     """
     with _process.lock:
         if not _process.users:
-            limited = _limited(_blas(per_thread=False))
+            limited = _limited(_blas(False, "scipy.linalg" in sys.modules))
             _process.threads = _process.limit.enter_context(limited)
         _process.users += 1
     try:
-        with _limited(_blas(per_thread=True)) as own:
+        with _limited(_blas(True, "scipy.linalg" in sys.modules)) as own:
             yield max(_process.threads, own)
     finally:
         with _process.lock:
@@ -159,11 +157,9 @@ def block_bytes(size: int) -> Iterator[None]:
         _block_bytes = before
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Rows:
     """Rows of a matrix, without those of absent samples, read in blocks of floating-point cells."""
-
-    __repr__ = short_repr
 
     X: Matrix  #: the matrix. It is never copied as a whole.
     #: numbers of the rows to read, ascending; all of them if not given
@@ -254,14 +250,12 @@ class Rows:
             yield rows, self.read(rows)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen_record
 class Picked:
     """Rows picked from others by their number, in any order; they are read when they are needed.
 
     The number −1 is a row of `fill`, if that is given.
     """
-
-    __repr__ = short_repr
 
     source: Rows | Matrix
     at: NDArray[np.intp]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from viewfold._util.arguments import warn_user
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Ids, as_python
 from viewfold.data.ids import Similar, alike, check_kind, check_rule, match_similar
@@ -63,10 +64,21 @@ def _matched_ids(
     if view.ids.dtype != object and (not state.views or state.ids.dtype != object):
         return view.ids  # whole numbers are the same or not
     label, rows = f"View {view.name!r}", None
+    width = 0
+    if kind == "texts" and view.ids.dtype != object and rule != "new":
+        width = _width_with_zeros(engine, state.ids)
+    if width:
+        example = str(engine.head(view.ids, 1).tolist()[0])
+        warn_user(
+            f"{label}: ids such as {example} are taken for {example.zfill(width)}, as the known "
+            "ones are written: spreadsheets drop zeros at the front."
+        )
     if isinstance(view.ids, np.ndarray):  # else rows are not in their order, and have no numbers
         rows = np.arange(view.ids.size) if view.rows.present is None else view.rows.present
 
     def matched(ids: Ids, others: Ids) -> Ids:
+        if width:
+            ids = np.array([str(one).zfill(width) for one in ids.tolist()], dtype=object)
         known, similar = np.zeros(ids.size, bool), ids[:0]
         if others.size:
             known = pd.Index(others).get_indexer(pd.Index(ids)) >= 0
@@ -75,6 +87,17 @@ def _matched_ids(
         return match_similar(ids, known, similar, kind, rule, label, rows)
 
     return engine.match(matched, view.ids, state.ids)
+
+
+def _width_with_zeros(engine: Engine, ids: RowSet) -> int:
+    """Return how many digits all ids have, if they are digits and some begin with zeros; else 0."""
+
+    def look(block: Ids) -> set[tuple[int, bool]]:
+        return {(len(one) if one.isdecimal() else 0, one[:1] == "0") for one in block.tolist()}
+
+    found = engine.reduce(look, ids, combine=lambda a, b: a | b)
+    widths = {width for width, _ in found}
+    return widths.pop() if len(widths) == 1 and any(zero for _, zero in found) else 0
 
 
 def check_shared(view: View, n_shared: int, least: float | None) -> None:

@@ -2,12 +2,14 @@
 
 Certainty is a probability, from what is known without classes. Where clusters are far apart, it is
 1. It is less for clusters that are not found again in half of the rows, for samples of few views,
-and for samples whose views cannot tell clusters apart that others can.
+for samples whose views cannot tell clusters apart that others can, and for those that would be in
+another cluster without one of their views.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, RowSet
 from viewfold.rows.linalg import unit_rows
+from viewfold.state.evidence import NONE, STEPS, Directions
 from viewfold.state.novelty import belief
 
 
@@ -53,20 +56,77 @@ def group_of(clusters: Clusters, block: Array) -> NDArray[np.intp]:
 
 def assign(engine: Engine, clusters: Clusters, embedding: RowSet) -> RowSet:
     """Return the nearest centre c of each row x: the largest cᵀPᵀx − ‖x‖ ‖c‖² / 2."""
-    n_groups, n_clusters, _ = clusters.centers.shape
-    centers = np.concatenate(clusters.centers)
-    toward = (clusters.projection @ centers.T).astype(embedding.dtype)
-    half = (centers**2).sum(axis=1) / 2
+    toward, half = _toward(clusters, embedding.dtype)
 
     def nearest(block: Array) -> Array:
         score = block @ toward
         score -= np.outer(np.linalg.norm(block, axis=1), half).astype(score.dtype)
-        if n_groups > 1:
-            score = score.reshape(-1, n_groups, n_clusters)
-            score = score[np.arange(len(block)), group_of(clusters, block)]
-        return np.asarray(score.argmax(axis=1))
+        return np.asarray(_own_group(clusters, block, score).argmax(axis=1))
 
     return engine.map(nearest, engine.leading(embedding, len(clusters.projection)))
+
+
+def _toward(clusters: Clusters, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Return P c and ‖c‖² / 2 for the centres c of all groups."""
+    centers = np.concatenate(clusters.centers)
+    return (clusters.projection @ centers.T).astype(dtype), (centers**2).sum(axis=1) / 2
+
+
+def _own_group(clusters: Clusters, block: Array, score: Array) -> Array:
+    """Return the columns of a score that are about the group of each row."""
+    n_groups, n_clusters, _ = clusters.centers.shape
+    if n_groups == 1:
+        return score
+    by_group = score.reshape(-1, n_groups, n_clusters)
+    return np.asarray(by_group[np.arange(len(block)), group_of(clusters, block)])
+
+
+def hangs_on(
+    engine: Engine,
+    clusters: Clusters,
+    directions: Directions | None,
+    embedding: RowSet,
+    evidence: RowSet,
+) -> RowSet:
+    """Return the view without which each sample would be in another cluster, and that cluster.
+
+    Views are numbered from 1; 0 stands for none, −1 if it is not known: evidence of two views is
+    needed. All t views of a sample weigh the same, so that without view v its row moves by
+    (mean of its evidence − that of v) / (t − 1). Of several views, the one that matters most.
+    """
+    if directions is None:  # encoders are not kept
+        return engine.map(lambda block: np.full((len(block), 2), -1, np.int32), evidence)
+    m, small = directions.n_numbers, np.dtype(np.float32)
+    toward, half = _toward(clusters, small)
+    half = half.astype(small)
+    lift = (directions.lift[:, : len(clusters.projection)] / STEPS).astype(small)
+    along, inner = lift @ toward, lift @ lift.T
+
+    def find(block: Array, said: Array) -> Array:
+        rows = block.astype(small)
+        each = [part.astype(small) for part in np.split(said, said.shape[1] // m, axis=1)]
+        has = [part[:, :1] != NONE for part in each]
+        t = np.asarray(sum(has), small)
+        mean = sum(part * there for part, there in zip(each, has, strict=True)) / np.maximum(t, 1)
+        score, back = rows @ toward, rows @ lift.T
+        squares = np.einsum("ij,ij->i", rows, rows)
+        own = _own_group(clusters, block, score - np.outer(np.sqrt(squares), half)).argmax(axis=1)
+        most, at = np.zeros(len(rows), small), np.arange(len(rows))
+        found = np.stack([np.where(t[:, 0] > 1, 0, -1), own], axis=1).astype(np.int32)
+        for v, (part, there) in enumerate(zip(each, has, strict=True), 1):
+            # The row without the view is x + step @ lift: its products follow from those of x.
+            step = (mean - part) * (there & (t > 1)) / np.maximum(t - 1, 1)
+            far = squares + np.einsum("ij,ij->i", step, 2 * back + step @ inner)
+            without = score + step @ along - np.outer(np.sqrt(np.maximum(far, 0)), half)
+            without = _own_group(clusters, block, without)
+            other = without.argmax(axis=1)
+            lost = without[at, other] - without[at, own]
+            worse = lost > most
+            most[worse], found[worse, 0], found[worse, 1] = lost[worse], v, other[worse]
+        return found
+
+    leading = engine.leading(embedding, len(clusters.projection))
+    return engine.map(find, leading, evidence)
 
 
 def next_nearest(engine: Engine, clusters: Clusters, embedding: RowSet, labels: RowSet) -> RowSet:
@@ -102,6 +162,7 @@ def confidence(
     embedding: RowSet,
     seen: RowSet,
     novelty: RowSet | None = None,
+    hangs: RowSet | None = None,
     *,
     each: bool = False,
 ) -> RowSet:
@@ -118,7 +179,8 @@ def confidence(
     d² apart in these and D² in all (`Clusters.apart`), (d² / 2) (D² + 4) / (D² − d²) is believed
     at most: no limit if the sample has all that tells them apart, or if means do not.
 
-    A row that is unlike all others belongs to no cluster, however near: `novelty` lowers it.
+    A row that is unlike all others belongs to no cluster, however near: `novelty` lowers it. So
+    does hanging on one view (`hangs`, see `hangs_on`; given with novelty).
     """
     scatter, clusters = scattered(engine, clusters, embedding).scatter, _between(clusters)
     assert scatter is not None
@@ -127,7 +189,9 @@ def confidence(
     freedom = np.divide(2 * mean**2, variance, out=most.astype(float), where=variance > 0)
     sharpness = again**2 * np.minimum(freedom, most) / np.maximum(mean, 1e-12) / constants.CAUTION
 
-    def judge(block: Array, views: Array, levels: Array | None = None) -> Array:
+    def judge(
+        block: Array, views: Array, levels: Array | None = None, hangs: Array | None = None
+    ) -> Array:
         margins, group = squared_distances(clusters, block)
         margins -= margins.min(axis=0)
         margins *= sharpness[group] * views.sum(axis=1) ** 0.25
@@ -136,10 +200,12 @@ def confidence(
         total = np.exp(-margins, out=margins).sum(axis=0)
         if each:
             return np.ascontiguousarray((margins / total).T)
-        return np.asarray(1 / total) * (1 if levels is None else belief(levels))
+        sure = np.asarray(1 / total) * (1 if levels is None else belief(levels))
+        return sure if hangs is None else np.where(hangs[:, 0] > 0, constants.HANGING * sure, sure)
 
     leading = engine.leading(embedding, len(clusters.projection))
-    return engine.map(judge, leading, seen, *([] if novelty is None else [novelty]))
+    beside = [one for one in (novelty, hangs) if one is not None]
+    return engine.map(judge, leading, seen, *beside)
 
 
 def _limit(margins: Array, views: Array, apart: Array) -> None:

@@ -183,11 +183,12 @@ class StoredColumns:
 class StoredSource:
     """What is remembered of how a view was read, as arrays."""
 
-    # (5,): whether empty markers were named, how many; how many layers, and representations (0 or
-    # 1); how many columns have new names (not in files of earlier versions)
+    # (7,): whether empty markers were named, how many; how many layers, and representations (0 or
+    # 1); how many columns have new names; whether nothing is cleaned (0 or 1), and how many columns
+    # are (files of earlier versions have the first four or five)
     counts: Array
-    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, and
-    # the known and the new name of each such column
+    # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, the
+    # known and the new name of each such column, and the name and form of each that is cleaned
     lengths: Array
     letters: Array
 
@@ -196,22 +197,27 @@ class StoredSource:
         markers = source.empty_markers
         others = [[text] if text is not None else [] for text in (source.layer, source.use_rep)]
         counts = [markers is not None, len(markers or ()), *map(len, others), len(source.rename)]
-        texts = [*(markers or ()), *others[0], *others[1], *chain(*source.rename.items())]
+        counts += [source.as_is, len(source.cleaning)]
+        pairs = chain(*source.rename.items(), *source.cleaning.items())
+        texts = [*(markers or ()), *others[0], *others[1], *pairs]
         return cls(np.array(counts, np.int32), *_stored(texts))
 
     def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        counts = counts if len(counts) != 4 else [*counts, 0]
-        fits = len(counts) == 5 and sum([*counts[1:], counts[4]]) == len(texts)
-        if not fits or max(counts[0], sum(counts[2:4])) > 1:
+        counts = [*counts, *[0] * (7 - len(counts))] if len(counts) in (4, 5) else counts
+        fits = len(counts) == 7 and sum(counts[1:4]) + 2 * (counts[4] + counts[6]) == len(texts)
+        if not fits or max(counts[0], counts[5], sum(counts[2:4])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
-        named, n_markers, has_layer, has_rep, n_renamed = counts
-        renamed = texts[len(texts) - 2 * n_renamed :]
+        named, n_markers, has_layer, has_rep, n_renamed, as_is, n_cleaned = counts
+        pairs = texts[len(texts) - 2 * (n_renamed + n_cleaned) :]
+        renamed, cleaned = pairs[: 2 * n_renamed], pairs[2 * n_renamed :]
         return ReadOptions(
             empty_markers=tuple(texts[:n_markers]) if named else None,
             layer=texts[n_markers] if has_layer else None,
             use_rep=texts[n_markers + has_layer] if has_rep else None,
             rename=dict(zip(renamed[::2], renamed[1::2], strict=True)),
+            as_is=bool(as_is),
+            cleaning=dict(zip(cleaned[::2], cleaned[1::2], strict=True)),
         )
 
 

@@ -7,7 +7,6 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from viewfold._util import constants
 from viewfold._util.file import ReadOptions
@@ -239,6 +238,8 @@ def unconnected_groups(
     def shared(block: Array) -> Array:
         few = (gram(block[i : i + 500]) for i in range(0, len(block), 500))
         return sum(few, np.zeros((len(views), len(views))))
+
+    from scipy.sparse.csgraph import connected_components  # who only encodes rows does without
 
     connected = engine.reduce(shared, seen) >= constants.FEWEST
     n_groups, of_view = connected_components(connected, directed=False)

@@ -57,6 +57,7 @@ class Combined:
     agreement: float | None = None  #: see `ViewRecord`
     #: what the encoder makes of the view's rows, if that is known already
     own: RowSet | None = None
+    note: str | None = None  #: what the log tells about how the view was read
 
 
 class NothingVariesError(ValueError):
@@ -161,6 +162,7 @@ def fold(
         n_new=record.n_new,
         n_shared=record.n_shared,
         n_moved=0 if previous is None else count_moved(engine, previous, labels),
+        note=combined.note,
     )
     named = with_names(engine, replace(state, log=log), previous, labels)
     key, length = (state.key, state.length) if state.views else (secrets.randbits(63), view.length)
@@ -235,7 +237,9 @@ def count_moved(engine: Engine, before: RowSet, now: RowSet) -> int:
     return int(engine.reduce(lambda a, b: np.count_nonzero((a >= 0) & (a != b)), before, now))
 
 
-def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> State:
+def recluster(
+    engine: Engine, state: State, method: Method, *, seed: int, note: str | None = None
+) -> State:
     """Find clusters anew in the present embedding, with an entry in the log."""
     with engine.session():
         previous = state.labels(engine)
@@ -249,7 +253,7 @@ def recluster(engine: Engine, state: State, method: Method, *, seed: int) -> Sta
             seed=seed,
         )
     counts = {"n_moved": count_moved(engine, previous, labels), "n_clusters": clusters.n_clusters}
-    log = noted(state.log, "recluster", state.n_samples, **counts)
+    log = noted(state.log, "recluster", state.n_samples, note=note, **counts)
     after = add_step(engine, replace(state, clusters=clusters, log=log), previous, labels)
     after = with_evidence(engine, after, labels)
     rows = state.embedding

@@ -62,6 +62,8 @@ from viewfold.store.folder import (
 from viewfold.store.tables import (
     CHANGED,
     COLUMNS,
+    SAMPLES,
+    SINGLE,
     SMALL,
     column_digests,
     events_of,
@@ -75,6 +77,7 @@ from viewfold.store.tables import (
 
 if TYPE_CHECKING:
     from viewfold.state.clusters import Clusters
+    from viewfold.state.evidence import Directions
     from viewfold.state.log import Log
     from viewfold.state.state import State
 
@@ -82,19 +85,10 @@ T = TypeVar("T")
 Kind = tuple[str, tuple[int, ...]]  # the type of the numbers in a row, and its shape
 
 # What columns hold; those of rows are lists of one length of it.
-TYPES: dict[str, tuple[pa.DataType, ...]] = {
-    "id": (pa.int64(), pa.string()),
-    "label": (pa.int32(),),
-    "confidence": (pa.float32(),),
-    "added": (pa.int32(),),
-    "fingerprints": (pa.int32(),),
-    "evidence": (pa.int8(),),
-    "novelty": (pa.uint8(),),
-    "views_seen": (pa.bool_(),),
-    "history": (pa.int32(),),
-    "embedding": (pa.float32(), pa.float64()),
+TYPES: dict[str, list[pa.DataType]] = {
+    name: [pa.string() if kind == "object" else pa.from_numpy_dtype(kind) for kind in kinds]
+    for name, kinds in SAMPLES.items()
 }
-SINGLE = ("id", "label", "confidence", "added", "novelty")
 
 
 @dataclass
@@ -432,7 +426,9 @@ def _put(
     if state.clusters is not None:
         rows = tuple(getattr(state, mine) for mine in COLUMNS.values())
         items = [item for item in engine._items(rows) if item[1][0].n]
-        buckets = engine.each(partial(write_bucket, folder, name, state.clusters), items)
+        buckets = engine.each(
+            partial(write_bucket, folder, name, state.clusters, state.directions), items
+        )
         check_rows([one.rows for one in buckets], [parts[0].n for _, parts in items])
     tables = {}
     for table, content in small_tables(state, {}).items():
@@ -505,10 +501,14 @@ def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
 
 
 def write_bucket(
-    folder: Folder, generation: str, clusters: Clusters, item: tuple[int, tuple[Part, ...]]
+    folder: Folder,
+    generation: str,
+    clusters: Clusters,
+    directions: Directions | None,
+    item: tuple[int, tuple[Part, ...]],
 ) -> Bucket:
     number, parts = item
-    table = samples_table(clusters, *(whole(part.open()) for part in parts))
+    table = samples_table(clusters, directions, *(whole(part.open()) for part in parts))
     data = packed(table.to_arrow())
     made = Bucket(number, len(table), data.size, column_digests(table.columns))
     folder.write(f"{generation}/{made.file}", memoryview(data))

@@ -12,8 +12,8 @@ import hashlib
 import importlib
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +31,8 @@ from viewfold.rows import LocalEngine, Rows
 from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
 from viewfold.state.novelty import alike_enough, belief, to_levels, to_share
 from viewfold.state.parts import Tag, put_together, take_apart
+from viewfold.state.registry import METHODS
+from viewfold.state.state import State, ViewRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,19 +43,6 @@ FORMAT = 1
 LARGEST = 1e15  # of larger numbers, the model decides how they are read
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 _NAMES = {np.dtype(kind): name for name, kind in _DTYPES.items()}
-
-
-@dataclass(frozen=True)
-class _View:
-    """What is kept of a view."""
-
-    name: str
-    n_features: int
-    features: tuple[str, ...] | None
-    columns: tuple[Column, ...] | None
-    source: ReadOptions | None
-    zeros: bool  # whether rows of zeros are samples that the view lacks
-    encode: _Mean | None
 
 
 @dataclass(frozen=True)
@@ -108,20 +97,14 @@ class ExportedEncoder:
         The names of clusters that have one.
     """
 
-    def __init__(
-        self,
-        views: Sequence[_View],
-        clusters: Clusters,
-        cluster_names: Mapping[int, str],
-        method: str,
-    ) -> None:
-        self._views, self._clusters, self._method = tuple(views), clusters, method
-        self.views = tuple(view.name for view in views)
-        self.n_clusters, self.cluster_names = clusters.n_clusters, dict(cluster_names)
+    def __init__(self, state: State, clusters: Clusters, method: str) -> None:
+        self._state, self._clusters, self._method = state, clusters, method
+        self.views, self.n_clusters = tuple(state.names), clusters.n_clusters
+        self.cluster_names = dict(state.cluster_names)
 
     def transform(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Array:
         """Embed rows; see `viewfold.ViewFold.transform`."""
-        placed = None if ids is not None else self._place(X, view)
+        placed = self._place(X, ids, view)
         return self._model.transform(X, ids=ids, view=view) if placed is None else placed.rows
 
     def predict(
@@ -134,7 +117,7 @@ class ExportedEncoder:
         max_novelty: float | None = None,
     ) -> NDArray[np.intp]:
         """Return the cluster of each row; see `viewfold.ViewFold.predict`."""
-        placed = None if ids is not None else self._place(X, view)
+        placed = self._place(X, ids, view)
         if placed is None:
             asked: dict[str, Any] = {"min_confidence": min_confidence, "max_novelty": max_novelty}
             return np.asarray(self._model.predict(X, ids=ids, view=view, **asked))
@@ -152,7 +135,7 @@ class ExportedEncoder:
 
     def predict_proba(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Array:
         """Return the probability of every cluster; see `viewfold.ViewFold.predict_proba`."""
-        placed = None if ids is not None else self._place(X, view)
+        placed = self._place(X, ids, view)
         if placed is None:
             return np.asarray(self._model.predict_proba(X, ids=ids, view=view))
         engine, rows, seen = LocalEngine(), placed.rows, placed.seen
@@ -175,23 +158,25 @@ class ExportedEncoder:
     def __repr__(self) -> str:
         return f"ExportedEncoder(n_clusters={self.n_clusters}, views={list(self.views)})"
 
-    def _place(self, X: Any, view: str | int | None) -> _Placed | None:
+    def _place(self, X: Any, ids: Any, view: str | int | None) -> _Placed | None:
         """Return the embedding of rows and the views they are in; None if the model has to do it.
 
         Whatever is unusual, or wrong, is left to the model.
         """
+        if ids is not None:
+            return None
         several = isinstance(X, Mapping) and view is None
         parts = X if several else {view: X}
         embedded, which, held = [], [], []
         for name, rows in parts.items():
             at = self._number(name)
-            one = None if at is None else self._views[at]
-            cells = None if one is None else _cells(rows, one)
-            if at is None or one is None or one.encode is None or cells is None:
+            cells = None if at is None else _cells(rows, self._state.views[at])
+            encode: Any = None if at is None else self._state.views[at].encoder
+            if at is None or encode is None or cells is None:
                 return None
-            embedded.append(LocalEngine().map(one.encode, Rows(cells)))
-            which.append(np.eye(len(self._views))[at])
-            held.append((one.encode, cells))
+            embedded.append(LocalEngine().map(encode, Rows(cells)))
+            which.append(np.eye(len(self.views))[at])
+            held.append((encode, cells))
         n = len(embedded[0]) if embedded else 0
         if not n or any(len(rows) != n for rows in embedded):
             return None
@@ -211,36 +196,8 @@ class ExportedEncoder:
     @cached_property
     def _model(self) -> FoldingEstimator:
         """A model with these encoders and clusters, and no sample."""
-        from dataclasses import replace
-
-        from viewfold.state.registry import METHODS
-        from viewfold.state.state import State, ViewRecord
-
-        views = tuple(
-            ViewRecord(
-                name=one.name,
-                n_samples=0,
-                n_features=one.n_features,
-                n_new=0,
-                n_shared=0,
-                n_iter=0,
-                features=one.features,
-                n_empty=int(one.zeros),
-                columns=one.columns,
-                source=one.source,
-                encoder=one.encode,  # type: ignore[arg-type]  # nothing follows it
-            )
-            for one in self._views
-        )
-        state = replace(
-            State.empty(),
-            views=views,
-            maps=(None,) * len(views),
-            clusters=self._clusters,
-            cluster_names=self.cluster_names,
-        )
         model = METHODS[self._method](n_clusters=self.n_clusters)
-        model._state, model._held = state, {"judged": (state, state)}
+        model._state, model._held = self._state, {"judged": (self._state, self._state)}
         return model
 
 
@@ -255,10 +212,10 @@ def _as_frame(rows: Any) -> Any:
     return importlib.import_module("pandas").DataFrame(rows) if _are_records(rows) else rows
 
 
-def _cells(rows: Any, view: _View) -> Array | None:
+def _cells(rows: Any, view: ViewRecord) -> Array | None:
     """Return rows as an array of the features of a view, if that is plain and usual."""
     if _are_records(rows):
-        if view.features is None or view.encode is None:
+        if view.features is None or view.encoder is None:
             return None
         rows = _of_records(rows, view)
     elif isinstance(rows, list) and rows and isinstance(rows[0], list | tuple):
@@ -270,18 +227,18 @@ def _cells(rows: Any, view: _View) -> Array | None:
         return None
     if rows.shape[1] != view.n_features or rows.dtype.itemsize > 8:
         return None
-    if view.zeros and not rows.any(axis=1).all():
+    if view.n_empty and not rows.any(axis=1).all():
         return None
     if rows.dtype.kind == "f":
         gone = np.isnan(rows)
-        if gone.any() and (not hasattr(view.encode, "fill") or gone.all(axis=1).any()):
+        if gone.any() and (not hasattr(view.encoder, "fill") or gone.all(axis=1).any()):
             return None
         if not np.abs(rows[~gone]).max(initial=0) <= LARGEST:
             return None
     return rows
 
 
-def _of_records(records: list[dict[str, Any]], view: _View) -> Array:
+def _of_records(records: list[dict[str, Any]], view: ViewRecord) -> Array:
     """Return the features of records, as a table with the same cells would have them."""
     columns = view.columns or tuple(Column(name, "number") for name in view.features or ())
     label, options = f"View {view.name!r}", view.source or ReadOptions()
@@ -473,17 +430,21 @@ def _put_together(arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> Expo
         columns = columns and tuple(Column(n, k, tuple(ls), first) for n, k, ls, first in columns)
         if source and source.get("empty_markers") is not None:
             source["empty_markers"] = tuple(source["empty_markers"])
+        counts: Any = dict.fromkeys(("n_samples", "n_new", "n_shared", "n_iter"), 0)
         views.append(
-            _View(
+            ViewRecord(
                 name=one["name"],
                 n_features=one["n_features"],
                 features=one["features"] and tuple(one["features"]),
+                n_empty=int(one["zeros"]),
                 columns=columns,
                 source=source and ReadOptions(**source),
-                zeros=one["zeros"],
-                encode=_Mean(tuple(members)) if members else None,
+                encoder=_Mean(tuple(members)) if members else None,  # type: ignore[arg-type]
+                **counts,
             )
         )
-    held = {one.name: arrays.get(f"clusters/{one.name}") for one in fields(Clusters)}
+    held: Any = {one.name: arrays.get(f"clusters/{one.name}") for one in fields(Clusters)}
+    clusters, maps = Clusters(**held), (None,) * len(views)
     names = {int(number): name for number, name in facts["cluster_names"].items()}
-    return ExportedEncoder(views, Clusters(**held), names, facts["method"])  # type: ignore[arg-type]
+    state = replace(State.empty(), views=tuple(views), maps=maps, clusters=clusters)
+    return ExportedEncoder(replace(state, cluster_names=names), clusters, facts["method"])

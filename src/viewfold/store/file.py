@@ -7,7 +7,6 @@ that readers see the state before or after, are never kept waiting, and a crash 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import secrets
@@ -40,10 +39,12 @@ from viewfold.store.tables import (
     CHANGED,
     FORMAT,
     NOT_OURS,
+    SAMPLES,
+    SINGLE,
     SMALL,
+    SQL,
     ColumnDigests,
     batches_of,
-    check_format,
     events_of,
     gather,
     put,
@@ -88,18 +89,10 @@ TABLES: dict[str, dict[str, str]] = {
         for name, columns in SMALL.items()
     },
     "samples": {
-        "id": "BIGINT|VARCHAR",
-        "label": "INTEGER",
-        "confidence": "FLOAT",
-        "added": "INTEGER",
-        "novelty": "UTINYINT",
-        "fingerprints": r"INTEGER\[\d+\]",
-        "evidence": r"TINYINT\[\d+\]",
-        "views_seen": r"BOOLEAN\[\d+\]",
-        "history": r"INTEGER\[\d+\]",
-        "embedding": r"(DOUBLE|FLOAT)\[\d+\]",
-        "id_is_int": "BOOLEAN|",
-    },
+        name: f"({'|'.join(map(SQL.__getitem__, kinds))})" + r"\[\d+\]" * (name not in SINGLE)
+        for name, kinds in SAMPLES.items()
+    }
+    | {"id_is_int": "BOOLEAN|"},
 }
 
 # Who came by which entry of the log, and who moved; a sample that came by an extend is in the
@@ -190,8 +183,8 @@ class FileContents(Contents):
         self._close = close
         self._size = os.stat(path).st_size
         with self.understood():
-            self.columns = read_catalogue(db)
-            self.keep = read_meta(meta_table(db, "main")).get("keep", 1)
+            self.columns, meta = read_catalogue(db)
+            self.keep = meta.get("keep", 1)
             check.check_keep(self.keep)
         here = {schema for schema, _ in self.columns}
         self.schemas = tuple(schema for schema in KEPT if schema in here)
@@ -582,22 +575,18 @@ _OTHERS = f"""
 """
 
 
-def read_catalogue(db: duckdb.DuckDBPyConnection) -> Columns:
-    """Return the columns of all tables; refuse a database that holds anything but our tables."""
+def read_catalogue(db: duckdb.DuckDBPyConnection) -> tuple[Columns, dict[str, Any]]:
+    """Return the columns of all tables, and what ``meta`` says; refuse all but our tables."""
     found = {(s, t): _columns(s, t, sql) for s, t, sql in db.execute(_TABLES).fetchall()}
     if not _fit(found.get(("main", "meta")), TABLES["meta"]):
         raise UnreadableError(NOT_OURS, StateFileError)
     check_sizes(db, "main", ["meta"], 0)
-    meta = meta_table(db, "main")
-    said = dict(zip(meta["key"], map(json.loads, meta["value"]), strict=True))
-    if said.get("format") != "viewfold":
-        raise UnreadableError(NOT_OURS, StateFileError)
-    check_format(said)
+    meta = read_meta(meta_table(db, "main"))
     for kind, schema, name in db.execute(_OTHERS).fetchall():
         ours = kind in ("schema", "table") or (kind == "view" and name in OWN_VIEWS)
         if not (ours and schema in ("main", *KEPT)):
             raise UnreadableError(f"it holds a {kind} that viewfold did not put there: {name!r}")
-    return found
+    return found, meta
 
 
 def _columns(schema: str, table: str, sql: str) -> dict[str, str] | None:

@@ -238,16 +238,21 @@ def undo(path: StrPath, *, entry: int | None = None, wait: float = 60) -> Foldin
 
 
 def take_back(
-    path: StrPath, entry: int | None = None, wait: float = 60
+    path: StrPath, entry: int | None = None, wait: float = 60, *, to: int | None = None
 ) -> tuple[FoldingEstimator, Log]:
-    """Do what `undo` does; also return the entries of the log that were taken back."""
+    """Do what `undo` does, or `restore` if it is said `to` which entry.
+
+    Also return the entries of the log that were taken back.
+    """
     store = store_of(path)
     with store.writing(wait) as turn, store.reading() as contents:
-        states, taken = plan_undo(contents, entry)
-        undoes = taken[0].entry if taken else None
-        back = _returned(contents, states[0], "undo", undoes)
-        older = [state.schema for state in states[1:]]
-        written = store.write(turn, back, kept=older, keep=contents.keep, contents=contents)
+        states, taken = plan_undo(contents, entry) if to is None else plan_restore(contents, to)
+        earlier, what = contents.read(states[0].schema), "undo" if to is None else "restore"
+        undoes = to + 1 if to is not None else taken[0].entry if taken else None
+        older = [one.schema for one in states[1:]] if to is None else ["main", *contents.schemas]
+        log = noted(contents.log(), what, earlier.n_samples, undoes=undoes)
+        back, keep = replace(earlier, log=log), contents.keep
+        written = store.write(turn, back, kept=older, keep=keep, contents=contents)
     return model_of(written), taken
 
 
@@ -277,18 +282,7 @@ def restore(path: StrPath, *, entry: int, wait: float = 60) -> FoldingEstimator:
     >>> [view.name for view in viewfold.undo(path).views_]
     ['labs', 'scan', 'text']
     """
-    return return_to(path, entry, wait)[0]
-
-
-def return_to(path: StrPath, entry: int, wait: float = 60) -> tuple[FoldingEstimator, Log]:
-    """Do what `restore` does; also return the entries of the log that were taken back."""
-    store = store_of(path)
-    with store.writing(wait) as turn, store.reading() as contents:
-        wanted, taken = plan_restore(contents, entry)
-        back = _returned(contents, wanted, "restore", entry + 1)
-        kept = ["main", *contents.schemas]
-        written = store.write(turn, back, kept=kept, keep=contents.keep, contents=contents)
-    return model_of(written), taken
+    return take_back(path, wait=wait, to=entry)[0]
 
 
 @suggests_arguments
@@ -364,13 +358,13 @@ def plan_undo(contents: Contents, entry: int | None = None) -> tuple[tuple[Kept,
     return states, taken
 
 
-def plan_restore(contents: Contents, entry: int) -> tuple[Kept, Log]:
+def plan_restore(contents: Contents, entry: int) -> tuple[tuple[Kept, ...], Log]:
     """Return the state after an entry of the log, and the entries that are taken back by it."""
     name = Path(contents.path).name
     now, states = contents.log(), contents.kept()
     for state in states:
         if state.entry == entry:
-            return state, undoable(now, state.log or ())
+            return (state,), undoable(now, state.log or ())
     if entry == (now[-1].entry if now else 0):
         raise StateFileError(f"{name} is in the state after entry {entry} already.")
     raise StateFileError(
@@ -386,12 +380,6 @@ def _ways(name: str, states: Sequence[Kept]) -> str:
     said = ", ".join(map(str, known))
     what = f"those after entries {said}" if len(known) > 1 else f"the one after entry {said}"
     return f"What it can be returned to: {what} (viewfold undo {name} --to {known[0]})."
-
-
-def _returned(contents: Contents, kept: Kept, what: str, undoes: int | None) -> State:
-    """Return an earlier state with the log of now, and an entry that says so."""
-    earlier = contents.read(kept.schema)
-    return replace(earlier, log=noted(contents.log(), what, earlier.n_samples, undoes=undoes))
 
 
 def _check_keep(keep: int | None) -> None:

@@ -33,6 +33,8 @@ STALE, SHIFTED = 0.1, 0.5
 MOST_DRIFTED = 3  # columns of a view that a status names
 MOST_CLUSTERS = 10**6  # a file that says it has more is not believed
 N_SEEN = "list_sum(views_seen::INTEGER[])::INTEGER"
+# The share of known rows that are less unlike; see `viewfold.state.novelty`.
+NOVELTY = "CASE WHEN novelty > 0 THEN 1 - pow(10, (1 - novelty::INTEGER % 128) / 12)::FLOAT END"
 
 # The log with, for every entry, the column of `history` that holds the labels of then.
 STEPS = """
@@ -62,26 +64,32 @@ def _mixed(meta: dict[str, Any]) -> str:
 
 
 def labels(source: Source) -> Table | None:
-    """Return id, cluster, confidence and number of views of every sample; None of an empty file."""
-    return _labels_and(source, "views_seen", N_SEEN)
+    """Return the cluster of every sample, and how far to trust it; None of an empty file."""
+    return _labels_and(source, novelty=NOVELTY, hangs_on="hangs_on", views_seen=N_SEEN)
 
 
 def embedded(source: Source) -> Table | None:
     """Return id, cluster, confidence and embedding of every sample; None of an empty file."""
-    return _labels_and(source, "embedding", "embedding")
+    return _labels_and(source, embedding="embedding")
 
 
-def _labels_and(source: Source, column: str, what: str) -> Table | None:
-    with opened(source, "id", "label", "confidence", column, small=()) as (db, meta):
+def _labels_and(source: Source, **more: str) -> Table | None:
+    with opened(source, "id", "label", "confidence", *more, small=("views",)) as (db, meta):
         if "n_samples" not in meta:
             return None
-        more = f"label AS cluster, confidence, {what} AS {column}"
-        table = table_of(db.sql(f"SELECT id{_mixed(meta)}, {more} FROM samples"))
-        return _with_names(table, meta)
+        chosen = ", ".join(f"{what} AS {column}" for column, what in more.items())
+        table = table_of(
+            db.sql(f"SELECT id{_mixed(meta)}, label AS cluster, confidence, {chosen} FROM samples")
+        )
+        return _with_names(db, table, meta)
 
 
-def _with_names(table: Table, meta: dict[str, Any]) -> Table:
-    """Return a table with the names of clusters after their numbers, if any has one."""
+def _with_names(db: duckdb.DuckDBPyConnection, table: Table, meta: dict[str, Any]) -> Table:
+    """Return a table with names of views, and of clusters after their numbers, if any has one."""
+    if "hangs_on" in table.column_names:
+        views = db.sql("SELECT name FROM views ORDER BY fold").fetchall()
+        called = np.array([None, *(name for (name,) in views), None], object)  # −1 is the last
+        table = table.with_column("hangs_on", called[np.clip(table["hangs_on"], -1, len(views))])
     names = cluster_names(meta)
     if not names:
         return table
@@ -104,10 +112,11 @@ def status(source: Source) -> dict[str, Any]:
     Samples that are in a view, and those that are not (`unseen`), are those of now; who moved is
     told of its first fold.
     """
-    small = ("views", "steps", "arrays")
-    with opened(source, "label", "views_seen", "history", small=small) as (db, meta):
+    small, columns = ("views", "steps", "arrays"), ("label", "hangs_on", "views_seen", "history")
+    with opened(source, *columns, small=small) as (db, meta):
         params = meta["params"]
         sizes = dict(db.sql("SELECT label, count(*) FROM samples GROUP BY label").fetchall())
+        hangs = db.sql("SELECT hangs_on, count(*) FROM samples GROUP BY hangs_on").fetchall()
         rows = db.sql(
             """
             SELECT fold, v.name, count(*) FILTER (views_seen[fold]), n_features, n_new, n_shared,
@@ -134,6 +143,7 @@ def status(source: Source) -> dict[str, Any]:
         "cluster_sizes": [sizes.get(label, 0) for label in range(k)],
         "cluster_names": called,
         "private": not params["keep_encoders"],
+        "hanging": hanging_shares(dict(hangs), [row[1] for row in rows]),
         "views": [
             {
                 **dict(zip(names, row[1:], strict=True)),
@@ -142,6 +152,22 @@ def status(source: Source) -> dict[str, Any]:
             }
             for row in rows
         ],
+    }
+
+
+def hanging_shares(counts: dict[int, int], views: Sequence[str]) -> dict[str, Any] | None:
+    """Return how many labels hang on one view, of those of samples with two or more; by view.
+
+    None if nobody knows. `counts` are by what `viewfold.state.clusters.hangs_on` says.
+    """
+    known = {which: n for which, n in counts.items() if which >= 0}
+    if not (total := sum(known.values())):
+        return None
+    each = {name: known.get(i, 0) for i, name in enumerate(views, 1)}
+    return {
+        "samples": total,
+        "share": round(1 - known.get(0, 0) / total, 4),
+        "views": {name: round(n / total, 4) for name, n in each.items() if n},
     }
 
 
@@ -206,7 +232,7 @@ def names(source: Source) -> list[str]:
 
 def events(source: Source) -> list[ClusterEvent]:
     """Return what happened to clusters from step to step."""
-    from viewfold.explain.events import events_between, in_order, novel_groups
+    from viewfold.explain.events import whole_story
     from viewfold.rows import LocalEngine
 
     with opened(source, "history", small=("log", "steps", "views")) as (db, meta):
@@ -215,8 +241,8 @@ def events(source: Source) -> list[ClusterEvent]:
         steps = db.sql("SELECT entry, name FROM steps ORDER BY step").fetchall()
         history = table_of(db.sql("SELECT history FROM samples"))["history"]
         log = events_of(small_table(db, "log ORDER BY entry", SMALL["log"]))
-    found = events_between(LocalEngine(), history, *map(list, zip(*steps, strict=True)))
-    return in_order([*found, *novel_groups(log)])
+    entries, names = map(list, zip(*steps, strict=True))
+    return whole_story(LocalEngine(), history, entries, names, log)
 
 
 def movers(source: Source, view: str) -> Table:
@@ -234,8 +260,11 @@ def movers(source: Source, view: str) -> Table:
 
 def everything(source: Source) -> Table | None:
     """Return all there is of every sample, a column for every number; None of an empty file."""
-    all_columns = "id", "label", "confidence", "added", "views_seen", "history", "embedding"
-    with opened(source, *all_columns, small=("views", "steps")) as (db, meta):
+    all_columns = "id", "label", "confidence", "novelty", "hangs_on", "added", "views_seen"
+    with opened(source, *all_columns, "history", "embedding", small=("views", "steps")) as (
+        db,
+        meta,
+    ):
         if "n_samples" not in meta:
             return None
         steps = [name for (name,) in db.sql("SELECT name FROM steps ORDER BY step").fetchall()]
@@ -243,7 +272,7 @@ def everything(source: Source) -> Table | None:
         (width,) = db.sql("SELECT len(embedding::DOUBLE[]) FROM samples LIMIT 1").fetchall()[0]
         chosen = {"id": "id"} | ({"id_is_int": "id_is_int"} if _mixed(meta) else {})
         chosen |= {"cluster": "label", "confidence": "confidence"}
-        chosen["views_seen"] = N_SEEN
+        chosen |= {"novelty": NOVELTY, "hangs_on": "hangs_on", "views_seen": N_SEEN}
         chosen |= {f"in_{name}": f"views_seen[{i}]" for i, name in enumerate(views, 1)}
         chosen |= {f"cluster_after_{name}": f"history[{i}]" for i, name in enumerate(steps, 1)}
         chosen |= {f"z{i}": f"embedding[{i + 1}]" for i in range(width)}
@@ -251,4 +280,4 @@ def everything(source: Source) -> Table | None:
         columns = ", ".join(f"{what} AS c{i}" for i, what in enumerate(chosen.values()))
         table = table_of(db.sql(f"SELECT {columns} FROM samples"))
         named = Table(dict(zip(chosen, table.columns.values(), strict=True)))
-        return _with_names(named, meta)
+        return _with_names(db, named, meta)

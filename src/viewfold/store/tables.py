@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from viewfold._util.types import Array
     from viewfold.rows import RowSet
     from viewfold.state.clusters import Clusters
+    from viewfold.state.evidence import Directions
     from viewfold.state.parts import Part
     from viewfold.state.state import State, ViewRecord
 
@@ -48,6 +49,25 @@ COLUMNS = {
     "evidence": "evidence",
     "novelty": "novelty",
 }
+
+# What each column of the table ``samples`` may hold, as NumPy calls it; and which of them have one
+# value for each sample, and not a row of numbers.
+SAMPLES = {
+    "id": ("object", "int64"),
+    "label": ("int32",),
+    "confidence": ("float32",),
+    "added": ("int32",),
+    "fingerprints": ("int32",),
+    "evidence": ("int8",),
+    "novelty": ("uint8",),
+    "hangs_on": ("int32",),
+    "views_seen": ("bool",),
+    "history": ("int32",),
+    "embedding": ("float64", "float32"),
+}
+SINGLE = ("id", "label", "confidence", "added", "novelty", "hangs_on")
+SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 _TIME = "TIMESTAMP WITH TIME ZONE"
 _COUNTS = ("n_samples", "n_new", "n_shared", "n_moved", "n_forgotten", "n_corrected", "n_novel")
@@ -106,13 +126,14 @@ def to_tables(state: State, **facts: int) -> dict[str, Table]:
         samples = no_samples()
     else:
         rows = (getattr(state, name) for name in COLUMNS.values())
-        samples = samples_table(state.clusters, *rows)
+        samples = samples_table(state.clusters, state.directions, *rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
     clusters: Clusters,
+    directions: Directions | None,
     ids: Array,
     embedding: Array,
     seen: Array,
@@ -124,13 +145,17 @@ def samples_table(
 ) -> Table:
     """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
-    from viewfold.state.clusters import confidence
+    from viewfold.state.clusters import confidence, hangs_on
 
+    engine = LocalEngine()
+    hangs = hangs_on(engine, clusters, directions, embedding, evidence)
+    sure = confidence(engine, clusters, embedding, seen, novelty, hangs)
     mixed = kind_of_ids(ids) == "mixed"
     columns = {
         "id": ids.astype(str).astype(object) if mixed else ids,
         "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(confidence(LocalEngine(), clusters, embedding, seen, novelty)),
+        "confidence": np.float32(sure),
+        "hangs_on": np.ascontiguousarray(hangs[:, 0]),
         "added": added,
         "fingerprints": fingerprints,
         "evidence": evidence,
@@ -145,14 +170,8 @@ def samples_table(
 
 
 def no_samples() -> Table:
-    columns = {"id": object, "label": np.int32, "confidence": np.float32, "added": np.int32}
-    columns["novelty"] = np.uint8
-    rows = {"views_seen": bool, "history": np.int32, "embedding": float}
-    rows |= {"fingerprints": np.int32, "evidence": np.int8}
-    return Table(
-        {name: np.empty(0, kind) for name, kind in columns.items()}
-        | {name: np.empty((0, 1), kind) for name, kind in rows.items()}
-    )
+    shapes = {name: (0,) if name in SINGLE else (0, 1) for name in SAMPLES}
+    return Table({name: np.empty(shapes[name], kinds[0]) for name, kinds in SAMPLES.items()})
 
 
 def kind_of_ids(ids: RowSet) -> str:
@@ -321,8 +340,6 @@ def gather(batches: Iterable[dict[str, Array]], n: int, digest: ColumnDigests) -
                 columns[name] = np.empty((n, *values.shape[1:]), values.dtype)
             columns[name][at : at + len(values)] = values
         at += len(batch["id"])
-    if at != n:
-        raise UnreadableError(f"it has {at} samples and should have {n}")
     return columns
 
 
@@ -473,10 +490,9 @@ def time_of(microseconds: int) -> datetime:
 # numbers, which it reads where NumPy has them.
 
 BATCH_ROWS = 122_880  # read at once: as many as DuckDB keeps together
+BATCH_BYTES = 2**18  # of arrays, written at once
 
 _LENGTH = re.compile(r"\w+\[(\d+)\]")
-_SQL = {"float32": "FLOAT", "float64": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-_SQL |= {"bool": "BOOLEAN", "object": "VARCHAR", "int8": "TINYINT", "uint8": "UTINYINT"}
 
 
 def small_table(
@@ -553,7 +569,7 @@ def put(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     columns, chosen = {}, []
     for i, (column, held) in enumerate(table.columns.items()):
         width = None if held.ndim == 1 else held.shape[1]
-        kind = _SQL[held.dtype.name]
+        kind = SQL[held.dtype.name]
         if width is None:
             columns[f"c{i}"] = held
             chosen.append(f"c{i}::{kind} AS {_quoted(column)}")
@@ -573,14 +589,29 @@ def _put_small(db: duckdb.DuckDBPyConnection, name: str, table: Table) -> None:
     declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
     db.execute(f"CREATE TABLE {name} ({declared})")
     columns = [[_bound(cell, kind) for cell in table[column]] for column, kind in types.items()]
-    if not len(table):
-        return
-    if "BLOB" in types.values():  # large ones, one after the other
-        places = ", ".join(f"{_sent(kind)}" for kind in types.values())
-        db.executemany(f"INSERT INTO {name} VALUES ({places})", list(zip(*columns, strict=True)))
-    else:
-        lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
-        db.execute(f"INSERT INTO {name} SELECT {lists}", columns)
+    places = ", ".join(map(_sent, types.values()))
+    lists = ", ".join(f"unnest({_sent(kind + '[]')})" for kind in types.values())
+    for rows in _batches(zip(*columns, strict=True)):
+        if len(rows) == 1:
+            db.execute(f"INSERT INTO {name} VALUES ({places})", rows[0])
+        else:
+            db.execute(
+                f"INSERT INTO {name} SELECT {lists}", list(map(list, zip(*rows, strict=True)))
+            )
+
+
+def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows that DuckDB takes at once: a call costs a millisecond, a list much memory."""
+    batch, size = list[tuple[Any, ...]](), 0
+    for row in rows:
+        more = sum(len(cell) for cell in row if isinstance(cell, bytes))
+        if batch and size + more > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += more
+    if batch:
+        yield batch
 
 
 def _sent(kind: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
-from viewfold.state.clusters import confidence
+from viewfold.state.clusters import confidence, hangs_on
 from viewfold.web.words import colour_of, counted, shorten
 
 if TYPE_CHECKING:
@@ -74,14 +74,15 @@ def _look(model: FoldingEstimator) -> _Seen:
         return np.concatenate([labels, seen.sum(axis=0), [everywhere, len(seen)]])
 
     numbers: NDArray[np.intp] = np.linspace(0, n - 1, min(n, SOME)).astype(np.intp)
-    history, seen, rows, novelty = (
+    history, seen, rows, novelty, evidence = (
         engine.collect(engine.select(one, numbers))
-        for one in (state.history, state.seen, state.embedding, state.novelty)
+        for one in (state.history, state.seen, state.embedding, state.novelty, state.evidence)
     )
     exact = n <= MOST_COUNTED
     counts = engine.reduce(work, state.history, state.seen) if exact else work(history, seen)
     shares = counts[:-1] / max(float(counts[-1]), 1)
-    certain = engine.collect(confidence(engine, state.clusters, rows, seen, novelty))
+    hangs = hangs_on(engine, state.clusters, state.directions, rows, evidence)
+    certain = engine.collect(confidence(engine, state.clusters, rows, seen, novelty, hangs))
     own = history[:, -1]
     many = np.bincount(own, minlength=k)
     total = np.bincount(own, certain, minlength=k)

@@ -6,7 +6,8 @@ Report, local server and notebook show the same data; docs/report.md says what i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array
 from viewfold._util.version import __version__
+from viewfold.app.telling import hanging_line
 from viewfold.estimators.answers import ask_views
 from viewfold.explain import Told, feature_table, variance_table
+from viewfold.explain.events import opening_step
 from viewfold.state.clusters import next_nearest
 from viewfold.state.names import Transfers
+from viewfold.store.queries import hanging_shares
 from viewfold.web.counts import (
     STEPS,
     Counts,
@@ -77,7 +81,7 @@ def page_data(
     >>> model = ViewFold(3, random_state=0).fit(np.random.default_rng(0).normal(size=(60, 5)))
     >>> data = page_data(model)
     >>> data.summary["n"], sorted(data.columns)
-    (60, ['cluster', 'confidence', 'coverage', 'x', 'y'])
+    (60, ['cluster', 'confidence', 'coverage', 'novelty', 'x', 'y'])
     """
     check_is_fitted(model)
     model = model._snapshot()
@@ -190,6 +194,14 @@ class ModelFacts(ModelRows):
             "others": others,
         }
 
+    def hanging(self) -> str | None:
+        """Say how many labels hang on one view."""
+        found: Counter[int] = self.engine.reduce(
+            lambda block: Counter(block[:, 0].tolist()), self.hangs, combine=lambda a, b: a + b
+        )
+        shares = hanging_shares(found, [named(name) for name in self.state.names])
+        return hanging_line(shares, private=not self.model.keep_encoders)
+
     def uncertain(self, points: Points, name_ids: bool) -> list[dict[str, Any]]:
         """Return the samples whose cluster is least certain."""
         assert self.state.clusters is not None
@@ -230,9 +242,11 @@ class ModelFacts(ModelRows):
             "views": self.views(variance),
             "steps": [named(name) for name in state.step_names[-STEPS:]],
             "earlier_steps": max(0, len(state.steps) - STEPS),
+            "opening_step": opening_step(self.moves[1:]),
             "flow": [as_flow(moved, self.alone) for moved in self.moves],
             "events": events(self.model),
             "coverage": self.coverage(),
+            "hanging": self.hanging(),
             "features": features,
             "uncertain": self.uncertain(points, name_ids),
             "number": number(self.model) if k <= MANY else None,
@@ -262,33 +276,10 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
             "after": [int(c) for c in event["after"]],
             "count": int(event["samples"]),
             "share": rounded(event["share"]),
-            "text": _sentence(event),
+            "text": event["said"][:1].upper() + event["said"][1:],
         }
         for event in found
     ]
-
-
-def _sentence(event: Mapping[str, Any]) -> str:
-
-    def listed(clusters: tuple[int, ...]) -> str:
-        words = [str(c) for c in clusters]
-        if len(words) < 2:
-            return f"cluster {''.join(words)}"
-        return f"clusters {', '.join(words[:-1])} and {words[-1]}"
-
-    before, after = listed(event["before"]), listed(event["after"])
-    many, share = counted(int(event["samples"]), "sample"), f"{100 * event['share']:.0f} %"
-    text: str = {
-        "novel": f"{many} look like a group of their own ({share})",
-        "merged": f"{before} became {after} ({many})",
-        "split": f"{before} became {after} ({many})",
-        "born": f"{after} is new ({many}, {share} of them new)",
-        "vanished": f"{before} is no more ({many})",
-        "grew": f"{after} grew by {many} ({share})",
-        "shrank": f"{after} shrank by {many} ({share})",
-        "renumbered": f"{before} is called {after} now ({many})",
-    }[event["kind"]]
-    return text[0].upper() + text[1:]
 
 
 def number(model: FoldingEstimator) -> dict[str, Any] | None:

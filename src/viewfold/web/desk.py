@@ -205,12 +205,12 @@ class Desk:
             if not asked.dry_run:
                 self._note_mine(added.model, before[0])
                 self.uploads.drop(said["upload"])
-            why = None if added.chosen is None else telling.evidence(added.chosen)
+            why, now = added.chosen, added.model.n_clusters
             return {
                 **added.facts(),
                 "samples": added.model.n_samples_,
                 "lines": [fold_line(one) for one in added.folds],
-                "evidence": why,
+                "evidence": None if why is None else telling.evidence(why, now),
                 "changes": changes(added.model, before[0]),
             }
 

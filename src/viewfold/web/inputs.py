@@ -85,13 +85,14 @@ def clusters(value: Any) -> int:
 FILE: dict[str, Check] = {
     "sheet": texts,
     **dict.fromkeys(("encoding", "decimal", "thousands", "layer", "use_rep"), text),
+    "day_first": flag,
 }
 # About its rows and columns; see `viewfold.as_view`.
 READING: dict[str, Check] = {
     "empty_rows": one_of("absent", "keep"),
     "missing_cells": one_of("accept", "error"),
     **dict.fromkeys(("columns", "drop", "categories", "empty_markers"), texts),
-    "strict": flag,
+    **dict.fromkeys(("strict", "as_is"), flag),
 }
 # To look at a file.
 VIEW: dict[str, Check] = {

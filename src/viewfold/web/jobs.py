@@ -24,10 +24,6 @@ from viewfold.web.inputs import TooLargeError
 from viewfold.web.words import printable
 
 
-class StoppedError(KeyboardInterrupt):
-    """Somebody wants work to end; a KeyboardInterrupt, so that nobody takes it for an error."""
-
-
 class Job:
     """A piece of work that takes a while."""
 
@@ -61,7 +57,7 @@ class Job:
         # Another thread of an engine may tell, too: the work ends where it is told there.
         # Once the change is on the disk, it is too late to say that nothing was changed.
         if self.stopping and not self.written:
-            raise StoppedError
+            raise KeyboardInterrupt  # so that nobody takes it for an error
 
     @property
     def state(self) -> str:

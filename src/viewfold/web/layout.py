@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from viewfold._util.types import Array, Ids
 from viewfold.rows import Engine, RowSet, all_on_one_thread
 from viewfold.rows.linalg import unit_rows
-from viewfold.state.clusters import confidence
+from viewfold.state.clusters import confidence, hangs_on
 from viewfold.state.hashes import draw
+from viewfold.state.novelty import to_share, to_surprise
 from viewfold.state.state import State
 from viewfold.web.metadata import ColourColumn, colour_columns
 from viewfold.web.words import as_line
@@ -129,7 +130,15 @@ class ModelRows:
     def sure(self) -> RowSet:  # the confidence of each sample
         state = self.state
         assert state.clusters is not None
-        return confidence(self.engine, state.clusters, state.embedding, state.seen, state.novelty)
+        rows = state.embedding, state.seen, state.novelty
+        return confidence(self.engine, state.clusters, *rows, self.hangs)
+
+    @cached_property
+    def hangs(self) -> RowSet:  # the view that each label hangs on
+        state = self.state
+        assert state.clusters is not None
+        rows = state.embedding, state.evidence
+        return hangs_on(self.engine, state.clusters, state.directions, *rows)
 
     def take(self, rows: RowSet, numbers: NDArray[np.intp]) -> Array:
         return self.engine.collect(self.engine.select(rows, numbers))
@@ -141,10 +150,12 @@ class Points:
 
     numbers: NDArray[np.intp]  # the row number of each
     place: NDArray[np.uint16]  # where it is
-    # Its cluster, confidence and number of views.
+    # Its cluster, confidence, number of views, novelty, and the view that its label hangs on.
     cluster: NDArray[np.intp]
     sure: Array
     coverage: NDArray[np.intp]
+    novelty: Array
+    hangs: NDArray[np.intp]
     ids: Ids | None  # who it is, if ids are needed
     coloured: list[ColourColumn]  # columns to colour by
     notes: list[str]  # what was left out
@@ -164,13 +175,15 @@ class Points:
         # Points that are drawn later hide others: the order is mixed, and none of ids or rows.
         mixed = (whole[:, 0].astype(np.uint64) << np.uint64(16)) | whole[:, 1]
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)
-        order = np.lexsort((coverage, sure, cluster, mixed))
+        novelty = to_share(to_surprise(found.take(state.novelty, numbers)))
+        hangs = np.maximum(found.take(found.hangs, numbers)[:, 0], 0)
+        order = np.lexsort((hangs, novelty, coverage, sure, cluster, mixed))
         names = found.take(state.ids, numbers)[order] if ids or metadata is not None else None
         coloured: tuple[list[ColourColumn], list[str]] = [], []
         if metadata is not None and names is not None:
             coloured = colour_columns(engine, state.ids, names, metadata, name_ids=ids)
         parts = numbers[order], whole[order], cluster[order], sure[order], coverage[order]
-        return cls(*parts, names, *coloured)
+        return cls(*parts, novelty[order], hangs[order], names, *coloured)
 
     def at(self, numbers: NDArray[np.intp]) -> list[int | None]:
         """Return which point each sample is; None if it is not drawn."""
@@ -192,18 +205,27 @@ class Points:
 
     def columns(self, k: int, ids: bool) -> dict[str, Any]:
         """Return the columns of the page."""
-        sure = np.where(np.isfinite(self.sure), np.round(254 * np.clip(self.sure, 0, 1)), 255)
         found: dict[str, Any] = {
             "x": self.place[:, 0].astype("<u2"),
             "y": self.place[:, 1].astype("<u2"),
             "cluster": _small(self.cluster, k),
-            "confidence": sure.astype(np.uint8),
+            "confidence": _byte(self.sure),
             "coverage": _small(self.coverage, int(self.coverage.max(initial=0)) + 1),
+            **({"novelty": _byte(self.novelty)} if np.isfinite(self.novelty).any() else {}),
+            **(
+                {"hangs": _small(self.hangs, int(self.hangs.max()) + 1)} if self.hangs.any() else {}
+            ),
             **{one.facts["column"]: one.values for one in self.coloured},
         }
         if ids and self.ids is not None:
             found["ids"] = "\n".join(map(as_line, self.ids.tolist())).encode()
         return found
+
+
+def _byte(share: Array) -> NDArray[np.uint8]:
+    """Return numbers from 0 to 1 as those from 0 to 254, and 255 for NaN."""
+    known = np.round(254 * np.clip(np.nan_to_num(share), 0, 1))
+    return np.where(np.isfinite(share), known, 255).astype(np.uint8)
 
 
 def _small(numbers: NDArray[np.intp], many: int) -> NDArray[np.uint8] | NDArray[np.uint16]:

@@ -122,12 +122,12 @@ def _cells(folder: Path) -> Parsed:
     """Read sparse matrices of features × nuclei, and the type of each nucleus."""
     import pandas as pd
 
-    from viewfold.data import read_set
+    from viewfold.datasets import load
 
     broader = {part: whole for whole, parts in _BROADER.items() for part in parts.split()}
     found = pd.read_csv(folder / "meta_c1.csv", index_col=0)["Ident"].replace(broader)
     views = [
-        sparse.csr_array(next(iter(read_set(folder / f"{part}xC1.npz")[0].values())).T)
+        sparse.csr_array(next(iter(load(folder / f"{part}xC1.npz").views.values())).T)
         for part in "GRB"
     ]
     types = SOURCES["mouse-cortex"].classes
