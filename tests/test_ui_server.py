@@ -128,7 +128,12 @@ def test_clusters_are_named_counted_anew_and_explained(ui_folded: Page) -> None:
     assert (done["clusters"], done["suggested"]) == (3, 3)
     done = ui_folded.job("recluster", clusters=2, entry=2)["answer"]
     assert (done["clusters"], done["before"]) == (2, 3)
-    assert {event["kind"] for event in done["changes"]["events"]} <= {"merged", "born", "grew"}
+    assert {event["kind"] for event in done["changes"]["events"]} <= {
+        "step",
+        "merged",
+        "born",
+        "grew",
+    }
     assert ui_folded.job("recluster", clusters="auto")["answer"]["clusters"] == 3
     told = ui_folded.get("explain", id="p7", top=3)
     assert told["id"] == "p7"

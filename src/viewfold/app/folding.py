@@ -290,6 +290,7 @@ def _fold(
         "moved": came.n_moved,
         "others_moved": came.n_others,
         "learned": came.learned,
+        "scaled": None if came.update else state.log[-1].note,
         "novel": came.n_novel,
         "update": came.update,
         "missing": view.missing(),
@@ -337,6 +338,8 @@ def fold_line(fold: dict[str, Any]) -> str:
         moved += " ({others_moved:,} of them without a row in it)"
     if fold["learned"]:
         moved += "; the view was learned again"
+    if fold["scaled"]:
+        moved += "; {scaled}"
     line, missing = f"{said}; {moved}.".format(**fold), fold["missing"]
     if not missing["cells"]:
         return line

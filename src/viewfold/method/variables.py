@@ -149,6 +149,7 @@ def _around(ordered: Array, count: Array, at: Array) -> Array:
 
 def _standardised(rows: Array) -> Array:
     """Return z-scores, with 0 for missing cells and constant columns."""
-    apart = rows - np.nanmean(rows, axis=0)
-    spread = np.sqrt(np.nanmean(apart**2, axis=0))
-    return np.asarray(np.nan_to_num(apart / np.where(spread > 0, spread, 1)))
+    count = np.maximum(np.count_nonzero(~np.isnan(rows), axis=0), 1)
+    apart = np.nan_to_num(rows - np.nansum(rows, axis=0) / count)
+    spread = np.sqrt((apart**2).sum(axis=0) / count)
+    return np.asarray(apart / np.where(spread > 0, spread, 1))

@@ -37,9 +37,9 @@ GROUP, GROWN = 0.0075, 1.5
 # They are unlike others: a tenth of the known rows is so unlike.
 UNLIKE = 1.0
 # Where the group lies, new samples have this surprise on average, none counting more than a novel
-# one: 0.4 is usual, and around the outliers of a cluster it is up to 0.8.
-TYPICAL = 0.85
-SURE = 8.0  # standard errors by which it is above what is to be expected there
+# one: 0.4 is usual, and around the outliers of a cluster it is up to 1.
+TYPICAL = 1.05
+SURE = 7.0  # standard errors by which it is above what is to be expected there
 # The squared radius of its ball, for each dimension, where rows of clusters scatter by 1.
 WIDEST = 4.0
 MOST = 0.3  # of the samples that are unlike others, beyond the usual, are in it at least
