@@ -87,6 +87,7 @@ def test_options_of_reading_are_in_every_signature(function: Callable[..., Any])
     assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     defaults = {name: parameters[name].default for name in get_type_hints(ReadKeywords)}
     assert defaults == {
+        "as_is": False,
         "empty_rows": "absent",
         "missing_cells": "accept",
         "columns": None,

@@ -195,10 +195,9 @@ def test_report_is_written(run: Run, state: Path) -> None:
     ("line", "message"),
     [
         ("add p.vf scan.parquet --id patient --view labs", "'labs': scan.parquet: it has no colu"),
-        ("add p.vf scan.parquet --id patient --view labs", "--view NAME"),
+        ("add p.vf scan.parquet --id patient --view labs", "These columns are those of"),
         ("add p.vf nothing.csv", "nothing.csv"),
         ("add p.vf text.tsv --id person", "'person'"),
-        ("add p.vf text.tsv", "patient"),
         ("add p.vf text.tsv --id patient --clusters 900", "fewer than"),
         ("add q.vf text.tsv --id patient", "--clusters"),
         ("add q.vf text.tsv --id patient --clusters 4000", "fewer than"),

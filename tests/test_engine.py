@@ -212,6 +212,4 @@ def test_nothing_is_left_of_samples_that_are_forgotten_and_files_go_with_their_m
     n = len(files())
     assert n > 10
     del model
-    assert len(files()) == 1  # the lock of the engine
-    del engine
     assert not files()

@@ -285,10 +285,11 @@ def test_an_encoder_that_cannot_fill_says_so() -> None:
 def test_files_and_small_blocks_give_what_memory_gives(kind, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", GAPS)
     pd.DataFrame(GAPS, columns=[f"f{j}" for j in range(D)]).to_csv(tmp_path / "x.csv", index=False)
-    whole = kind(K, random_state=0).fit({"x": GAPS})
+    scale = {"scale": "zscore"}  # the columns of the CSV file have names: it is a table
+    whole = kind(K, random_state=0, **scale).fit({"x": GAPS})
     for name in ("x.npy", "x.csv"):
         with block_bytes(17 * D * 8):
-            model = kind(K, random_state=0).partial_fit(tmp_path / name, ids=False)
+            model = kind(K, random_state=0, **scale).partial_fit(tmp_path / name, ids=False)
         assert model.views_[0].n_missing == np.isnan(GAPS).sum()
         assert np.allclose(model.embedding_, whole.embedding_, atol=1e-8)
 

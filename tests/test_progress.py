@@ -149,9 +149,9 @@ def test_no_terminal_shows_nothing(run: Run) -> None:
 def test_quiet_says_nothing_but_errors(run: Run, line: str) -> None:
     done = run(line.format("labs.csv --id patient --clusters 2"))
     assert done == (0, "", "")
-    code, out, said = run(line.format("labs.csv"))
+    code, out, said = run(line.format("labs.csv --id nobody"))
     assert (code, out) == (1, "")
-    assert said.startswith("viewfold: View 'labs'")
+    assert said.startswith("viewfold: labs.csv")
     assert json.loads(run("status s.vf --json --quiet")[1])["samples"] == 40
     assert run("status s.vf")[1]  # nothing is left of it for the next command
 

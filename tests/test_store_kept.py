@@ -282,7 +282,7 @@ def test_one_kept_state_at_a_time_is_in_memory(path: Path, monkeypatch: pytest.M
     ],
 )
 def test_a_schema_is_one_of_ours_or_the_file_is_refused(
-    path: Path, statement: str, search_for_macros: None
+    path: Path, statement: str, every_check: None
 ) -> None:
     changed(path, statement)
     with pytest.raises(StateFileError, match="viewfold did not put there"):

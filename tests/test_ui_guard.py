@@ -225,7 +225,7 @@ def test_any_name_of_a_file_is_shown_and_none_is_used_as_a_path(
     (path,) = page.desk.folder.iterdir()
     assert path.name == f"{key}.csv"
     assert page.job("inspect", upload=key)["answer"]["file"] == shown
-    failed = page.job("fold", upload=key, clusters=3)
+    failed = page.job("fold", upload=key, id_column="nobody", clusters=3)
     assert shown in failed["error"]["message"]
     assert failed["error"]["message"].isprintable()
     done = page.job("fold", upload=key, id_column="patient", clusters=3)
