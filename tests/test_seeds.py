@@ -64,7 +64,8 @@ def test_the_seed_salts_every_draw(digits, monkeypatch) -> None:
         assert len(set(found)) == len(found)
         suggest_n_clusters(list(views.values())[:1], [2, 3], random_state=now)
     assert {purpose for purpose, _ in drawn[0]} == {
-        "scale", "rarity of words", "directions", "landmarks", "k-means", "number of clusters",
+        "scale", "depth", "rarity of words", "directions", "landmarks", "k-means",
+        "number of clusters",
     }  # fmt: skip
     assert drawn[0].keys() == drawn[1].keys()
     assert all(drawn[0][which] != drawn[1][which] for which in drawn[0])
