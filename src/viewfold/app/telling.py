@@ -196,12 +196,9 @@ def suggestion(model: FoldingEstimator, between: range | None = None) -> Suggest
 
 def choose_first(views: Sequence[View], **options: Any) -> Suggestion:
     """Find the number of clusters that stands out most in views that nothing was made of yet."""
-    from viewfold.estimators import ViewFold
-    from viewfold.estimators.selection import MOST
-    from viewfold.method.balanced import rank
+    from viewfold.estimators.selection import MOST, make_trial
 
-    # As `suggest_n_clusters` folds views: columns for many clusters, and no work to find these.
-    trial = ViewFold(2, n_components=rank(MOST), n_init=1, keep_encoders=False, random_state=0)
+    trial = make_trial(MOST)
     with warnings.catch_warnings(action="ignore"):  # the fold itself will tell
         for view in views:
             trial.partial_fit(view, **options)

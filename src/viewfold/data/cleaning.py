@@ -300,7 +300,7 @@ class Cleaned:
     """How the columns of a table are written, and what people are told of that."""
 
     forms: Mapping[str, Form] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    told: Mapping[str, str] = field(default_factory=dict)  # by column
     plain: Collection[str] = ()  # columns of numbers as Python writes them
 
 
@@ -363,11 +363,13 @@ def find_forms(
             facts = [_facts(cell) for cell in cells if "." in cell]
             if facts and all(one is not None and one[0] in "et" for one in facts):
                 forms[name] = Form("number", ",.")
-    told = [
-        form.told(name, next((c for c in texts[name] if _PADDED.fullmatch(c)), texts[name][0]))
+    told = {
+        name: form.told(
+            name, next((c for c in texts[name] if _PADDED.fullmatch(c)), texts[name][0])
+        )
         for name, form in forms.items()
-    ]
-    return Cleaned(forms, tuple(told), plain - forms.keys())
+    }
+    return Cleaned(forms, told, plain - forms.keys())
 
 
 def declare_codes(codes: Mapping[str, Any], forms: Mapping[str, Form]) -> None:

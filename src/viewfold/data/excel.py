@@ -208,7 +208,7 @@ def _view(
     codes = codes_of(coded, sheet.place, options)
     declare_codes(codes, found.forms)
     rest = chain(sample, rows)  # so that the sheet is read once
-    cleaned = [*start.told, *found.told]
+    cleaned = [*start.told, *found.told.values()]
     table = _Table(
         sheet, rest, names, features, of_ids, codes, options.markers, found.forms, cleaned,
         options.as_is,

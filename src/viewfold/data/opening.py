@@ -287,9 +287,7 @@ def first_cells(parts: Parts) -> dict[str, list[Any]]:
         codes, values = parts.codes.get(name), rows[:, j]
         if codes is not None and codes.kind == "category" and len(codes.head) >= len(rows):
             found[name] = codes.head[: len(rows)]
-        elif (codes is None or codes.kind == "number") and (
-            np.isnan(values) | (values == np.rint(values))
-        ).all():
+        elif (codes is None or codes.kind == "number") and _are_whole(values):
             found[name] = [None if v != v else f"{v:.0f}" for v in values.tolist()]
         else:
             found[name] = values.tolist()

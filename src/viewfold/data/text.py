@@ -319,7 +319,6 @@ def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
             kinds[name] = "number"
         elif name in wanted:
             kinds[name] = _kind(file, name, cells[name], numerals, options.markers)
-    told = [one for one in found.told if any(one.startswith(repr(name)) for name in forms)]
     return _Layout(
         file=file,
         lines=lines,
@@ -332,7 +331,11 @@ def _layout(file: str, ids: str | None, options: ReadOptions) -> _Layout:
         empty=options.markers,
         cleaning=cleaning,
         forms=forms,
-        cleaned=[*place.told, *(f"left out {names[j]}, which is empty" for j in empty), *told],
+        cleaned=[
+            *place.told,
+            *(f"left out {names[j]}, which is empty" for j in empty),
+            *(found.told[name] for name in forms),
+        ],
         left_out=empty,
         as_is=options.as_is,
     )
@@ -477,7 +480,7 @@ def _without_blank(
     blank = np.flatnonzero(~table[:, : FEWEST_COLUMNS - 1].astype(bool).any(axis=1))
     gone = {i for i in blank.tolist() if not "".join(table[i]).strip()}
     n = len(table)
-    while last and n > 1 and np.count_nonzero([bool(c.strip()) for c in table[n - 1]]) <= 1:
+    while last and n > 1 and is_remark(table[n - 1]):
         n -= 1
         gone.add(n)
     if not gone:

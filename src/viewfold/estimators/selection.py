@@ -97,6 +97,12 @@ def candidates(model: FoldingEstimator) -> range:
     return range(2, min(max(MOST, 2 * model.n_clusters) + 1, model.n_samples_))
 
 
+def make_trial(most: int, seed: int = 0) -> ViewFold:
+    """Make a model whose consensus shows so many clusters, without the work of finding them."""
+    components = rank(most)
+    return ViewFold(2, n_components=components, n_init=1, keep_encoders=False, random_state=seed)
+
+
 @suggests_arguments
 def suggest_n_clusters(
     model_or_views: FoldingEstimator | ViewsLike,
@@ -150,10 +156,8 @@ def suggest_n_clusters(
             raise ValueError("A fitted model knows its ids already; leave ids= out.")
         check_is_fitted(model_or_views)
         model = model_or_views._snapshot()
-    else:  # the consensus of a model for the largest number, without the work of finding clusters
-        model = ViewFold(2, n_components=rank(most), n_init=1, keep_encoders=False)
-        model.set_params(random_state=seed)
-        model.fit(model_or_views, ids=ids)
+    else:
+        model = make_trial(most, seed).fit(model_or_views, ids=ids)
     n = model.n_samples_
     if most >= n:
         raise ValueError(

@@ -95,7 +95,7 @@ def text_of(encoder: Encoder) -> Text | Counts | None:
     return inner.project.text if isinstance(inner, FeatureEncoder) else None
 
 
-def describe(view: View, encoder: Encoder) -> str | None:
+def describe_scale(view: View, encoder: Encoder) -> str | None:
     """Return what the log tells about how a view was read, if anything."""
     if isinstance(text_of(encoder), Counts):
         return "counts: rows divided by their depth, logarithm"
@@ -103,7 +103,7 @@ def describe(view: View, encoder: Encoder) -> str | None:
     return None if bends is None else bends.describe(view)
 
 
-def depth_in(
+def measure_depth(
     engine: Engine, view: View, encoder: Encoder, seed: tuple[int, ...]
 ) -> tuple[NDArray[np.intp], Array] | None:
     """Return the totals of some rows of a view that is scaled as counts or words, else None."""

@@ -118,11 +118,7 @@ def _choose_logs(rows: Array, ordered: Array, count: Array, free: Array) -> Bend
     as_log = ((L.T @ others / n) ** 2).sum(axis=1) + np.maximum(RL.T, LL).sum(axis=1)
     logs = np.zeros(d, bool)
     logs[at] = as_log > constants.LOG_GAIN * as_is
-    return Bends(*(np.where(logs, a, b) for a, b in zip(_parts(bent), _parts(plain), strict=True)))
-
-
-def _parts(bends: Bends) -> tuple[Array, ...]:
-    return bends.start, bends.rate, bends.middle, bends.weight
+    return _bends(ordered, count, free, np.where(logs, start, 0), np.where(logs, rate, 0))
 
 
 def _bends(ordered: Array, count: Array, free: Array, start: Array, rate: Array) -> Bends:
