@@ -38,10 +38,8 @@ def combine(
 ) -> Combined:
     seeds = seed, len(state.views)
     encode, F = learn(engine, view, n_components, scale=scale, seed=seeds)
-    depth, note = (
-        encoders.measure_depth(engine, view, encode, seeds),
-        encoders.describe_scale(view, encode),
-    )
+    depth = encoders.measure_depth(engine, view, encode, seeds)
+    note = encoders.describe_scale(view, encode)
     if not state.views:
         _, Q = top_eigenvectors(engine.reduce(gram, F), n_components)
         rows = engine.map(lambda block: block @ Q.astype(block.dtype), F)
