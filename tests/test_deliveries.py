@@ -222,6 +222,60 @@ def test_a_fault_now_and_then_stays_one_and_what_keeps_coming_is_expected(shop: 
     assert not said[-1]
 
 
+def with_a_dial(shop: Shop, frame: pd.DataFrame) -> pd.DataFrame:
+    """Add a column that is measured anew each time: nothing of it stays with a sample."""
+    dial = shop.means[shop.rng.permutation(shop.segment)[: len(frame)], 0]
+    return frame.assign(dial=dial + 0.1 * shop.rng.normal(size=len(frame)))
+
+
+def told_by_night(model: ViewFold, nights: list[pd.DataFrame]) -> list[set[str | None]]:
+    told = []
+    for night in nights:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeliveryWarning)
+            model.partial_fit(night, view="table")
+        comparison = model.delivery_.comparison
+        assert comparison is not None
+        told.append({one.column for one in comparison.findings})
+    return told
+
+
+def test_a_column_that_is_measured_anew_each_night_is_told_once_and_does_not_hinder_learning() -> (
+    None
+):
+    shop = Shop(3)
+    first = shop.table(np.arange(400))
+    first["dial"] = shop.means[shop.segment, 0] + 0.1 * shop.rng.normal(size=400)
+    model = ViewFold(4, random_state=0).partial_fit(first, view="table")
+    told = told_by_night(model, [with_a_dial(shop, shop.night(120)) for _ in range(4)])
+    assert "dial" in told[0]
+    assert not any("dial" in columns for columns in told[1:])
+    night = with_a_dial(shop, shop.night(120))
+    swapped = night.assign(balance=night["share"] * 30, share=night["balance"] / 30)
+    assert told_by_night(model, [swapped]) == [{"balance", "share"}]  # the others are watched
+    numbers = COLUMNS
+    drifted = with_a_dial(shop, shop.night(120))
+    drifted[numbers] += 0.8 * first[numbers].std()
+    drifted["dial"] = drifted["dial"].sample(frac=1, random_state=0).to_numpy()
+    told_by_night(model, [drifted])
+    assert model.delivery_.learned
+
+
+def test_a_few_rows_without_rare_levels_have_not_drifted() -> None:
+    rng = np.random.default_rng(0)
+    rare = (rng.random((4000, 30)) < 0.03).astype(float)
+    cluster = np.zeros(4000, int)
+    profile = learn_profile(ENGINE, Rows(rare), rare[:500], cluster, 1, 0)
+    assert profile is not None
+
+    def far(rows: np.ndarray) -> float:
+        return distance_of(profile, profile.tally(ENGINE, Rows(rows))).total
+
+    for i in range(20):
+        assert far(rare[50 * i : 50 * i + 50]) < 0.25
+    assert far((rng.random((400, 30)) < 0.15).astype(float)) > 0.25
+
+
 def test_profiles_survive_files_engines_and_undo(shop: Shop, tmp_path: Path) -> None:
     rows, more = shop.table(np.arange(300)), shop.night()
 

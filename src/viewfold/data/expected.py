@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import fields, replace
 from itertools import pairwise
 
@@ -29,6 +30,7 @@ TRAITS = (
 )
 MISSING, PART, BELOW, ABOVE = 0, 4, 5, 8  # places of some of them
 CONSTANT = "constant"  # what a column can be beside the traits of its cells
+TOLD_APART = 3  # the spread of a column is compared if so many cells are expected not to be 0
 STUCK = 1e-5  # the spread of a column that does not vary, where it did: more than round-off
 FAR, OUTER = 3.0, 0.6745  # where cells are far or in an outer quarter: normal standard deviations
 TINY = 0.03  # of the larger of the two outer quarters' cuts: a cell is hardly anything
@@ -89,6 +91,10 @@ class Profile:
     # two of the first rows were the same, of all pairs; the share of rows that held nothing; the
     # share of the variance that the consensus explains (see `viewfold.state.deliveries`)
     counts: Array
+    # (n_features,): how far the cells of known samples lately kept to what is expected of them: 1
+    # as they should, 0 not at all, as where a column is measured anew each night; None in files of
+    # earlier versions
+    steady: Array | None = None
 
     @property
     def shift(self) -> Array:
@@ -100,9 +106,22 @@ class Profile:
         counts, sums = count_cells(engine, rows, self.cuts)
         return Tally(rows.shape[0], counts[0], sums[0], sums[1:])
 
-    def updated(self, came: Tally) -> Profile:
-        """Return the profile with one more delivery."""
+    @property
+    def usual_fit(self) -> Array:
+        """How far the cells of each column keep to what is expected of their samples."""
+        return np.ones(self.learned.shape[1]) if self.steady is None else self.steady
+
+    def updated(self, came: Tally, fits: Array | None = None) -> Profile:
+        """Return the profile with one more delivery.
+
+        `fits` tells how far cells fitted their samples, by column; NaN where that is not known.
+        """
         n, since, number, *rest = self.counts
+        if fits is not None:
+            # What was told of once is expected; a column has to fit several times to be relied on.
+            steady = self.usual_fit
+            now = np.where(np.isnan(fits), steady, fits)
+            self = replace(self, steady=np.minimum(now, (steady + now) / 2))
         # A delivery counts as one of `FORGETS`, or as many rows among those known before.
         weight = max(came.n / (n + since + came.n), 1 / FORGETS * min(1, came.n / FEWEST**2))
         there = np.where(came.present >= FEWEST, weight, 0.0)
@@ -129,10 +148,13 @@ class Profile:
 
     def without(self, gone: list[int]) -> Profile:
         """Return the profile without what is known of some columns."""
-        made = {one.name: getattr(self, one.name).copy() for one in fields(self)}
-        for name, values in made.items():
-            if values.ndim > 1:  # any share is as it was
+        made = {}
+        for name in (one.name for one in fields(self)):
+            made[name] = values = copy(getattr(self, name))
+            if np.ndim(values) > 1:  # any share is as it was
                 values[:, gone] = NOWHERE if name == "cuts" else float(name == "highest")
+        if self.steady is not None:
+            made["steady"][gone] = 1
         return Profile(**made)
 
 
@@ -401,10 +423,16 @@ def _distance(profile: Profile, level: Array, there: Array, usual: Array | None 
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(varies, (level[0] - mean) / profile.learned[1], 0)
         ratio = np.where(varies & (level[1] > 0), level[1] / spread, 1e-3)
-        log = np.where(varies, np.clip(np.log(ratio), -2, 2), 0)
-    # The spread counts by half: that of a few clusters is not well known. The expected square of
-    # both by chance is 1 / n of a mean, 1 / 2n of a logarithm of a spread.
-    chance = 1.125 * (1 / np.maximum(there, 1) + 1 / max(profile.counts[0], 1))
+    # The spread of a column that is mostly 0, or hardly ever, hangs on the few other cells.
+    there, zero = np.maximum(there, 1), profile.usual[TRAITS.index("zero")]
+    mixed = (zero > 0) & (zero < 1)
+    known = varies & (~mixed | (there * np.minimum(zero, 1 - zero) >= TOLD_APART))
+    log = np.where(known, np.clip(np.log(ratio), -2, 2), 0)
+    # The spread counts by half: that of a few clusters is not well known. The expected square by
+    # chance is 1 / n of a mean, (κ − 1) / 4n of a logarithm of a spread: the kurtosis κ is 3 of a
+    # normal column, and more of one that is mostly 0.
+    tails = np.where(mixed, 1 / np.where(mixed, zero * (1 - zero), 1) - 4, 2)
+    chance = (1 + known * np.maximum(tails, 2) / 16) * (1 / there + 1 / max(profile.counts[0], 1))
     squares = np.where(varies, shift**2 + log**2 / 4 - chance, 0)
     total = np.sqrt(max(squares.sum() / max(np.count_nonzero(varies), 1), 0))
     return Distance(np.sqrt(np.maximum(squares, 0)), float(total))

@@ -80,12 +80,14 @@ class Comparison:
     distance: Distance  # how far its columns are from what the view was learned from
     tally: Tally
     oddities: tuple[Oddity, ...]  # what the findings about columns are made of
+    fits: Array  # (n_features,): see `Profile.updated`
     resembles: str | None = None  # a view of the model that the rows fit better
 
     @property
     def whole(self) -> bool:
         """Whether the trouble is with all rows, and not with some of them."""
-        kinds = {one.kind for one in self.findings}
+        # A single column may be measured anew each night: then its cells fit nobody.
+        kinds = {one.kind for one in self.findings if not (one.kind == "shuffled" and one.column)}
         constant = any(one.trait == CONSTANT for one in self.oddities)
         return constant or bool(kinds & {"swapped", "sign", "shuffled", "twins", "repeated"})
 
@@ -131,7 +133,7 @@ def expect_more(state: State, found: Comparison | None, learned: Drift | None = 
     profile = state.views[which].profile
     if profile is None:
         return state
-    profile = profile.updated(found.tally)
+    profile = profile.updated(found.tally, found.fits)
     if learned is not None:
         profile = profile.relearned(found.tally, learned.usual)
     return _with_profile(state, which, profile)
@@ -175,6 +177,7 @@ def compare(
     found: list[Finding] = []
     oddities: list[Oddity] = []
     other, n = None, rows.shape[0] if news else 0
+    fits = np.full(record.n_features, np.nan)
     with engine.session():
         tally = profile.tally(engine, rows)
         # A view that always comes as a whole may have no news; a part of it comes once.
@@ -189,10 +192,11 @@ def compare(
             else:
                 fit = fit_rows(engine, state, which, rows, alignment)
                 found += _of_fit(record, fit, {one.feature for one in oddities})
+                fits = _known_fits(record, fit, found)
             found.sort(key=lambda one: KINDS.index(one.kind))
     distance = distance_of(profile, tally)
     name = record.name
-    return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), other)
+    return Comparison(name, n, tuple(found), distance, tally, tuple(oddities), fits, other)
 
 
 def compare_all(
@@ -249,8 +253,9 @@ def _of_rows(
 
 def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Finding]:
     # Samples that are all alike do not tell whose rows came.
-    usual = 0.0 if record.profile is None else record.profile.counts[5]
-    if fit is None or fit.varied < VARIED * usual:
+    profile = record.profile
+    assert profile is not None
+    if fit is None or fit.varied < VARIED * profile.counts[5]:
         return
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
@@ -259,10 +264,13 @@ def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Find
         )
         return
     named, told = [_name(record, j) for j in fit.columns], set[int]()
-    best = fit.exchanged.argmax(axis=1)
+    usual_fit = profile.usual_fit[fit.columns]
+    steady = usual_fit > SLOPE  # of others, nobody can tell whether they were exchanged
+    likely = np.where(steady & steady[:, None], fit.exchanged, -np.inf)
+    best = likely.argmax(axis=1)
     pairs = [(i, j) for i, j in enumerate(best) if i <= j and best[j] == i]
-    for i, j in sorted(pairs, key=lambda pair: -fit.exchanged[pair])[:SHOWN]:
-        if fit.exchanged[i, j] < EXCHANGED + 2 * np.log(len(named)):
+    for i, j in sorted(pairs, key=lambda pair: -likely[pair])[:SHOWN]:
+        if likely[i, j] < EXCHANGED + 2 * np.log(len(named)):
             continue
         for one, other in sorted({(i, j), (j, i)}):
             said = f"the cells of {fit.n:,} known samples fit "
@@ -271,12 +279,26 @@ def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Find
             told.add(one)
             yield Finding(kind, named[one], BEFORE, said)
     slopes, errors = fit.of_columns
-    for j in np.flatnonzero((slopes < SLOPE) & (slopes + (SURE + 1) * errors < 1)):
+    sure = slopes + (SURE + 1) * errors < usual_fit
+    for j in np.flatnonzero(sure & (slopes < SLOPE * usual_fit)):
         if j not in told and int(fit.columns[j]) not in odd:
             turned = bool(slopes[j] < -SLOPE)
             said = f"the cells of {fit.n:,} known samples fit "
             said += "with the other sign" if turned else "these no better than they fit others"
             yield Finding("sign" if turned else "shuffled", named[j], BEFORE, said)
+
+
+def _known_fits(record: ViewRecord, fit: Fit | None, found: list[Finding]) -> Array:
+    """Return how far cells fit their samples, by column; NaN where that is not known."""
+    fits = np.full(record.n_features, np.nan)
+    if fit is None or any(one.kind == "shuffled" and one.column is None for one in found):
+        return fits
+    slopes, errors = fit.of_columns
+    others = {one.column for one in found if one.kind in ("sign", "swapped")}
+    slopes = np.where([_name(record, j) in others for j in fit.columns], 0, slopes)
+    known = SURE * errors < 1
+    fits[fit.columns[known]] = np.clip(slopes[known], 0, 1)
+    return fits
 
 
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
@@ -428,7 +450,7 @@ class Fit:
     """How delivered rows fit what is expected of their samples: slopes and standard errors."""
 
     n: int  # samples that had the view
-    slope: float  # over all columns
+    slope: float  # over all columns that usually fit
     error: float
     varied: float  # the variance of what is expected, where that of all cells of the view is 1
     columns: Array  # which columns were compared
@@ -442,11 +464,12 @@ def fit_rows(
     engine: Engine, state: State, which: int, rows: RowSet, alignment: Alignment
 ) -> Fit | None:
     """Regress rows of samples that had the view on what the consensus says of these samples."""
-    moments = state.views[which].moments
-    if moments is None or alignment.n_shared < FEWEST:
+    moments, profile = state.views[which].moments, state.views[which].profile
+    if moments is None or profile is None or alignment.n_shared < FEWEST:
         return None
     assert state.clusters is not None
     k, at = state.clusters.n_clusters, _explained(state.views[which])
+    steady = profile.usual_fit[at] > SLOPE
     mean, spread = moments.mean[at], moments.spread[at]
     thin = bool(getattr(rows, "is_sparse", False))
     most = RARE if thin else CLIPPED
@@ -486,7 +509,7 @@ def fit_rows(
 
         def of_rows(*blocks: Array) -> tuple[float, ...]:
             there, own, expected = cells(*blocks)
-            expected = there * (expected - e_mean)
+            expected = there * (expected - e_mean) * steady
             a, c = ((own - z_mean) * expected).sum(axis=1), (expected**2).sum(axis=1)
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 

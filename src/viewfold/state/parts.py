@@ -123,7 +123,7 @@ def put_together(parts: Mapping[str, Part], name: str) -> Any:
 
 # The room of data knows no files, so that its class is named here.
 _OF_TRAITS = dict.fromkeys(("usual", "lowest", "highest"), "td")
-_OF_COLUMNS = {"cuts": "cd", "learned": "ld", "recent": "ld", "counts": "n"}
+_OF_COLUMNS = {"cuts": "cd", "learned": "ld", "recent": "ld", "counts": "n", "steady": "d"}
 part("profile", axes=_OF_TRAITS | _OF_COLUMNS)(Profile)
 
 
