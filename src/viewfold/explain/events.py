@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -85,20 +85,28 @@ class ClusterEvent:
         return text
 
 
-def events_between(
-    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
-) -> list[ClusterEvent]:
-    """Return what happened to clusters at each step of a history, in one pass over it."""
-    found = _steps_of(engine, history, steps, names)
-    return [event for step, entry, name in found for event in events_of(step, entry, name)]
-
-
 def whole_story(
     engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str], log: Log
 ) -> list[ClusterEvent]:
-    """Return what happened to clusters, to novel samples, and how far the labels of steps agree."""
-    told = novel_groups(log)
-    for step, entry, name in _steps_of(engine, history, steps, names):
+    """Return what happened to clusters and to novel samples, in one pass over the history."""
+    told = [
+        ClusterEvent(
+            e.entry, f"{e.view} ({e.entry})", "novel", (), (), n, round(n / e.n_samples, 4)
+        )
+        for e in standing(log)
+        if (n := e.n_novel)
+    ]
+    n_pairs = len(steps) - 1
+
+    def count(block: Array) -> list[Transfers]:
+        return [Transfers.of(block[:, i], block[:, i + 1]) for i in range(n_pairs)]
+
+    def both(some: list[Transfers], others: list[Transfers]) -> list[Transfers]:
+        return [a + b for a, b in zip(some, others, strict=True)]
+
+    moves = engine.reduce(count, history, combine=both) if n_pairs > 0 else []
+    for transfers, entry, name in zip(moves, steps[1:], names[1:], strict=True):
+        step = _Step(transfers)
         moved = int(step.count[step.i != step.j].sum())
         if moved:
             share = round(moved / float(step.count.sum()), 4)
@@ -121,44 +129,16 @@ def opening_step(moves: Sequence[Transfers]) -> int:
     return 0
 
 
-def _steps_of(
-    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
-) -> Iterator[tuple[_Step, int, str]]:
-    n_pairs = len(steps) - 1
-
-    def count(block: Array) -> list[Transfers]:
-        return [Transfers.of(block[:, i], block[:, i + 1]) for i in range(n_pairs)]
-
-    def both(some: list[Transfers], others: list[Transfers]) -> list[Transfers]:
-        return [a + b for a, b in zip(some, others, strict=True)]
-
-    if n_pairs < 1:
-        return
-    found = engine.reduce(count, history, combine=both)
-    for moved, entry, name in zip(found, steps[1:], names[1:], strict=True):
-        yield _Step(moved), entry, name
-
-
-def novel_groups(log: Log) -> list[ClusterEvent]:
-    """Return which deliveries told of novel samples that look like a group of their own."""
-    return [
-        ClusterEvent(
-            e.entry, f"{e.view} ({e.entry})", "novel", (), (), n, round(n / e.n_samples, 4)
-        )
-        for e in standing(log)
-        if (n := e.n_novel)
-    ]
-
-
 def events_of(found: _Step, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
     """Return what happened to clusters at one step, from the samples that each gave to which."""
-    told = [
-        ClusterEvent(entry, step, kind, before, after, samples, round(share, 4))
-        for kind, before, after, samples, share in (*found.structure(), *found.sizes())
-    ]
-    told = [
-        replace(one, survival=found.survival(one.before)) if one.before else one for one in told
-    ]
+    told = []
+    for kind, before, after, samples, share in (*found.structure(), *found.sizes()):
+        survival = found.survival(before) if before else None
+        told.append(
+            ClusterEvent(
+                entry, step, kind, before, after, samples, round(share, 4), survival=survival
+            )
+        )
     return sorted(told, key=lambda event: KINDS.index(event.kind))
 
 

@@ -22,10 +22,9 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
-from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
-from viewfold.state.clusters import confidence, hangs_on, scattered, squared_distances
-from viewfold.state.moments import Moments, products, regression
+from viewfold.state.clusters import confidence, hangs_on, next_nearest, scattered
+from viewfold.state.moments import Moments, Products, products, regression
 from viewfold.state.state import State, ViewRecord
 
 
@@ -34,6 +33,7 @@ class Told:
     """What can be told about the clusters by the features of one view."""
 
     view: ViewRecord  # it has moments
+    P: Products  # over its samples
     count: NDArray[np.intp]  # (n_clusters,): how many samples of each cluster are in the view
     middle: Array  # (n_clusters, n_components): their mean in the consensus; of none, NaN
     # (n_clusters, n_features): mean of each feature in each cluster minus its overall mean, in
@@ -54,7 +54,7 @@ class Told:
     @property
     def overall(self) -> Array:
         """The mean of the view's samples in the consensus."""
-        return np.asarray(self.count @ np.nan_to_num(self.middle) / max(self.count.sum(), 1))
+        return self.P.total[: self.middle.shape[1]] / max(self.P.n, 1)
 
     def means(self, effects: Array) -> Array:
         """Return effects in the units of the features: cluster means."""
@@ -71,25 +71,18 @@ def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told
     k = state.clusters.n_clusters
     which = [state.names.index(view.name) for view in views]
 
-    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array]:
-        of = [membership(cluster[seen[:, v]], k) for v in which]
-        rows = [B[seen[:, v]].astype(np.float64) for v in which]
-        total = [M @ some for M, some in zip(of, rows, strict=True)]
-        return np.array([M.sum(axis=1) for M in of]), np.array(total)
-
-    counts, totals = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
     found = []
-    for view, count, total in zip(views, counts, totals, strict=True):
-        many = np.where(count > 0, count, np.nan)[:, None]
-        one = Told(view, count.astype(np.intp), total / many, np.empty((0, 0)))
-        moments, share, r = one.moments, one.count / max(one.count.sum(), 1), total.shape[1]
-        A = moments.coefficients
+    for view, P in zip(views, products(engine, state, which, state.labels(engine)), strict=True):
+        assert view.moments is not None
+        A, size, r = view.moments.coefficients, max(P.n, 1), len(P.total) - k
+        count, total = P.total[r:], P.PP[r:, :r]  # for each cluster
+        middle = total / np.where(count > 0, count, np.nan)[:, None]
         # The part of P that says which cluster: 1 for one's own, minus the share of each.
-        own = A[r:] - share @ A[r:]
-        effects = ((one.middle - one.overall) @ A[:r] + own) @ moments.directions
-        effects[one.count < FEWEST] = np.nan
-        effects[:, moments.spread == 0] = np.nan
-        found.append(replace(one, effects=effects))
+        own = A[r:] - count / size @ A[r:]
+        effects = ((middle - P.total[:r] / size) @ A[:r] + own) @ view.moments.directions
+        effects[count < FEWEST] = np.nan
+        effects[:, view.moments.spread == 0] = np.nan
+        found.append(Told(view, P, count.astype(np.intp), middle, effects))
     return found
 
 
@@ -164,37 +157,29 @@ def feature_table(
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def centred_products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
-    """Return PᵀP over the samples of a view, with P centred, and how many they are."""
-    PP, total, n = products(engine, state, state.names.index(name), state.labels(engine))
-    return PP - np.outer(total, total) / max(n, 1), int(n)
-
-
-def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
-    """Return what a column of the consensus adds to each feature, and the spread of the columns."""
-    G, n = centred_products(engine, state, one.view.name)
-    r = one.middle.shape[1]
+def weights(one: Told) -> Array:
+    """Return what a column of the consensus adds to each feature."""
+    G, r = one.P.centred(), one.middle.shape[1]
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
-    return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(n, 1))
+    return np.asarray(along)
 
 
-def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
-    along, spread = weights(engine, state, one)
-    names = [f"component{i}" for i in range(len(along))]
-    table = (along * spread[:, None]).T
+def loadings(one: Told) -> pd.DataFrame:
+    along, r = weights(one), one.middle.shape[1]
+    table = (along * np.sqrt(one.P.variance(np.eye(len(one.P.total), r)))[:, None]).T
     table[one.moments.spread == 0] = np.nan
+    names = [f"component{i}" for i in range(r)]
     return pd.DataFrame(table, pd.Index(one.names, name="feature"), names)
 
 
-def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.DataFrame:
+def variance_table(tellers: Sequence[Told]) -> pd.DataFrame:
     """Return the share of each view's variance that is explained, features weighing the same."""
     rows = {}
     for one in tellers:
-        G, n = centred_products(engine, state, one.view.name)
-        A, d = one.moments.coefficients, max(int((one.moments.spread > 0).sum()), 1)
-        whole = float(np.einsum("ij,ij->", A, G @ A)) / (max(n, 1) * d)
-        squares = np.nansum(one.effects**2, axis=1) / d
-        each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares * one.count / max(n, 1))
+        d = max(int((one.moments.spread > 0).sum()), 1)
+        whole = float(one.P.variance(one.moments.coefficients).sum()) / d
+        squares = np.nansum(one.effects**2, axis=1) / d * one.count / max(one.P.n, 1)
+        each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares)
         rows[one.view.name] = [min(whole, 1.0), float(np.nansum(each)), *each]
     k = len(tellers[0].count)
     table = pd.DataFrame.from_dict(rows, "index", columns=["consensus", "clusters", *range(k)])
@@ -252,16 +237,13 @@ def explain_sample(
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
     hangs = hangs_on(engine, clusters, state.directions, row[None], evidence)
-    leading = row[None, : len(clusters.projection)]
-    other = None
-    if clusters.n_clusters > 1:
-        squares = squared_distances(clusters, leading)[0][:, 0]
-        other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
+    nearest = int(engine.collect(next_nearest(engine, clusters, row[None], np.array([cluster])))[0])
+    other = None if nearest < 0 else nearest
     sure = engine.collect(confidence(engine, clusters, row[None], seen[None], novelty, hangs))
     view, instead = engine.collect(hangs)[0].tolist()
     views, parts = {}, []
     for one in tellers:
-        part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
+        part = _of_view(one, weights(one), row, cluster, other)
         here = bool(seen[state.names.index(one.view.name)])
         views[one.view.name] = {"in_view": here, "evidence": part["evidence"].sum(min_count=1)}
         parts.append(part.dropna(subset="evidence"))

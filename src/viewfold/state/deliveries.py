@@ -37,7 +37,7 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
-from viewfold.state.moments import described, products
+from viewfold.state.moments import Products, described, products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -106,21 +106,7 @@ def learn_expected(
         some = _draw(engine, view, rows)
         k = state.clusters.n_clusters
         profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
-        if profile is not None:
-            counts = np.append(profile.counts, _expected_variance(engine, state, which, labels))
-            profile = replace(profile, counts=counts)
     return _with_profile(state, which, profile)
-
-
-def _expected_variance(engine: Engine, state: State, which: int, labels: RowSet) -> float:
-    """Return the variance of what the consensus says of cells, where that of all cells is 1."""
-    record = state.views[which]
-    if record.moments is None:
-        return 0.0
-    PP, total, n = products(engine, state, which, labels)
-    C = record.moments.coefficients @ record.moments.directions[:, _explained(record)]
-    centred = PP - np.outer(total, total) / max(n, 1)
-    return float(np.einsum("ij,ij->", C, centred @ C) / max(n * C.shape[1], 1))
 
 
 def expect_more(state: State, found: Comparison | None, learned: Drift | None = None) -> State:
@@ -248,9 +234,7 @@ def _of_rows(
 
 
 def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Finding]:
-    # Samples that are all alike do not tell whose rows came.
-    usual = 0.0 if record.profile is None else record.profile.counts[5]
-    if fit is None or fit.varied < VARIED * usual:
+    if fit is None:
         return
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
@@ -399,24 +383,19 @@ def find_drift(
     def sums(row: Array, of: Array, seen: Array, was: Array, label: Array) -> tuple[Array, ...]:
         had = seen[:, which]
         P = described(np.where(had[:, None], was, row), np.where(had, label, of), k)
-        return P.T @ P, P.sum(axis=0)
+        return P.T @ P, P.sum(axis=0), np.array(len(P))
 
     row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
     beside = assign(engine, clusters, row), alignment.partners(before.seen, False)
     partners = alignment.partners(before.embedding), alignment.partners(labels)
-    PP, total = engine.reduce(sums, row, *beside, *partners)
-    all_PP, all_total, n_all = products(engine, before, which, labels)
+    here = Products(*engine.reduce(sums, row, *beside, *partners))
+    (whole,) = products(engine, before, [which], labels)
     C = (moments.coefficients @ moments.directions).astype(np.float64)
-    n, mean, all_mean = row.shape[0], total / row.shape[0], all_total / max(n_all, 1)
-    here, there = (
-        PP / n - np.outer(mean, mean),
-        all_PP / max(n_all, 1) - np.outer(all_mean, all_mean),
-    )
-    explained = np.einsum("ij,ij->j", C, there @ C)
-    variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
+    shift = (here.total / here.n - whole.total / max(whole.n, 1)) @ C
+    variance = here.variance(C) + np.maximum(1 - whole.variance(C), 0)
     spread = profile.learned[1]
     unit = np.divide(moments.spread, spread, out=np.ones_like(spread), where=spread > 0)
-    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))]) * unit
+    usual = np.vstack([shift, np.sqrt(np.maximum(variance, 1e-6))]) * unit
     return Drift(distance_of(profile, found.tally, usual).total, usual)
 
 
@@ -430,7 +409,6 @@ class Fit:
     n: int  # samples that had the view
     slope: float  # over all columns
     error: float
-    varied: float  # the variance of what is expected, where that of all cells of the view is 1
     columns: Array  # which columns were compared
     # (n_columns, n_columns): the logarithm of how much more likely the rows are if two columns are
     # exchanged; on the diagonal, if the column has the other sign
@@ -447,16 +425,13 @@ def fit_rows(
         return None
     assert state.clusters is not None
     k, at = state.clusters.n_clusters, _explained(state.views[which])
+    if not at.size:
+        return None
     mean, spread = moments.mean[at], moments.spread[at]
     thin = bool(getattr(rows, "is_sparse", False))
     most = RARE if thin else CLIPPED
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
     labels = state.labels(engine)
-
-    def total_P(B: Array, of: Array, seen: Array) -> Array:
-        here = seen[:, which]
-        sizes = np.bincount(of[here], minlength=k)
-        return np.concatenate([B[here].sum(axis=0, dtype=np.float64), sizes])
 
     def cells(block: Matrix, B: Array, of: Array, seen: Array) -> tuple[Array, Array, Array]:
         had = seen[:, which]
@@ -471,8 +446,8 @@ def fit_rows(
         return np.array(len(z)), *of_cells, there.T @ e, there.T @ (e * e), z.T @ e
 
     with engine.session():
-        P = engine.reduce(total_P, state.embedding, labels, state.seen)
-        centre = (P / max(P[-k:].sum(), 1)) @ C
+        (P,) = products(engine, state, [which], labels)
+        centre = (P.total / max(P.n, 1)) @ C
         beside = (
             alignment.partners(state.embedding),
             engine.map(lambda of: of, alignment.partners(labels)),
@@ -491,6 +466,8 @@ def fit_rows(
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 
         a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
+    if c / n.sum() < VARIED * P.variance(C).mean():
+        return None  # samples that are all alike do not tell whose rows came
     slope = a / max(c, 1e-300)
     error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
     # What is left of column i if its cells are those of column j: factor · z + shift, without e.
@@ -513,7 +490,7 @@ def fit_rows(
     of_columns = np.vstack([slopes, np.sqrt(left_over / square)])
     if thin:  # words are hardly exchanged, and their cells are far from normal
         exchanged[:], of_columns[1] = 0, np.inf
-    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged, of_columns)
+    return Fit(int(had), slope, float(error), at, exchanged, of_columns)
 
 
 def _explained(record: ViewRecord) -> Array:

@@ -7,6 +7,7 @@ is small. When P becomes P', A becomes (P'ᵀP' + λ)⁻¹ P'ᵀP A, whatever P'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +46,23 @@ class Moments:
 
 
 @frozen_record
+class Products:
+    """Sums over some rows of P."""
+
+    PP: Array  # PᵀP
+    total: Array  # the sum of the rows
+    n: float  # how many they are
+
+    def centred(self) -> Array:
+        """Return PᵀP with the mean of P taken out."""
+        return np.asarray(self.PP - np.outer(self.total, self.total) / max(self.n, 1))
+
+    def variance(self, C: Array) -> Array:
+        """Return the variance of each column of P C."""
+        return np.asarray(np.einsum("ij,ij->j", C, self.centred() @ C) / max(self.n, 1))
+
+
+@frozen_record
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
 
@@ -53,9 +71,7 @@ class Sums:
     squares: Array  # (n_features,): that of their squares
     cross: Array  # (n_columns, n_features): cross, there: PᵀX, and Pᵀ(cells that are there)
     there: Array
-    PP: Array  # PP, total_P: PᵀP, and the sum of the rows of P
-    total_P: Array
-    n: float  # how many rows
+    P: Products  # of the same rows
     shift: Array  # (n_features,): what was subtracted from X
 
     @classmethod
@@ -102,10 +118,7 @@ class Sums:
         there = np.broadcast_to(total_P[:, None], (p, d))
         there = there - gone if gaps else there
         count = there[-k:].sum(axis=0)  # every row has one cluster
-        return cls(count, total, squares, cross, there, PP, total_P, float(n), shift)
-
-    def centred(self) -> Array:
-        return np.asarray(self.PP - np.outer(self.total_P, self.total_P) / max(self.n, 1))
+        return cls(count, total, squares, cross, there, Products(PP, total_P, float(n)), shift)
 
 
 def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
@@ -127,11 +140,11 @@ def measured(sums: Sums, r: int) -> Moments:
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     with np.errstate(over="ignore", invalid="ignore"):
         cross = np.where(spread > 0, (sums.cross - sums.there * mean) * weight, 0)
-    cross[:r] *= sums.n / count  # as if all cells were there
-    size = sums.total_P[r:]
+    cross[:r] *= sums.P.n / count  # as if all cells were there
+    size = sums.P.total[r:]
     cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
     cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
-    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, sums.n)
+    return _factored(mean + sums.shift, spread, sums.P.centred(), cross, size, sums.P.n)
 
 
 def _factored(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
@@ -232,9 +245,9 @@ def learn_moments(
         sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
         others = None
         if record.n_samples > n:  # of the view's samples that were not delivered now
-            PP, total, count = products(engine, state, which, labels)
-            others = PP - sums.PP, total - sums.total_P, count - sums.n
-    if others is None or others[2] < FEWEST:
+            own, (whole,) = sums.P, products(engine, state, [which], labels)
+            others = Products(whole.PP - own.PP, whole.total - own.total, whole.n - own.n)
+    if others is None or others.n < FEWEST:
         moments = measured(sums, r)
     elif old is None:
         return state  # most of the view came before moments were kept
@@ -244,31 +257,26 @@ def learn_moments(
     return replace(state, views=views)
 
 
-def products(
-    engine: Engine, state: State, which: int, labels: RowSet
-) -> tuple[Array, Array, float]:
-    """Return PᵀP and the sum of P over the samples of a view, and how many they are."""
+def products(engine: Engine, state: State, which: Sequence[int], labels: RowSet) -> list[Products]:
+    """Return the sums of P over the samples of each of some views, in one pass."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
-        here = seen[:, which]
-        P = described(B[here], cluster[here], k)
-        return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
+        P = described(B, cluster, k)
+        each = [P[seen[:, v]] for v in which]
+        PP, total = [rows.T @ rows for rows in each], [rows.sum(axis=0) for rows in each]
+        return np.array(PP), np.array(total), np.array([len(rows) for rows in each])
 
-    PP, total, n = engine.reduce(sums, state.embedding, labels, state.seen)
-    return PP, total, float(n)
+    found = engine.reduce(sums, state.embedding, labels, state.seen)
+    return [Products(PP, total, float(n)) for PP, total, n in zip(*found, strict=True)]
 
 
-def _joined(
-    old: Moments, new: Moments, others: tuple[Array, Array, float], sums: Sums, r: int
-) -> Moments:
+def _joined(old: Moments, new: Moments, others: Products, sums: Sums, r: int) -> Moments:
     """Return moments of all rows of a view, from two parts (Chan, Golub and LeVeque)."""
-    PP, total, m = others
-    n = sums.n
+    m, n, G, G_new = others.n, sums.P.n, others.centred(), sums.P.centred()
     share = m * n / (m + n)
-    apart = total / m - sums.total_P / n
-    G = PP - np.outer(total, total) / m
+    apart = others.total / m - sums.P.total / n
     # A feature that one part says nothing of is what the other says.
     known = old.spread > 0
     both = known & (new.spread > 0)
@@ -276,11 +284,11 @@ def _joined(
     spread, mean, before = new.spread, new.mean, old.spread
     pooled = np.sqrt((m * before**2 + n * spread**2 + share * shift**2) / (m + n))
     cross = (G @ old.coefficients) @ old.directions * before
-    cross += sums.centred() @ new.coefficients @ new.directions * spread
+    cross += G_new @ new.coefficients @ new.directions * spread
     cross += share * np.outer(apart, shift)
     mean = np.where(both, (m * old.mean + n * mean) / (m + n), np.where(known, old.mean, mean))
     spread = np.where(both, pooled, np.where(known, before, spread))
-    G = G + sums.centred() + share * np.outer(apart, apart)
-    size = (total + sums.total_P)[r:]
+    G = G + G_new + share * np.outer(apart, apart)
+    size = (others.total + sums.P.total)[r:]
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     return _factored(mean, spread, G, cross * weight, size, m + n)
