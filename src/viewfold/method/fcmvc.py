@@ -250,18 +250,8 @@ def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> C
     A = engine.map(dense, engine.leading(view.rows, used))
     scaling, products = survey(engine, A, scale=scale, full=False)
     tell_faint(view, products)
-    if scale:
-        constant = scaling.weight == 0
-    else:
-        extremes = engine.reduce(
-            lambda block: np.array(
-                [block.min(axis=0, initial=np.inf), -block.max(axis=0, initial=-np.inf)]
-            ),
-            A,
-            combine=np.minimum,
-        )
-        constant = extremes[0] == -extremes[1]
-    _tell_constant(view, np.asarray(constant))
+    spread = scaling if scale == "zscore" else survey(engine, A, scale="zscore", full=False)[0]
+    _tell_constant(view, spread.weight == 0)
 
     def standardise(block: Array) -> Array:
         return np.asarray((scaling.read(block) - scaling.mean) * scaling.weight, block.dtype)

@@ -23,7 +23,6 @@ from viewfold.data.expected import (
     RISK,
     Distance,
     Oddity,
-    Profile,
     Tally,
     alike_pairs,
     at_least,
@@ -54,6 +53,9 @@ WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 GROSS = ("negative", "tiny", "far below", "far above", CONSTANT)  # what no drift does to most cells
 SHOWN = 5  # columns that a message names
+# How messages name the traits of cells whose own names do not say it, and those beyond the cuts.
+WORDS = {"tiny": "nearly zero", CONSTANT: "the same", "fraction": "not whole numbers"}
+CUTS = ("far below", "low", "high", "far above")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def learn_expected(
         some = _draw(engine, view, rows)
         k = state.clusters.n_clusters
         profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
-    return _with_profile(state, which, profile)
+    return state.with_view(which, profile=profile)
 
 
 def expect_more(state: State, found: Comparison | None, learned: Drift | None = None) -> State:
@@ -115,17 +117,11 @@ def expect_more(state: State, found: Comparison | None, learned: Drift | None = 
         return state
     which = state.names.index(found.view)
     profile = state.views[which].profile
-    if profile is None:
-        return state
+    assert profile is not None  # or nothing could be compared
     profile = profile.updated(found.tally)
     if learned is not None:
         profile = profile.relearned(found.tally, learned.usual)
-    return _with_profile(state, which, profile)
-
-
-def _with_profile(state: State, which: int, profile: Profile | None) -> State:
-    record = replace(state.views[which], profile=profile)
-    return replace(state, views=(*state.views[:which], record, *state.views[which + 1 :]))
+    return state.with_view(which, profile=profile)
 
 
 def _draw(engine: Engine, view: View, rows: RowSet) -> Matrix:
@@ -264,43 +260,31 @@ def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Find
 
 
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
-    profile = record.profile
+    profile, told = record.profile, set[str]()
     assert profile is not None
-    of_level = {j: column.name for column, at in level_places(record.columns or ()) for j in at}
-    told: set[str] = set()
+    columns = record.columns or ()
+    of_level = {j: columns[i].name for i, places in level_places(columns) for j in places}
     for one in oddities:
-        j = one.feature
+        j, now = one.feature, _percent(one.now)
         if one.trait == "missing" and j in of_level:  # all levels of a category are missing at once
             if of_level[j] not in told:
-                came = (
-                    f"{_percent(one.now)} of the cells are missing, or of a level that is not known"
-                )
+                came = f"{now} of the cells are missing, or of a level that is not known"
                 yield Finding("levels", of_level[j], _before(one.before), came)
             told.add(of_level[j])
             continue
-        cuts = {"far below": 0, "low": 1, "high": 2, "far above": 3}
-        said = {
-            "missing": "missing",
-            "negative": "negative",
-            "zero": "zero",
-            "tiny": "nearly zero",
-            CONSTANT: "the same",
-            "fraction": "not whole numbers",
-        }
-        words = said.get(one.trait, "")
-        if not words:
-            sign = "below" if one.trait in ("far below", "low") else "above"
-            words = f"{sign} {profile.cuts[cuts[one.trait], j]:.4g}"
-        came = f"{_percent(one.now)} of the cells are {words}"
+        words = WORDS.get(one.trait, one.trait)
+        if one.trait in CUTS:
+            i = CUTS.index(one.trait)
+            words = f"{'below' if i < 2 else 'above'} {profile.cuts[i, j]:.4g}"
+        came = f"{now} of the cells are {words}"
         bound = "at most" if one.now > one.before else "at least"
         expected = f"before {bound} {_percent(one.before)}"
         if one.trait != "missing" and tally.present[j]:
             mean, usual = tally.total[j] / tally.present[j], profile.recent[0, j]
             came += f", their mean is {mean:.4g}"
             expected += f", mean {usual:.4g}"
-            ratio = mean / usual if usual else 0.0
-            if ratio and not 0.4 < ratio < 2.5:
-                came += f", {ratio:.2g} times the usual"
+            if usual and mean and not 0.4 < mean / usual < 2.5:
+                came += f", {mean / usual:.2g} times the usual"
         kind = "missing" if one.trait == "missing" else "values"
         yield Finding(kind, _name(record, j), expected, came)
 
@@ -498,7 +482,7 @@ def _explained(record: ViewRecord) -> Array:
     moments = record.moments
     assert moments is not None
     size = np.linalg.norm(moments.coefficients @ moments.directions, axis=0)
-    for _, places in level_places(record.columns or ()):
-        size[places.start : places.stop] = 0
+    for _, places in level_places(record.columns):
+        size[places] = 0
     order = np.argsort(-np.where(moments.spread > 0, size, 0), kind="stable")[:EXPLAINED]
     return np.sort(order[size[order] > 0])

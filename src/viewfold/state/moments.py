@@ -253,8 +253,7 @@ def learn_moments(
         return state  # most of the view came before moments were kept
     else:
         moments = _joined(old, measured(sums, r), others, sums, r)
-    views = (*state.views[:which], replace(record, moments=moments), *state.views[which + 1 :])
-    return replace(state, views=views)
+    return state.with_view(which, moments=moments)
 
 
 def products(engine: Engine, state: State, which: Sequence[int], labels: RowSet) -> list[Products]:
