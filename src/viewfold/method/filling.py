@@ -191,11 +191,11 @@ def learn_filling(
         a, b = np.linalg.solve(A.T @ A + prior, A.T @ z[hidden] + prior[0]).tolist()
         expected = a * linear + b * near
         filling = replace(filling, points=points, linear=a, near=b)
-    points = filling.points
-    if points is not None:  # what is kept are means of ten rows or more
-        points = means_around(rows, points)[0].astype(np.float32)
-    few = loadings[:, : max(n // FEWEST, 1)].astype(np.float32)
-    return filling, replace(filling, loadings=few, points=points), weight
+    # What may be kept: directions that ten samples each allow, and means of ten rows or more.
+    kept = replace(filling, loadings=loadings[:, : max(n // FEWEST, 1)].astype(np.float32))
+    if filling.points is not None:
+        kept = replace(kept, points=means_around(rows, filling.points)[0].astype(np.float32))
+    return filling, kept, weight
 
 
 def _precisions(U: Array, there: Array) -> Array:
