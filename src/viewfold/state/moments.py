@@ -88,13 +88,12 @@ class Sums:
         """Sum over the rows of a view, with embedding and labels beside them, in one pass."""
         # Squares of a year or a time stamp lose its change: something near the mean is subtracted.
         shift, p = np.zeros(rows.shape[1]), beside[0].shape[1] + k
-        full = not getattr(rows, "is_sparse", False)
-        if full and mean is not None:
+        if not rows.is_sparse and mean is not None:
             shift = mean
-        elif full and not is_sparse(head := engine.head(rows, 4096)):
-            head = head.astype(np.float64)
-            many = np.maximum((~np.isnan(head)).sum(axis=0), 1)
-            shift = np.asarray(np.where(np.isnan(head), 0, head).sum(axis=0) / many)
+        elif not rows.is_sparse:
+            head = engine.head(rows, 4096).astype(np.float64)
+            many = np.count_nonzero(~np.isnan(head), axis=0)
+            shift = np.asarray(np.nansum(head, axis=0) / np.maximum(many, 1))
 
         def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
             few = max(1, ROOM // p)
