@@ -19,12 +19,12 @@ from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
     Explanation,
-    Told,
+    ViewEffects,
     explain_sample,
     feature_table,
-    told,
-    usable,
     variance_table,
+    view_effects,
+    with_moments,
 )
 from viewfold.explain.features import loadings as loadings_table
 from viewfold.method.clusters import silhouette, stability_table
@@ -570,14 +570,14 @@ def variance(self: FoldingEstimator) -> pd.DataFrame:
     return variance_table(ask_views(self, None))
 
 
-def ask_views(self: FoldingEstimator, view: str | int | None) -> list[Told]:
+def ask_views(self: FoldingEstimator, view: str | int | None) -> list[ViewEffects]:
     """Return what one view, or each, tells; say why others cannot."""
     check_is_fitted(self)
     asked = self.views_ if view is None else (known_view(self.views_, view),)
-    views, reasons = usable(asked)
+    views, reasons = with_moments(asked)
     if reasons:
         warnings.warn(" ".join(reasons), stacklevel=4)
-    return told(self._engine, self._fitted, views)
+    return view_effects(self._engine, self._fitted, views)
 
 
 def _check_top(top: int | None) -> None:

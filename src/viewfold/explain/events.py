@@ -137,7 +137,7 @@ def events_of(found: _Step, entry: int | None = None, step: str = "") -> list[Cl
     return sorted(told, key=lambda event: KINDS.index(event.kind))
 
 
-_Told = tuple[str, tuple[int, ...], tuple[int, ...], int, float]
+_Found = tuple[str, tuple[int, ...], tuple[int, ...], int, float]
 
 
 class _Step:
@@ -194,7 +194,7 @@ class _Step:
         which = whole | part
         yield from zip(self.i[which].tolist(), self.j[which].tolist(), strict=True)
 
-    def structure(self) -> Iterator[_Told]:
+    def structure(self) -> Iterator[_Found]:
         """Yield which clusters merged, were split, were born and vanished."""
         told_before, told_after = (
             set(np.flatnonzero(sizes >= constants.FEWEST).tolist())
@@ -214,7 +214,7 @@ class _Step:
             share = float(self.most[a] / self.before[a])
             yield "vanished", (a,), (), int(self.before[a]), share
 
-    def sizes(self) -> Iterator[_Told]:
+    def sizes(self) -> Iterator[_Found]:
         """Yield which clusters that go on as one grew, shrank, or have another number."""
         alone = [
             (a, some[0])

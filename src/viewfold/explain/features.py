@@ -24,12 +24,12 @@ from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.state.admission import meant
 from viewfold.state.clusters import confidence, hangs_on, next_nearest, scattered
-from viewfold.state.moments import Moments, Products, products, regression
+from viewfold.state.moments import Moments, Products, regression, sum_products
 from viewfold.state.state import State, ViewRecord
 
 
 @frozen_record
-class Told:
+class ViewEffects:
     """What can be told about the clusters by the features of one view."""
 
     view: ViewRecord  # it has moments
@@ -65,14 +65,16 @@ class Told:
         return [int(c) for c in np.flatnonzero(self.count < FEWEST)]
 
 
-def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told]:
+def view_effects(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[ViewEffects]:
     """Return what views that have moments tell about the clusters, in one pass over the samples."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
     which = [state.names.index(view.name) for view in views]
 
     found = []
-    for view, P in zip(views, products(engine, state, which, state.labels(engine)), strict=True):
+    for view, P in zip(
+        views, sum_products(engine, state, which, state.labels(engine)), strict=True
+    ):
         assert view.moments is not None
         A, size, r = view.moments.coefficients, max(P.n, 1), len(P.total) - k
         count, total = P.total[r:], P.PP[r:, :r]  # for each cluster
@@ -82,7 +84,7 @@ def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told
         effects = ((middle - P.total[:r] / size) @ A[:r] + own) @ view.moments.directions
         effects[count < FEWEST] = np.nan
         effects[:, view.moments.spread == 0] = np.nan
-        found.append(Told(view, P, count.astype(np.intp), middle, effects))
+        found.append(ViewEffects(view, P, count.astype(np.intp), middle, effects))
     return found
 
 
@@ -97,7 +99,7 @@ def distinguished(state: State) -> State:
         return state
     shape = (len(state.views), clusters.n_clusters, clusters.n_clusters)
     apart = np.full(shape, np.inf, np.float32)
-    for one in told(engine_of(state.embedding), state, views):
+    for one in view_effects(engine_of(state.embedding), state, views):
         # As if features were independent: distances are rather too large than too small.
         effects = one.effects[:, one.moments.spread > 0]
         share = one.count / max(one.count.sum(), 1)
@@ -111,60 +113,61 @@ def distinguished(state: State) -> State:
     return replace(state, clusters=replace(clusters, apart=apart))
 
 
-def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
+def with_moments(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
     """Return the views that have moments, and for each of the others why it has none."""
-    have, reasons = [view for view in views if view.moments is not None], []
+    have = [view for view in views if view.moments is not None]
+    reasons = []
     for view in views:
-        if view.moments is None:
-            why = (
-                "has fewer than ten samples: nothing is kept of it."
-                if view.n_samples < FEWEST
-                else "was folded, or made, private (keep_encoders=False): it has no moments."
-                if view.encoder is None
-                else "was folded by a viewfold that kept no moments of its features: fold it into "
-                "a new state to have them."
-            )
-            reasons.append(f"View {view.name!r} {why}")
+        if view.moments is not None:
+            continue
+        if view.n_samples < FEWEST:
+            why = "has fewer than ten samples: nothing is kept of it."
+        elif view.encoder is None:
+            why = "was folded, or made, private (keep_encoders=False): it has no moments."
+        else:
+            why = "was folded by a viewfold that kept no moments of its features: fold it into "
+            why += "a new state to have them."
+        reasons.append(f"View {view.name!r} {why}")
     if not have:
         raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")
     return have, reasons
 
 
 def feature_table(
-    tellers: Sequence[Told], clusters: Sequence[int], top: int | None
+    tellers: Sequence[ViewEffects], clusters: Sequence[int], top: int | None
 ) -> pd.DataFrame:
     """Return the features that tell clusters from all other samples, strongest first."""
     columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
+    effects = np.hstack([one.effects for one in tellers])
+    mean = np.concatenate([one.moments.mean for one in tellers])
+    spread = np.concatenate([one.moments.spread for one in tellers])
+    names = [(one.view.name, name) for one in tellers for name in one.names]
     parts = []
-    pairs = [(one, j) for one in tellers for j in range(one.effects.shape[1])]
     for cluster in clusters:
-        effects = np.concatenate([one.effects[cluster] for one in tellers])
-        at = np.flatnonzero(~np.isnan(effects))
-        at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
-        best = [pairs[i] for i in at.tolist()]
-        overall = np.array([one.moments.mean[j] for one, j in best])
-        spread = np.array([one.moments.spread[j] for one, j in best])
+        own = effects[cluster]
+        at = np.flatnonzero(~np.isnan(own))
+        at = at[np.argsort(-np.abs(own[at]), kind="stable")][:top]
         part: dict[str, Any] = {
             "cluster": np.full(at.size, cluster),
-            "view": [one.view.name for one, _ in best],
-            "feature": pd.Series([one.names[j] for one, j in best], dtype=object),
-            "mean": overall + effects[at] * spread,
-            "overall_mean": overall,
-            "effect": effects[at],
+            "view": [names[i][0] for i in at],
+            "feature": pd.Series([names[i][1] for i in at], dtype=object),
+            "mean": mean[at] + own[at] * spread[at],
+            "overall_mean": mean[at],
+            "effect": own[at],
             "rank": np.arange(1, at.size + 1),
         }
         parts += [pd.DataFrame(part)] if at.size else []
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def weights(one: Told) -> Array:
+def weights(one: ViewEffects) -> Array:
     """Return what a column of the consensus adds to each feature."""
     G, r = one.P.centred(), one.middle.shape[1]
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
     return np.asarray(along)
 
 
-def loadings(one: Told) -> pd.DataFrame:
+def loadings(one: ViewEffects) -> pd.DataFrame:
     along, r = weights(one), one.middle.shape[1]
     table = (along * np.sqrt(one.P.variance(np.eye(len(one.P.total), r)))[:, None]).T
     table[one.moments.spread == 0] = np.nan
@@ -172,7 +175,7 @@ def loadings(one: Told) -> pd.DataFrame:
     return pd.DataFrame(table, pd.Index(one.names, name="feature"), names)
 
 
-def variance_table(tellers: Sequence[Told]) -> pd.DataFrame:
+def variance_table(tellers: Sequence[ViewEffects]) -> pd.DataFrame:
     """Return the share of each view's variance that is explained, features weighing the same."""
     rows = {}
     for one in tellers:
@@ -230,7 +233,7 @@ class Explanation:
 
 
 def explain_sample(
-    engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
+    engine: Engine, state: State, sample: int | str, tellers: Sequence[ViewEffects], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
     row, seen, novelty, evidence, cluster = _found(engine, state, sample)
@@ -272,7 +275,9 @@ def _found(
     return row[0].astype(np.float64), seen[0], *beside, int(cluster[0])
 
 
-def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:
+def _of_view(
+    one: ViewEffects, along: Array, row: Array, cluster: int, other: int | None
+) -> pd.DataFrame:
     """Return what each feature of a view says; evidence is NaN where nothing is told."""
     expected = (row - one.overall) @ along
     own = one.effects[cluster]

@@ -36,7 +36,7 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
-from viewfold.state.moments import Products, described, products
+from viewfold.state.moments import Products, describe_samples, sum_products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -366,14 +366,14 @@ def find_drift(
 
     def sums(row: Array, of: Array, seen: Array, was: Array, label: Array) -> tuple[Array, ...]:
         had = seen[:, which]
-        P = described(np.where(had[:, None], was, row), np.where(had, label, of), k)
+        P = describe_samples(np.where(had[:, None], was, row), np.where(had, label, of), k)
         return P.T @ P, P.sum(axis=0), np.array(len(P))
 
     row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
     beside = assign(engine, clusters, row), alignment.partners(before.seen, False)
     partners = alignment.partners(before.embedding), alignment.partners(labels)
     here = Products(*engine.reduce(sums, row, *beside, *partners))
-    (whole,) = products(engine, before, [which], labels)
+    (whole,) = sum_products(engine, before, [which], labels)
     C = (moments.coefficients @ moments.directions).astype(np.float64)
     shift = (here.total / here.n - whole.total / max(whole.n, 1)) @ C
     variance = here.variance(C) + np.maximum(1 - whole.variance(C), 0)
@@ -421,7 +421,7 @@ def fit_rows(
         had = seen[:, which]
         z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
         there = ~np.isnan(z)
-        expected = described(B[had], of[had], k) @ C - centre
+        expected = describe_samples(B[had], of[had], k) @ C - centre
         return there.astype(float), np.where(there, np.clip(z, -most, most), 0), expected
 
     def sums(*blocks: Array) -> tuple[Array, ...]:
@@ -430,7 +430,7 @@ def fit_rows(
         return np.array(len(z)), *of_cells, there.T @ e, there.T @ (e * e), z.T @ e
 
     with engine.session():
-        (P,) = products(engine, state, [which], labels)
+        (P,) = sum_products(engine, state, [which], labels)
         centre = (P.total / max(P.n, 1)) @ C
         beside = (
             alignment.partners(state.embedding),

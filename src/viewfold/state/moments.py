@@ -101,7 +101,7 @@ class Sums:
                 cuts = (slice(i, i + few) for i in range(0, len(cluster), few))
                 parts = [sums(block[cut], embedded[cut], cluster[cut]) for cut in cuts]
                 return tuple(sum(some[1:], some[0]) for some in zip(*parts, strict=True))
-            P = described(embedded, cluster, k)
+            P = describe_samples(embedded, cluster, k)
             small = P.astype(block.dtype)
             X = block if is_sparse(block) else block - shift.astype(block.dtype)
             gone = np.empty((0, 0))
@@ -120,13 +120,13 @@ class Sums:
         return cls(count, total, squares, cross, there, Products(PP, total_P, float(n)), shift)
 
 
-def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
+def describe_samples(embedded: Array, cluster: Array, n_clusters: int) -> Array:
     """Return rows of P: the consensus, and 1 for the cluster that each sample is in."""
     of_cluster = membership(cluster.astype(np.intp), n_clusters).toarray().T
     return np.hstack([embedded.astype(np.float64), of_cluster])
 
 
-def measured(sums: Sums, r: int) -> Moments:
+def moments_of(sums: Sums, r: int) -> Moments:
     """Return the moments of a view from sums over its samples."""
     count = np.maximum(sums.count, 1)
     mean = sums.total / count
@@ -143,10 +143,10 @@ def measured(sums: Sums, r: int) -> Moments:
     size = sums.P.total[r:]
     cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
     cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
-    return _factored(mean + sums.shift, spread, sums.P.centred(), cross, size, sums.P.n)
+    return _factor(mean + sums.shift, spread, sums.P.centred(), cross, size, sums.P.n)
 
 
-def _factored(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
+def _factor(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
     """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go."""
     d, k, r = mean.size, size.size, len(G) - size.size
     # There are a tenth of the samples as directions at most, and of a view that is not narrow so
@@ -204,8 +204,8 @@ def carry_moments(
     k, k_now = before.clusters.n_clusters, after.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, B_now: Array, cluster_now: Array) -> tuple[Array, ...]:
-        P_now = described(B_now, cluster_now, k_now)
-        both = np.hstack([P_now, described(B, cluster, k)])
+        P_now = describe_samples(B_now, cluster_now, k_now)
+        both = np.hstack([P_now, describe_samples(B, cluster, k)])
         return P_now.T @ both, both.sum(axis=0)
 
     with engine.session():
@@ -244,24 +244,26 @@ def learn_moments(
         sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
         others = None
         if record.n_samples > n:  # of the view's samples that were not delivered now
-            own, (whole,) = sums.P, products(engine, state, [which], labels)
+            own, (whole,) = sums.P, sum_products(engine, state, [which], labels)
             others = Products(whole.PP - own.PP, whole.total - own.total, whole.n - own.n)
     if others is None or others.n < FEWEST:
-        moments = measured(sums, r)
+        moments = moments_of(sums, r)
     elif old is None:
         return state  # most of the view came before moments were kept
     else:
-        moments = _joined(old, measured(sums, r), others, sums, r)
+        moments = _join(old, moments_of(sums, r), others, sums, r)
     return state.with_view(which, moments=moments)
 
 
-def products(engine: Engine, state: State, which: Sequence[int], labels: RowSet) -> list[Products]:
+def sum_products(
+    engine: Engine, state: State, which: Sequence[int], labels: RowSet
+) -> list[Products]:
     """Return the sums of P over the samples of each of some views, in one pass."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
-        P = described(B, cluster, k)
+        P = describe_samples(B, cluster, k)
         each = [P[seen[:, v]] for v in which]
         PP, total = [rows.T @ rows for rows in each], [rows.sum(axis=0) for rows in each]
         return np.array(PP), np.array(total), np.array([len(rows) for rows in each])
@@ -270,7 +272,7 @@ def products(engine: Engine, state: State, which: Sequence[int], labels: RowSet)
     return [Products(PP, total, float(n)) for PP, total, n in zip(*found, strict=True)]
 
 
-def _joined(old: Moments, new: Moments, others: Products, sums: Sums, r: int) -> Moments:
+def _join(old: Moments, new: Moments, others: Products, sums: Sums, r: int) -> Moments:
     """Return moments of all rows of a view, from two parts (Chan, Golub and LeVeque)."""
     m, n, G, G_new = others.n, sums.P.n, others.centred(), sums.P.centred()
     share = m * n / (m + n)
@@ -289,4 +291,4 @@ def _joined(old: Moments, new: Moments, others: Products, sums: Sums, r: int) ->
     G = G + G_new + share * np.outer(apart, apart)
     size = (others.total + sums.P.total)[r:]
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    return _factored(mean, spread, G, cross * weight, size, m + n)
+    return _factor(mean, spread, G, cross * weight, size, m + n)
