@@ -125,8 +125,7 @@ def with_moments(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[st
         elif view.encoder is None:
             why = "was folded, or made, private (keep_encoders=False): it has no moments."
         else:
-            why = "was folded by a viewfold that kept no moments of its features: fold it into "
-            why += "a new state to have them."
+            why = "came fewer than ten samples at a time: nothing is kept of so few."
         reasons.append(f"View {view.name!r} {why}")
     if not have:
         raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")

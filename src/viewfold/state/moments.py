@@ -249,7 +249,7 @@ def learn_moments(
     if others is None or others.n < FEWEST:
         moments = moments_of(sums, r)
     elif old is None:
-        return state  # most of the view came before moments were kept
+        return state  # ten samples or more came, fewer at a time: nothing is known of their rows
     else:
         moments = _join(old, moments_of(sums, r), others, sums, r)
     return state.with_view(which, moments=moments)

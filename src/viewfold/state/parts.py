@@ -181,7 +181,7 @@ class StoredSource:
 
     # (7,): whether empty markers were named, how many; how many layers, and representations (0 or
     # 1); how many columns have new names; whether nothing is cleaned (0 or 1), and how many columns
-    # are (files of earlier versions have the first four or five)
+    # are
     counts: Array
     # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, the
     # known and the new name of each such column, and the name and form of each that is cleaned
@@ -200,7 +200,6 @@ class StoredSource:
 
     def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        counts = [*counts, *[0] * (7 - len(counts))] if len(counts) in (4, 5) else counts
         fits = len(counts) == 7 and sum(counts[1:4]) + 2 * (counts[4] + counts[6]) == len(texts)
         if not fits or max(counts[0], counts[5], sum(counts[2:4])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")

@@ -69,7 +69,7 @@ class ViewRecord:
     #: encoders are not kept, or if the view had fewer than ten samples
     encoder: Encoder | None = field(default=None, repr=False)
     #: what ties its features to the present consensus and clusters, so that these can be explained;
-    #: None where there is no encoder, or if the view came before moments were kept
+    #: None where there is no encoder, or if ten samples or more came before there was one
     moments: Moments | None = field(default=None, repr=False)
     #: what deliveries of it should look like (see `viewfold.data.expected`); None where there is no
     #: encoder
