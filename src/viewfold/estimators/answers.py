@@ -549,7 +549,7 @@ def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFr
     """
     check_is_fitted(self)
     (one,) = ask_views(self, known_view(self.views_, view).name)
-    return loadings_table(one)
+    return loadings_table(self._engine, self._fitted, one)
 
 
 def variance(self: FoldingEstimator) -> pd.DataFrame:
@@ -567,7 +567,7 @@ def variance(self: FoldingEstimator) -> pd.DataFrame:
     viewfold.ViewFold.loadings : Which features go with which component.
     viewfold.ViewFold.features : What makes a cluster.
     """
-    return variance_table(ask_views(self, None))
+    return variance_table(self._engine, self._fitted, ask_views(self, None))
 
 
 def ask_views(self: FoldingEstimator, view: str | int | None) -> list[ViewEffects]:

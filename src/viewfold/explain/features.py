@@ -22,9 +22,10 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
+from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
 from viewfold.state.clusters import confidence, hangs_on, next_nearest, scattered
-from viewfold.state.moments import Moments, Products, regression, sum_products
+from viewfold.state.moments import Moments, regression, sum_products
 from viewfold.state.state import State, ViewRecord
 
 
@@ -33,9 +34,8 @@ class ViewEffects:
     """What can be told about the clusters by the features of one view."""
 
     view: ViewRecord  # it has moments
-    P: Products  # over its samples
     count: NDArray[np.intp]  # (n_clusters,): how many samples of each cluster are in the view
-    middle: Array  # (n_clusters, n_components): their mean in the consensus; of none, NaN
+    overall: Array  # (n_components,): the mean of the view's samples in the consensus
     # (n_clusters, n_features): mean of each feature in each cluster minus its overall mean, in
     # standard deviations. NaN for fewer than ten samples, and for features that tell nothing.
     effects: Array
@@ -50,11 +50,6 @@ class ViewEffects:
     def names(self) -> Sequence[str | int]:
         """Names of the features, or their numbers."""
         return self.view.features or range(self.view.n_features)
-
-    @property
-    def overall(self) -> Array:
-        """The mean of the view's samples in the consensus."""
-        return self.P.total[: self.middle.shape[1]] / max(self.P.n, 1)
 
     def means(self, effects: Array) -> Array:
         """Return effects in the units of the features: cluster means."""
@@ -71,20 +66,24 @@ def view_effects(engine: Engine, state: State, views: Sequence[ViewRecord]) -> l
     k = state.clusters.n_clusters
     which = [state.names.index(view.name) for view in views]
 
+    def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array]:
+        members = [membership(cluster[seen[:, v]], k) for v in which]
+        total = [M @ B[seen[:, v]].astype(np.float64) for M, v in zip(members, which, strict=True)]
+        return np.array([M.sum(axis=1) for M in members]), np.array(total)
+
+    counts, totals = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
     found = []
-    for view, P in zip(
-        views, sum_products(engine, state, which, state.labels(engine)), strict=True
-    ):
+    for view, count, total in zip(views, counts, totals, strict=True):
         assert view.moments is not None
-        A, size, r = view.moments.coefficients, max(P.n, 1), len(P.total) - k
-        count, total = P.total[r:], P.PP[r:, :r]  # for each cluster
+        A, size, r = view.moments.coefficients, max(count.sum(), 1), total.shape[1]
         middle = total / np.where(count > 0, count, np.nan)[:, None]
+        overall = total.sum(axis=0) / size
         # The part of P that says which cluster: 1 for one's own, minus the share of each.
         own = A[r:] - count / size @ A[r:]
-        effects = ((middle - P.total[:r] / size) @ A[:r] + own) @ view.moments.directions
+        effects = ((middle - overall) @ A[:r] + own) @ view.moments.directions
         effects[count < FEWEST] = np.nan
         effects[:, view.moments.spread == 0] = np.nan
-        found.append(ViewEffects(view, P, count.astype(np.intp), middle, effects))
+        found.append(ViewEffects(view, count.astype(np.intp), overall, effects))
     return found
 
 
@@ -159,28 +158,31 @@ def feature_table(
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def weights(one: ViewEffects) -> Array:
-    """Return what a column of the consensus adds to each feature."""
-    G, r = one.P.centred(), one.middle.shape[1]
+def weights(engine: Engine, state: State, one: ViewEffects) -> tuple[Array, Array]:
+    """Return what a column of the consensus adds to each feature, and the spread of the columns."""
+    which, r = state.names.index(one.view.name), one.overall.size
+    (P,) = sum_products(engine, state, [which], state.labels(engine))
+    G = P.centred()
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
-    return np.asarray(along)
+    return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(P.n, 1))
 
 
-def loadings(one: ViewEffects) -> pd.DataFrame:
-    along, r = weights(one), one.middle.shape[1]
-    table = (along * np.sqrt(one.P.variance(np.eye(len(one.P.total), r)))[:, None]).T
+def loadings(engine: Engine, state: State, one: ViewEffects) -> pd.DataFrame:
+    along, spread = weights(engine, state, one)
+    table = (along * spread[:, None]).T
     table[one.moments.spread == 0] = np.nan
-    names = [f"component{i}" for i in range(r)]
+    names = [f"component{i}" for i in range(len(along))]
     return pd.DataFrame(table, pd.Index(one.names, name="feature"), names)
 
 
-def variance_table(tellers: Sequence[ViewEffects]) -> pd.DataFrame:
+def variance_table(engine: Engine, state: State, tellers: Sequence[ViewEffects]) -> pd.DataFrame:
     """Return the share of each view's variance that is explained, features weighing the same."""
-    rows = {}
-    for one in tellers:
+    rows, which = {}, [state.names.index(one.view.name) for one in tellers]
+    each_P = sum_products(engine, state, which, state.labels(engine))
+    for one, P in zip(tellers, each_P, strict=True):
         d = max(int((one.moments.spread > 0).sum()), 1)
-        whole = float(one.P.variance(one.moments.coefficients).sum()) / d
-        squares = np.nansum(one.effects**2, axis=1) / d * one.count / max(one.P.n, 1)
+        whole = float(P.variance(one.moments.coefficients).sum()) / d
+        squares = np.nansum(one.effects**2, axis=1) / d * one.count / max(P.n, 1)
         each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares)
         rows[one.view.name] = [min(whole, 1.0), float(np.nansum(each)), *each]
     k = len(tellers[0].count)
@@ -245,7 +247,7 @@ def explain_sample(
     view, instead = engine.collect(hangs)[0].tolist()
     views, parts = {}, []
     for one in tellers:
-        part = _of_view(one, weights(one), row, cluster, other)
+        part = _of_view(one, weights(engine, state, one)[0], row, cluster, other)
         here = bool(seen[state.names.index(one.view.name)])
         views[one.view.name] = {"in_view": here, "evidence": part["evidence"].sum(min_count=1)}
         parts.append(part.dropna(subset="evidence"))

@@ -326,7 +326,7 @@ def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | N
         "heat": _heat(tellers),
         "note": " ".join(notes) or None,
     }
-    return features, variance_table(tellers)
+    return features, variance_table(model._engine, state, tellers)
 
 
 def _row(row: dict[Any, Any]) -> dict[str, Any]:
