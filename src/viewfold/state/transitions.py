@@ -386,10 +386,12 @@ def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
     Else the sum of the removed rows would be minus that of the others. Rows get a factor near 1:
     clusters depend on directions, not on lengths.
     """
+    if before.shape[0] - rows.shape[0] >= FEWEST:
+        return rows
     total, squares = engine.reduce(
         lambda block: (block.sum(axis=0, dtype=np.float64), np.vdot(block, block)), before
     )
-    if before.shape[0] - rows.shape[0] >= FEWEST or total @ total > squares:
+    if total @ total > squares:
         return rows
 
     def products(block: Array) -> tuple[Array, Array]:
