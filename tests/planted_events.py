@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from viewfold.explain.events import ClusterEvent, events_between
+from viewfold.explain.events import ClusterEvent, whole_story
 from viewfold.method.clusters import match
 from viewfold.rows import LocalEngine
 
@@ -289,7 +289,8 @@ def compared(one: Stream) -> Iterator[tuple[str, str]]:
     """Yield "planted", "found", "missed", "told" or "false" with the kind of an event."""
     n_steps = one.history.shape[1]
     entries = range(n_steps)
-    found = events_between(LocalEngine(), one.history, entries, [""] * n_steps)
+    found = whole_story(LocalEngine(), one.history, entries, [""] * n_steps, ())
+    found = [event for event in found if event.kind != "step"]
     for entry, must, may in zip(entries[1:], one.planted, one.allowed, strict=True):
         told = {key_of(event) for event in found if event.entry == entry}
         for key in must:

@@ -23,7 +23,8 @@ import viewfold
 from viewfold import FCMVC, ViewFold
 from viewfold._util.types import Array
 from viewfold.datasets import load_digits_views
-from viewfold.state.hashes import hasher, shortened
+from viewfold.rows import LocalEngine
+from viewfold.state.hashes import fingerprints, hasher
 
 KNOWN = 100
 """So many rows of a view does the attacker know who knows some."""
@@ -216,9 +217,8 @@ def guessed(n_bits: int, *, short: bool, n: int = 400, key: int = 0) -> float:
     hashed, size = hasher(n_bits, key), 2**16
 
     def hashes(numbers: Array) -> Array:
-        rows = (numbers[:, None] >> np.arange(n_bits)) & 1
-        found = hashed(rows.astype(np.float64))
-        return shortened(found) if short else found
+        rows = ((numbers[:, None] >> np.arange(n_bits)) & 1).astype(np.float64)
+        return np.asarray(fingerprints(LocalEngine(), rows, key) if short else hashed(rows))
 
     kept = hashes(np.random.default_rng(key).integers(2**n_bits, size=n))
     values, which = np.unique(kept, return_inverse=True)

@@ -175,6 +175,19 @@ def test_clean_nights_and_nights_of_one_segment_are_not_told() -> None:
     assert model.delivery_.comparison.findings == ()
 
 
+def test_corrected_rows_of_categories_alone_are_not_told(shop: Shop) -> None:
+    everybody = np.arange(len(shop.ids))
+    plans = shop.table(everybody)[["plan"]]
+    model = ViewFold(4, random_state=0).partial_fit(plans, view="plans")
+    model.partial_fit(shop.table(everybody)[COLUMNS], view="numbers")
+    some = plans.iloc[::3].copy()
+    some["plan"] = some["plan"].where(np.arange(len(some)) % 5 > 0, "free")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeliveryWarning)
+        model.partial_fit(some, view="plans")
+    assert model.delivery_.n_corrected
+
+
 def test_rows_of_another_view_look_like_it(shop: Shop) -> None:
     numbers = shop.table(np.arange(200)).drop(columns="plan")
     other = 1000 + 7 * np.random.default_rng(0).normal(size=(200, 6))

@@ -1,6 +1,7 @@
 """Events between steps: planted ones are found, chance is not taken for one, engines agree."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,14 +11,20 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from viewfold import ViewFold
 from viewfold.explain import events
-from viewfold.explain.events import ClusterEvent, events_between, whole_story
+from viewfold.explain.events import ClusterEvent, whole_story
 from viewfold.rows import DiskEngine, LocalEngine, block_bytes, using
 
 
 def told(before: list[int], after: list[int], counts: list[int]) -> list[ClusterEvent]:
     """Return the events at a step; `counts` samples each were here before and there after."""
     history = np.column_stack([np.repeat(before, counts), np.repeat(after, counts)])
-    return events_between(LocalEngine(), history, [1, 4], ["labs", "scan"])
+    return clusters_in(history, [1, 4], ["labs", "scan"])
+
+
+def clusters_in(history: np.ndarray, steps: Sequence[int], names: list[str]) -> list[ClusterEvent]:
+    """Return what happened to clusters, without how far the labels of steps agree."""
+    found = whole_story(LocalEngine(), history, steps, names, ())
+    return [event for event in found if event.kind != "step"]
 
 
 def short(found: list[ClusterEvent]) -> list[tuple]:
@@ -77,7 +84,7 @@ def test_small_clusters_and_single_samples_are_no_event() -> None:
     labels = rng.integers(5, size=2000)
     noise = np.where(rng.random(2000) < 0.1, rng.integers(5, size=2000), labels)
     history = np.column_stack([labels, noise])
-    assert events_between(LocalEngine(), history, [1, 2], ["a", "b"]) == []
+    assert clusters_in(history, [1, 2], ["a", "b"]) == []
 
 
 def test_what_leaves_every_cluster_alike_is_left_out_of_account() -> None:
@@ -146,8 +153,8 @@ def test_agreement_of_very_many_samples_is_that_of_their_shares(
 def test_block_size_does_not_change_events() -> None:
     history = planted.stream(11).history
     steps = range(history.shape[1])
-    whole = events_between(LocalEngine(), history, steps, [""] * len(steps))
+    whole = clusters_in(history, steps, [""] * len(steps))
     with block_bytes(4 * history.shape[1] * 16):
-        pieces = events_between(LocalEngine(), history, steps, [""] * len(steps))
+        pieces = clusters_in(history, steps, [""] * len(steps))
     assert whole
     assert pieces == whole

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from viewfold.rows import LocalEngine, Rows
-from viewfold.state.hashes import fingerprints, hasher, shortened
+from viewfold.state.hashes import fingerprints, hasher
 
 BITS = np.array(list(product([0.0, 1.0], repeat=14)))
 
@@ -47,7 +47,6 @@ def test_rows_that_are_alike_collide_no_more_than_by_chance(name: str) -> None:
     for key in range(8):
         hashes = hasher(X.shape[1], key)(X)
         prints = np.asarray(fingerprints(LocalEngine(), Rows(X), key))
-        assert hashes.all()
         assert prints.all()  # zero is for rows that are not known
         found += len(X) - np.unique(hashes).size
         short += len(X) - np.unique(prints).size
@@ -63,14 +62,6 @@ def test_a_fingerprint_has_sixteen_bits() -> None:
     assert prints.dtype == np.int32
     assert prints.min() > 0
     assert 2**15 < prints.max() < 2**16
-
-
-def test_a_long_hash_of_an_earlier_version_is_shortened_once() -> None:
-    X = np.random.default_rng(0).normal(size=(1000, 3))
-    long, short = hasher(3, 7)(X), np.asarray(fingerprints(LocalEngine(), Rows(X), 7))
-    held = np.append(long.view(np.int32), 0).astype(np.int32)
-    assert np.array_equal(shortened(held), np.append(short, 0))
-    assert np.array_equal(shortened(shortened(held)), shortened(held))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16, np.uint8, bool])

@@ -153,15 +153,17 @@ def test_undo_brings_back_the_moments_of_then(model: ViewFold, tmp_path: Path) -
     assert viewfold.undo(path).features().equals(model.features())
 
 
-def test_a_view_without_moments_says_what_it_cannot_tell() -> None:
-    model = ViewFold(3, n_init=2, random_state=0).fit({"labs": VIEWS["labs"]})
+def test_a_view_that_came_in_small_pieces_says_that_it_can_tell_nothing() -> None:
+    model, labs = ViewFold(3, n_init=2, random_state=0), VIEWS["labs"]
+    model.partial_fit(labs.iloc[:8], view="labs").partial_fit(labs.iloc[8:17], view="labs")
+    model.partial_fit(labs.iloc[17:40], view="labs")
     (record,) = model._state.views
-    model._keep(replace(model._state, views=(replace(record, moments=None),)))
-    with pytest.raises(ValueError, match="View 'labs' was folded by a viewfold that kept no"):
+    assert record.encoder is not None
+    with pytest.raises(ValueError, match="View 'labs' came fewer than ten samples at a time"):
         model.features()
     more = np.random.default_rng(0).normal(size=(len(model.ids_), 4))
     model.partial_fit(more, ids=model.ids_, view="more")
-    with pytest.warns(UserWarning, match="'labs' was folded by a viewfold that kept no moments"):
+    with pytest.warns(UserWarning, match="'labs' came fewer than ten samples at a time"):
         assert set(model.features()["view"]) == {"more"}
 
 

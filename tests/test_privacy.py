@@ -37,6 +37,7 @@ from viewfold.datasets.missing import at_random, by_mask
 from viewfold.method import balanced
 from viewfold.method.landmarks import groups_of_ten
 from viewfold.rows import LocalEngine, block_bytes
+from viewfold.state.evidence import NONE
 
 Written = Callable[[Any, int], Path]
 FRESH = 200
@@ -333,6 +334,17 @@ def test_rows_are_guessed_from_hashes_as_the_docs_say(
     """Sixteen bits leave 16 candidates for a row of 20 bits; of few rows they hide none."""
     assert least <= guessed(n_bits, short=True) <= most
     assert guessed(n_bits, short=False) >= 0.99
+
+
+def test_making_a_state_private_removes_the_hashes_of_a_small_view(tmp_path: Path) -> None:
+    X, path = np.random.default_rng(0).normal(size=(8, 3)), tmp_path / "small.vf"
+    model = ViewFold(2, random_state=0).partial_fit(X, view="labs")
+    assert model._fitted.fingerprints.any()
+    model.set_params(keep_encoders=False).save(path)
+    state = viewfold.load(path)._fitted
+    assert not state.fingerprints.any()
+    assert (state.evidence == NONE).all()
+    assert state.directions is None
 
 
 def test_a_private_file_gives_no_hash_to_guess_by(tmp_path: Path) -> None:

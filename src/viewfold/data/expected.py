@@ -89,7 +89,7 @@ class Profile:
     recent: Array  # (2, n_features): the same, lately
     # (6,): rows that the view was learned from, rows since then, deliveries since then; how often
     # two of the first rows were the same, of all pairs; the share of rows that held nothing; the
-    # share of the variance that the consensus explains (see `viewfold.state.deliveries`)
+    # last is not used any more
     counts: Array
     # (n_features,): how far the cells of known samples lately kept to what is expected of them: 1
     # as they should, 0 not at all, as where a column is measured anew each night; None in files of
@@ -189,7 +189,7 @@ def learn_profile(
     usual, lowest, highest = (
         each.astype(np.float32) for each in (usual, shares.min(axis=0), shares.max(axis=0))
     )
-    facts = np.array([n, 0, 0, alike_pairs(some)[1], n_absent / (n + n_absent)])
+    facts = np.array([n, 0, 0, alike_pairs(some)[1], n_absent / (n + n_absent), 0])
     empty = np.zeros((2, d))
     made = Profile(cuts, usual, lowest, highest, empty, empty, facts)
     level = np.where(all_cells.present >= FEWEST, all_cells.level(made.shift), 0)

@@ -19,18 +19,18 @@ from viewfold.estimators.known import check_y, known_view, place_rows
 from viewfold.explain.events import movers_table
 from viewfold.explain.features import (
     Explanation,
-    Told,
+    ViewEffects,
     explain_sample,
     feature_table,
-    told,
-    usable,
     variance_table,
+    view_effects,
+    with_moments,
 )
 from viewfold.explain.features import loadings as loadings_table
 from viewfold.method.clusters import silhouette, stability_table
 from viewfold.state.clusters import assign, confidence, next_nearest, scattered, sure_enough
 from viewfold.state.hashes import seed_of
-from viewfold.state.novelty import alike_enough, belief, to_levels, to_share, to_surprise
+from viewfold.state.novelty import belief, to_levels, to_share, to_surprise
 
 if TYPE_CHECKING:
     from viewfold.estimators.base import FoldingEstimator
@@ -79,8 +79,7 @@ def to_frame(
     check_is_fitted(self)
     ids, (sure, hangs) = self.ids_, self._confidence()
     novelty = to_share(to_surprise(self._collected(self._fitted.novelty)))
-    labels = sure_enough(self.labels_, sure, min_confidence)
-    labels = alike_enough(labels, novelty, max_novelty)
+    labels = sure_enough(self.labels_, sure, min_confidence, novelty, max_novelty)
     seen = self._collected(self._fitted.seen).sum(axis=1)
     columns = {"cluster": labels, **self._names_of(labels)}
     views = np.array([None, *self._fitted.names, None], object)  # the last one: not known
@@ -350,7 +349,7 @@ def predict_frame(
         labels = found.collect(assign(engine, clusters, found.rows))
         sure = found.collect(confidence(engine, clusters, found.rows, found.seen))
     sure, novelty = sure * belief(to_levels(surprise)), to_share(surprise)
-    labels = alike_enough(sure_enough(labels, sure, min_confidence), novelty, max_novelty)
+    labels = sure_enough(labels, sure, min_confidence, novelty, max_novelty)
     return pd.DataFrame(
         {"cluster": labels, **self._names_of(labels), "confidence": sure, "novelty": novelty},
         index=pd.Index(found.collect(found.ids), name="id"),
@@ -571,14 +570,14 @@ def variance(self: FoldingEstimator) -> pd.DataFrame:
     return variance_table(self._engine, self._fitted, ask_views(self, None))
 
 
-def ask_views(self: FoldingEstimator, view: str | int | None) -> list[Told]:
+def ask_views(self: FoldingEstimator, view: str | int | None) -> list[ViewEffects]:
     """Return what one view, or each, tells; say why others cannot."""
     check_is_fitted(self)
     asked = self.views_ if view is None else (known_view(self.views_, view),)
-    views, reasons = usable(asked)
+    views, reasons = with_moments(asked)
     if reasons:
         warnings.warn(" ".join(reasons), stacklevel=4)
-    return told(self._engine, self._fitted, views)
+    return view_effects(self._engine, self._fitted, views)
 
 
 def _check_top(top: int | None) -> None:

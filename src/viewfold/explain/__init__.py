@@ -6,7 +6,7 @@ the last from the history of labels, see `viewfold.explain.events`.
 
 from viewfold.explain.features import (
     Explanation,
-    Told,
+    ViewEffects,
     distinguished,
     explain_sample,
     feature_table,
@@ -16,7 +16,7 @@ from viewfold.explain.features import (
 
 __all__ = [
     "Explanation",
-    "Told",
+    "ViewEffects",
     "distinguished",
     "explain_sample",
     "feature_table",

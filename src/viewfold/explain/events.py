@@ -9,9 +9,8 @@ after. Numbers of clusters are not trusted: one that is free is given to another
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -85,20 +84,28 @@ class ClusterEvent:
         return text
 
 
-def events_between(
-    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
-) -> list[ClusterEvent]:
-    """Return what happened to clusters at each step of a history, in one pass over it."""
-    found = _steps_of(engine, history, steps, names)
-    return [event for step, entry, name in found for event in events_of(step, entry, name)]
-
-
 def whole_story(
     engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str], log: Log
 ) -> list[ClusterEvent]:
-    """Return what happened to clusters, to novel samples, and how far the labels of steps agree."""
-    told = novel_groups(log)
-    for step, entry, name in _steps_of(engine, history, steps, names):
+    """Return what happened to clusters and to novel samples, in one pass over the history."""
+    told = [
+        ClusterEvent(
+            e.entry, f"{e.view} ({e.entry})", "novel", (), (), n, round(n / e.n_samples, 4)
+        )
+        for e in standing(log)
+        if (n := e.n_novel)
+    ]
+    n_pairs = len(steps) - 1
+
+    def count(block: Array) -> list[Transfers]:
+        return [Transfers.of(block[:, i], block[:, i + 1]) for i in range(n_pairs)]
+
+    def both(some: list[Transfers], others: list[Transfers]) -> list[Transfers]:
+        return [a + b for a, b in zip(some, others, strict=True)]
+
+    moves = engine.reduce(count, history, combine=both) if n_pairs > 0 else []
+    for transfers, entry, name in zip(moves, steps[1:], names[1:], strict=True):
+        step = _Step(transfers)
         moved = int(step.count[step.i != step.j].sum())
         if moved:
             share = round(moved / float(step.count.sum()), 4)
@@ -121,48 +128,16 @@ def opening_step(moves: Sequence[Transfers]) -> int:
     return 0
 
 
-def _steps_of(
-    engine: Engine, history: RowSet, steps: Sequence[int], names: Sequence[str]
-) -> Iterator[tuple[_Step, int, str]]:
-    n_pairs = len(steps) - 1
-
-    def count(block: Array) -> list[Transfers]:
-        return [Transfers.of(block[:, i], block[:, i + 1]) for i in range(n_pairs)]
-
-    def both(some: list[Transfers], others: list[Transfers]) -> list[Transfers]:
-        return [a + b for a, b in zip(some, others, strict=True)]
-
-    if n_pairs < 1:
-        return
-    found = engine.reduce(count, history, combine=both)
-    for moved, entry, name in zip(found, steps[1:], names[1:], strict=True):
-        yield _Step(moved), entry, name
-
-
-def novel_groups(log: Log) -> list[ClusterEvent]:
-    """Return which deliveries told of novel samples that look like a group of their own."""
-    return [
-        ClusterEvent(
-            e.entry, f"{e.view} ({e.entry})", "novel", (), (), n, round(n / e.n_samples, 4)
-        )
-        for e in standing(log)
-        if (n := e.n_novel)
-    ]
-
-
 def events_of(found: _Step, entry: int | None = None, step: str = "") -> list[ClusterEvent]:
     """Return what happened to clusters at one step, from the samples that each gave to which."""
     told = [
-        ClusterEvent(entry, step, kind, before, after, samples, round(share, 4))
-        for kind, before, after, samples, share in (*found.structure(), *found.sizes())
-    ]
-    told = [
-        replace(one, survival=found.survival(one.before)) if one.before else one for one in told
+        ClusterEvent(entry, step, kind, old, new, n, round(share, 4), survival=found.survival(old))
+        for kind, old, new, n, share in (*found.structure(), *found.sizes())
     ]
     return sorted(told, key=lambda event: KINDS.index(event.kind))
 
 
-_Told = tuple[str, tuple[int, ...], tuple[int, ...], int, float]
+_Found = tuple[str, tuple[int, ...], tuple[int, ...], int, float]
 
 
 class _Step:
@@ -180,16 +155,31 @@ class _Step:
         self.before = np.bincount(self.i, self.count, minlength=k)
         self.new = np.bincount(moved.after[~known], moved.count[~known], minlength=k)
         self.after = np.bincount(self.j, self.count, minlength=k) + self.new
-        n_after = int(np.count_nonzero(self.after))
-        share = _background(self.i, self.count, self.before, n_after)
-        put_back = np.maximum(self.count - share * self.before[self.i], 0.0)
+        self.most = np.zeros(k)  # of each cluster before, how many stayed together
+        np.maximum.at(self.most, self.i, self.count)
+        put_back = np.maximum(self.count - self._background() * self.before[self.i], 0.0)
         left = np.bincount(self.i, put_back, minlength=k)[self.i]
         self.went = put_back * self.before[self.i] / np.maximum(left, 1e-300)
         self.settled = np.bincount(self.j, self.went, minlength=k) + self.new
-        self.links = self._links()
+        # In which clusters each goes on, and which go on in each.
+        self.links: dict[int, list[int]] = {}
+        self.origins: dict[int, list[int]] = {}
+        for a, b in self._goes_on():
+            self.links.setdefault(a, []).append(b)
+            self.origins.setdefault(b, []).append(a)
 
-    def _links(self) -> dict[int, list[int]]:
-        """Return in which clusters each goes on: the one with most of it, and its parts."""
+    def _background(self) -> float:
+        """Return the share of a cluster that goes to each other one without anything happening.
+
+        The median of what leaves clusters that lost little stands for all, to all others alike.
+        """
+        told, n_after = self.before >= constants.FEWEST, int(np.count_nonzero(self.after))
+        leaves = 1 - self.most[told] / self.before[told]
+        little = leaves[leaves < constants.SHRANK]
+        return float(np.median(little)) / (n_after - 1) if n_after > 1 and little.size else 0.0
+
+    def _goes_on(self) -> Iterator[tuple[int, int]]:
+        """Yield each cluster with one that it goes on in: the one with most of it, or a part."""
         half, known = constants.GOES_ON, self.settled - self.new
         whole = self.went > half * self.before[self.i]
         taken = np.isin(self.j, self.j[whole])
@@ -201,22 +191,16 @@ class _Step:
                 | (self.went > half * self.settled[self.j])
             )
         )
-        links: dict[int, list[int]] = {}
-        for a, b in zip(self.i[whole | part].tolist(), self.j[whole | part].tolist(), strict=True):
-            links.setdefault(a, []).append(b)
-        return links
+        which = whole | part
+        yield from zip(self.i[which].tolist(), self.j[which].tolist(), strict=True)
 
-    def structure(self) -> Iterator[_Told]:
+    def structure(self) -> Iterator[_Found]:
         """Yield which clusters merged, were split, were born and vanished."""
         told_before, told_after = (
             set(np.flatnonzero(sizes >= constants.FEWEST).tolist())
             for sizes in (self.before, self.after)
         )
-        origins: dict[int, list[int]] = {}
-        for a, ends in self.links.items():
-            for b in ends:
-                origins.setdefault(b, []).append(a)
-        for b, some in sorted(origins.items()):
+        for b, some in sorted(self.origins.items()):
             whole = tuple(a for a in some if a in told_before)
             if len(whole) > 1:
                 yield "merged", whole, (b,), *self._together(whole, (b,))
@@ -224,19 +208,20 @@ class _Step:
             parts = tuple(b for b in ends if b in told_after)
             if len(parts) > 1:
                 yield "split", (a,), parts, *self._together((a,), parts)
-        for b in sorted(told_after - origins.keys()):
+        for b in sorted(told_after - self.origins.keys()):
             yield "born", (), (b,), int(self.after[b]), float(self.new[b] / self.after[b])
         for a in sorted(told_before - self.links.keys()):
-            largest = self.count[self.i == a].max()
-            yield "vanished", (a,), (), int(self.before[a]), float(largest / self.before[a])
+            share = float(self.most[a] / self.before[a])
+            yield "vanished", (a,), (), int(self.before[a]), share
 
-    def sizes(self) -> Iterator[_Told]:
+    def sizes(self) -> Iterator[_Found]:
         """Yield which clusters that go on as one grew, shrank, or have another number."""
-        origins = Counter(b for some in self.links.values() for b in some)
         alone = [
             (a, some[0])
             for a, some in sorted(self.links.items())
-            if len(some) == 1 and origins[some[0]] == 1 and self.before[a] >= constants.FEWEST
+            if len(some) == 1
+            and len(self.origins[some[0]]) == 1
+            and self.before[a] >= constants.FEWEST
         ]
         ratios = [self.settled[b] / self.before[a] for a, b in alone]
         # If many samples came, all clusters grew: told is who grew more than the others.
@@ -258,12 +243,9 @@ class _Step:
 
     def survival(self, before: Sequence[int] | None = None) -> float | None:
         """Return the share of samples of clusters that stayed with most of their cluster."""
-        which = np.ones(self.i.size, bool) if before is None else np.isin(self.i, before)
-        if not which.any():
-            return None
-        most = np.zeros(len(self.before))
-        np.maximum.at(most, self.i[which], self.count[which])
-        return round(float(most.sum() / self.count[which].sum()), 4)
+        which = slice(None) if before is None else list(before)
+        total = float(self.before[which].sum())
+        return round(float(self.most[which].sum()) / total, 4) if total else None
 
     def agreement(self) -> float | None:
         """Return the adjusted mutual information of the labels before and after."""
@@ -278,19 +260,6 @@ class _Step:
         both = np.isin(self.i, before) & np.isin(self.j, after)
         samples = int(self.count[both].sum())
         return samples, samples / float(self.before[list(before)].sum())
-
-
-def _background(i: Array, count: Array, before: Array, n_after: int) -> float:
-    """Return the share of a cluster that goes to each other one without anything having happened.
-
-    The median of what leaves clusters that lost little stands for all, to all others alike.
-    """
-    most = np.zeros(len(before))
-    np.maximum.at(most, i, count)
-    told = before >= constants.FEWEST
-    leaves = 1 - most[told] / before[told]
-    little = leaves[leaves < constants.SHRANK]
-    return float(np.median(little)) / (n_after - 1) if n_after > 1 and little.size else 0.0
 
 
 @dataclass(frozen=True)

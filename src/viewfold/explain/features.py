@@ -24,18 +24,18 @@ from viewfold._util.types import Array
 from viewfold.rows import Engine, engine_of
 from viewfold.rows.linalg import membership
 from viewfold.state.admission import meant
-from viewfold.state.clusters import confidence, hangs_on, scattered, squared_distances
-from viewfold.state.moments import Moments, products, regression
+from viewfold.state.clusters import confidence, hangs_on, next_nearest, scattered
+from viewfold.state.moments import Moments, regression, sum_products
 from viewfold.state.state import State, ViewRecord
 
 
 @frozen_record
-class Told:
+class ViewEffects:
     """What can be told about the clusters by the features of one view."""
 
     view: ViewRecord  # it has moments
     count: NDArray[np.intp]  # (n_clusters,): how many samples of each cluster are in the view
-    middle: Array  # (n_clusters, n_components): their mean in the consensus; of none, NaN
+    overall: Array  # (n_components,): the mean of the view's samples in the consensus
     # (n_clusters, n_features): mean of each feature in each cluster minus its overall mean, in
     # standard deviations. NaN for fewer than ten samples, and for features that tell nothing.
     effects: Array
@@ -51,11 +51,6 @@ class Told:
         """Names of the features, or their numbers."""
         return self.view.features or range(self.view.n_features)
 
-    @property
-    def overall(self) -> Array:
-        """The mean of the view's samples in the consensus."""
-        return np.asarray(self.count @ np.nan_to_num(self.middle) / max(self.count.sum(), 1))
-
     def means(self, effects: Array) -> Array:
         """Return effects in the units of the features: cluster means."""
         return np.asarray(self.moments.mean + effects * self.moments.spread)
@@ -65,31 +60,30 @@ class Told:
         return [int(c) for c in np.flatnonzero(self.count < FEWEST)]
 
 
-def told(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[Told]:
+def view_effects(engine: Engine, state: State, views: Sequence[ViewRecord]) -> list[ViewEffects]:
     """Return what views that have moments tell about the clusters, in one pass over the samples."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
     which = [state.names.index(view.name) for view in views]
 
     def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, Array]:
-        of = [membership(cluster[seen[:, v]], k) for v in which]
-        rows = [B[seen[:, v]].astype(np.float64) for v in which]
-        total = [M @ some for M, some in zip(of, rows, strict=True)]
-        return np.array([M.sum(axis=1) for M in of]), np.array(total)
+        members = [membership(cluster[seen[:, v]], k) for v in which]
+        total = [M @ B[seen[:, v]].astype(np.float64) for M, v in zip(members, which, strict=True)]
+        return np.array([M.sum(axis=1) for M in members]), np.array(total)
 
     counts, totals = engine.reduce(sums, state.embedding, state.labels(engine), state.seen)
     found = []
     for view, count, total in zip(views, counts, totals, strict=True):
-        many = np.where(count > 0, count, np.nan)[:, None]
-        one = Told(view, count.astype(np.intp), total / many, np.empty((0, 0)))
-        moments, share, r = one.moments, one.count / max(one.count.sum(), 1), total.shape[1]
-        A = moments.coefficients
+        assert view.moments is not None
+        A, size, r = view.moments.coefficients, max(count.sum(), 1), total.shape[1]
+        middle = total / np.where(count > 0, count, np.nan)[:, None]
+        overall = total.sum(axis=0) / size
         # The part of P that says which cluster: 1 for one's own, minus the share of each.
-        own = A[r:] - share @ A[r:]
-        effects = ((one.middle - one.overall) @ A[:r] + own) @ moments.directions
-        effects[one.count < FEWEST] = np.nan
-        effects[:, moments.spread == 0] = np.nan
-        found.append(replace(one, effects=effects))
+        own = A[r:] - count / size @ A[r:]
+        effects = ((middle - overall) @ A[:r] + own) @ view.moments.directions
+        effects[count < FEWEST] = np.nan
+        effects[:, view.moments.spread == 0] = np.nan
+        found.append(ViewEffects(view, count.astype(np.intp), overall, effects))
     return found
 
 
@@ -104,7 +98,7 @@ def distinguished(state: State) -> State:
         return state
     shape = (len(state.views), clusters.n_clusters, clusters.n_clusters)
     apart = np.full(shape, np.inf, np.float32)
-    for one in told(engine_of(state.embedding), state, views):
+    for one in view_effects(engine_of(state.embedding), state, views):
         # As if features were independent: distances are rather too large than too small.
         effects = one.effects[:, one.moments.spread > 0]
         share = one.count / max(one.count.sum(), 1)
@@ -118,83 +112,78 @@ def distinguished(state: State) -> State:
     return replace(state, clusters=replace(clusters, apart=apart))
 
 
-def usable(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
+def with_moments(views: Sequence[ViewRecord]) -> tuple[list[ViewRecord], list[str]]:
     """Return the views that have moments, and for each of the others why it has none."""
-    have, reasons = [view for view in views if view.moments is not None], []
+    have = [view for view in views if view.moments is not None]
+    reasons = []
     for view in views:
-        if view.moments is None:
-            why = (
-                "has fewer than ten samples: nothing is kept of it."
-                if view.n_samples < FEWEST
-                else "was folded, or made, private (keep_encoders=False): it has no moments."
-                if view.encoder is None
-                else "was folded by a viewfold that kept no moments of its features: fold it into "
-                "a new state to have them."
-            )
-            reasons.append(f"View {view.name!r} {why}")
+        if view.moments is not None:
+            continue
+        if view.n_samples < FEWEST:
+            why = "has fewer than ten samples: nothing is kept of it."
+        elif view.encoder is None:
+            why = "was folded, or made, private (keep_encoders=False): it has no moments."
+        else:
+            why = "came fewer than ten samples at a time: nothing is kept of so few."
+        reasons.append(f"View {view.name!r} {why}")
     if not have:
         raise ValueError(f"Nothing can be explained. {' '.join(reasons[:3])}")
     return have, reasons
 
 
 def feature_table(
-    tellers: Sequence[Told], clusters: Sequence[int], top: int | None
+    tellers: Sequence[ViewEffects], clusters: Sequence[int], top: int | None
 ) -> pd.DataFrame:
     """Return the features that tell clusters from all other samples, strongest first."""
     columns = ["cluster", "view", "feature", "mean", "overall_mean", "effect", "rank"]
+    effects = np.hstack([one.effects for one in tellers])
+    mean = np.concatenate([one.moments.mean for one in tellers])
+    spread = np.concatenate([one.moments.spread for one in tellers])
+    names = [(one.view.name, name) for one in tellers for name in one.names]
     parts = []
-    pairs = [(one, j) for one in tellers for j in range(one.effects.shape[1])]
     for cluster in clusters:
-        effects = np.concatenate([one.effects[cluster] for one in tellers])
-        at = np.flatnonzero(~np.isnan(effects))
-        at = at[np.argsort(-np.abs(effects[at]), kind="stable")][:top]
-        best = [pairs[i] for i in at.tolist()]
-        overall = np.array([one.moments.mean[j] for one, j in best])
-        spread = np.array([one.moments.spread[j] for one, j in best])
+        own = effects[cluster]
+        at = np.flatnonzero(~np.isnan(own))
+        at = at[np.argsort(-np.abs(own[at]), kind="stable")][:top]
         part: dict[str, Any] = {
             "cluster": np.full(at.size, cluster),
-            "view": [one.view.name for one, _ in best],
-            "feature": pd.Series([one.names[j] for one, j in best], dtype=object),
-            "mean": overall + effects[at] * spread,
-            "overall_mean": overall,
-            "effect": effects[at],
+            "view": [names[i][0] for i in at],
+            "feature": pd.Series([names[i][1] for i in at], dtype=object),
+            "mean": mean[at] + own[at] * spread[at],
+            "overall_mean": mean[at],
+            "effect": own[at],
             "rank": np.arange(1, at.size + 1),
         }
         parts += [pd.DataFrame(part)] if at.size else []
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def centred_products(engine: Engine, state: State, name: str) -> tuple[Array, int]:
-    """Return PᵀP over the samples of a view, with P centred, and how many they are."""
-    PP, total, n = products(engine, state, state.names.index(name), state.labels(engine))
-    return PP - np.outer(total, total) / max(n, 1), int(n)
-
-
-def weights(engine: Engine, state: State, one: Told) -> tuple[Array, Array]:
+def weights(engine: Engine, state: State, one: ViewEffects) -> tuple[Array, Array]:
     """Return what a column of the consensus adds to each feature, and the spread of the columns."""
-    G, n = centred_products(engine, state, one.view.name)
-    r = one.middle.shape[1]
+    which, r = state.names.index(one.view.name), one.overall.size
+    (P,) = sum_products(engine, state, [which], state.labels(engine))
+    G = P.centred()
     along = regression(G[:r, :r], G[:r]) @ one.moments.coefficients @ one.moments.directions
-    return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(n, 1))
+    return np.asarray(along), np.sqrt(np.maximum(np.diagonal(G)[:r], 0) / max(P.n, 1))
 
 
-def loadings(engine: Engine, state: State, one: Told) -> pd.DataFrame:
+def loadings(engine: Engine, state: State, one: ViewEffects) -> pd.DataFrame:
     along, spread = weights(engine, state, one)
-    names = [f"component{i}" for i in range(len(along))]
     table = (along * spread[:, None]).T
     table[one.moments.spread == 0] = np.nan
+    names = [f"component{i}" for i in range(len(along))]
     return pd.DataFrame(table, pd.Index(one.names, name="feature"), names)
 
 
-def variance_table(engine: Engine, state: State, tellers: Sequence[Told]) -> pd.DataFrame:
+def variance_table(engine: Engine, state: State, tellers: Sequence[ViewEffects]) -> pd.DataFrame:
     """Return the share of each view's variance that is explained, features weighing the same."""
-    rows = {}
-    for one in tellers:
-        G, n = centred_products(engine, state, one.view.name)
-        A, d = one.moments.coefficients, max(int((one.moments.spread > 0).sum()), 1)
-        whole = float(np.einsum("ij,ij->", A, G @ A)) / (max(n, 1) * d)
-        squares = np.nansum(one.effects**2, axis=1) / d
-        each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares * one.count / max(n, 1))
+    rows, which = {}, [state.names.index(one.view.name) for one in tellers]
+    each_P = sum_products(engine, state, which, state.labels(engine))
+    for one, P in zip(tellers, each_P, strict=True):
+        d = max(int((one.moments.spread > 0).sum()), 1)
+        whole = float(P.variance(one.moments.coefficients).sum()) / d
+        squares = np.nansum(one.effects**2, axis=1) / d * one.count / max(P.n, 1)
+        each = np.where(np.isnan(one.effects).all(axis=1), np.nan, squares)
         rows[one.view.name] = [min(whole, 1.0), float(np.nansum(each)), *each]
     k = len(tellers[0].count)
     table = pd.DataFrame.from_dict(rows, "index", columns=["consensus", "clusters", *range(k)])
@@ -245,18 +234,15 @@ class Explanation:
 
 
 def explain_sample(
-    engine: Engine, state: State, sample: int | str, tellers: Sequence[Told], top: int | None
+    engine: Engine, state: State, sample: int | str, tellers: Sequence[ViewEffects], top: int | None
 ) -> Explanation:
     """Return why a sample is in its cluster."""
     row, seen, novelty, evidence, cluster = _found(engine, state, sample)
     assert state.clusters is not None
     clusters = scattered(engine, state.clusters, state.embedding)
     hangs = hangs_on(engine, clusters, state.directions, row[None], evidence)
-    leading = row[None, : len(clusters.projection)]
-    other = None
-    if clusters.n_clusters > 1:
-        squares = squared_distances(clusters, leading)[0][:, 0]
-        other = int(np.where(np.arange(squares.size) == cluster, np.inf, squares).argmin())
+    nearest = int(engine.collect(next_nearest(engine, clusters, row[None], np.array([cluster])))[0])
+    other = None if nearest < 0 else nearest
     sure = engine.collect(confidence(engine, clusters, row[None], seen[None], novelty, hangs))
     view, instead = engine.collect(hangs)[0].tolist()
     views, parts = {}, []
@@ -290,7 +276,9 @@ def _found(
     return row[0].astype(np.float64), seen[0], *beside, int(cluster[0])
 
 
-def _of_view(one: Told, along: Array, row: Array, cluster: int, other: int | None) -> pd.DataFrame:
+def _of_view(
+    one: ViewEffects, along: Array, row: Array, cluster: int, other: int | None
+) -> pd.DataFrame:
     """Return what each feature of a view says; evidence is NaN where nothing is told."""
     expected = (row - one.overall) @ along
     own = one.effects[cluster]

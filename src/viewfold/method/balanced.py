@@ -9,6 +9,8 @@ directions.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from scipy import linalg
 
@@ -22,6 +24,8 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import eigenbasis, gram, ridge, top_eigenvectors
 from viewfold.state.state import State, unconnected_groups
 from viewfold.state.transitions import Combined
+
+Share = TypeVar("Share", float, Array)
 
 
 def combine(
@@ -180,8 +184,8 @@ class Trust:
     agreement: float | None
 
 
-def trust_in(agreement: float) -> float:
-    """Return how far an agreement makes sure that two sides speak of the same, from 0 to 1."""
+def trust_in(agreement: Share) -> Share:
+    """Return how far agreements make sure that two sides speak of the same, from 0 to 1."""
     return agreement / (agreement + constants.HALF_TRUST)
 
 
@@ -207,8 +211,7 @@ def weigh(sums: Overlap, confirmed: float, n_views: int) -> Trust:
     of_F = (1 - confirmed * (1 - trust)) * np.sqrt(richer)
     of_B = np.eye(q)
     if n_views > 1:
-        known = back.explained / (back.explained + constants.HALF_TRUST)
-        factor = 1 - trust * (1 - confirmed) * (1 - known)
+        factor = 1 - trust * (1 - confirmed) * (1 - trust_in(back.explained))
         # About directions without energy in the shared samples, the view says nothing.
         energy = np.einsum("ij,ij->j", back.basis, BB @ back.basis)
         factor[energy <= 1e-9 * energy.max()] = 1

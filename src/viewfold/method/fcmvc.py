@@ -86,9 +86,10 @@ def combine(
         else products.gram.__matmul__
     )
     absent = engine.reduce(gram, alignment.absent(Zp))
-    problem = Problem(gram_of_view, products, absent, z_step == "exact")
-    step, objective = problem.solve(tol, max_iter)
-    Z, dtype = step.Z, np.result_type(view.rows.dtype, Zp.dtype)
+    Z, condition, objective = solve(
+        gram_of_view, products, absent, exact=z_step == "exact", tol=tol, max_iter=max_iter
+    )
+    dtype = np.result_type(view.rows.dtype, Zp.dtype)
     encode, V, N = scaling.times(Z.U), Z.V.astype(dtype), Z.N.astype(dtype)
 
     def of_view(block: Matrix, known: Array) -> Array:
@@ -98,10 +99,10 @@ def combine(
         (of_view, view.rows, beside),
         (lambda block: np.asarray(block @ N, dtype), alignment.absent(Zp)),
     )
-    if step.condition * np.finfo(dtype).eps > 1e-12:
+    if condition * np.finfo(dtype).eps > 1e-12:
         embedding, again = _reorthonormalised(engine, embedding)
         Z = Z.times(again)
-    kept = limited(Z.U, lambda: Z.U.T @ problem.gram_times(Z.U), view.shape[0])
+    kept = limited(Z.U, lambda: Z.U.T @ gram_of_view(Z.U), view.shape[0])
     linear_map = Z.N[: state.embedding.shape[1]]
     encoder = _encoder(view, products.mean, scaling.times_raw(kept))
     return Combined(embedding, encoder, linear_map, len(objective), objective)
@@ -165,76 +166,49 @@ class Combination:
         return Combination(self.U @ T, self.V @ T, self.N @ T)
 
 
-@frozen_record
-class ZStep:
-    """A new Z = A T, and what the other steps need to know of it."""
+def solve(
+    gram_times: Callable[[Array], Array],
+    products: Products,
+    absent: Array,
+    *,
+    exact: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[Combination, float, tuple[float, ...]]:
+    """Iterate on small matrices until the objective settles; with `exact`, it never rises.
 
-    A: Combination  # what Z is the polar factor of
-    T: Array  # (k, k): (AᵀA)^(-1/2)
-    condition: float  # ratio of the extreme eigenvalues of AᵀA
-    # (d, k) and (k, k): XZ, ZZp: XᵀZ over the samples of the view, ZᵀZp over those of the memory
-    XZ: Array
-    ZZp: Array
-    AA: Array  # (k, k): AᵀA over the samples of the view
-
-    @property
-    def Z(self) -> Combination:
-        return self.A.times(self.T)
-
-    @property
-    def ZZ(self) -> Array:
-        return np.asarray(self.T @ self.AA @ self.T)
-
-
-@frozen_record
-class Problem:
-    """One fold as a problem on small matrices."""
-
-    gram_times: Callable[[Array], Array]
-    products: Products
-    absent: Array
-    exact: bool
-
-    def solve(self, tol: float, max_iter: int) -> tuple[ZStep, tuple[float, ...]]:
-        """Iterate until the objective settles; return the last Z and the objective's course."""
-        energy = self.products.energy
-        d, k = self.products.cross.shape
-        H, W = np.eye(d, k), np.eye(k)
-        step = None
-        objective: list[float] = []
-        while len(objective) < max_iter and not _settled(objective, tol, energy):
-            step = self._z_step(H, W, step)
-            W = polar(step.ZZp)
-            if self.exact and d < k:
-                # HᵀH < I: ½‖ZHᵀ‖² is not constant in H either, see _z_step.
-                H = polar(step.XZ + H @ (np.eye(k) - step.ZZ))
-            else:
-                H = polar(step.XZ)
-            norm = np.trace(step.ZZ) if d >= k else np.vdot(H.T @ H, step.ZZ)
-            gain = np.vdot(H, step.XZ) + np.vdot(W, step.ZZp)
-            objective.append(float((energy + norm) / 2 - gain))
-        assert step is not None  # max_iter is at least 1
-        return step, tuple(objective)
-
-    def _z_step(self, H: Array, W: Array, last: ZStep | None) -> ZStep:
-        E, S = self.products.cross, self.products.shared
-        d, k = H.shape
-        A = Combination(H, W.T, W.T)
-        if self.exact and last is not None:
+    Returns Z, the condition of what it is the polar factor of, and the course of the objective.
+    `gram_times` multiplies XᵀX; `absent` is ZpᵀZp over the samples that the view lacks.
+    """
+    E, S, energy = products.cross, products.shared, products.energy
+    d, k = E.shape
+    H, W, Z = np.eye(d, k), np.eye(k), None
+    condition, objective = np.inf, list[float]()
+    while len(objective) < max_iter and not _settled(objective, tol, energy):
+        U, V, N = H, W.T, W.T
+        if exact and Z is not None:
             # Samples that the view lacks, and directions outside H, add to the constant ‖Z‖² but
             # not to the objective. Their share enters it with a minus sign, so that its tangent
             # at the last Z is a majoriser.
-            Z = last.Z
-            A = Combination(A.U, A.V, A.N + Z.N)
+            N = N + Z.N
             if d < k:
                 outside = Z.times(np.eye(k) - H.T @ H)
-                A = Combination(A.U + outside.U, A.V + outside.V, A.N)
-        XXU, EV, UE = self.gram_times(A.U), E @ A.V, A.U.T @ E
-        both = UE @ A.V
-        VS, NP = A.V.T @ S, A.N.T @ self.absent
-        AA = A.U.T @ XXU + both + both.T + VS @ A.V
-        T, condition = inverse_sqrt(AA + NP @ A.N)
-        return ZStep(A, T, condition, XZ=(XXU + EV) @ T, ZZp=T @ (UE + VS + NP), AA=AA)
+                U, V = U + outside.U, V + outside.V
+        # Z = A T, the polar factor of A = (X U + Zs V, Zp N)
+        XXU, EV, UE, VS, NP = gram_times(U), E @ V, U.T @ E, V.T @ S, N.T @ absent
+        both = UE @ V
+        AA = U.T @ XXU + both + both.T + VS @ V  # over the samples of the view
+        T, condition = inverse_sqrt(AA + NP @ N)
+        Z = Combination(U, V, N).times(T)
+        XZ, ZZp, ZZ = (XXU + EV) @ T, T @ (UE + VS + NP), T @ AA @ T
+        W = polar(ZZp)
+        # If HᵀH < I, ½‖ZHᵀ‖² is not constant in H either.
+        H = polar(XZ + H @ (np.eye(k) - ZZ)) if exact and d < k else polar(XZ)
+        norm = np.trace(ZZ) if d >= k else np.vdot(H.T @ H, ZZ)
+        gain = np.vdot(H, XZ) + np.vdot(W, ZZp)
+        objective.append(float((energy + norm) / 2 - gain))
+    assert Z is not None  # max_iter is at least 1
+    return Z, condition, tuple(objective)
 
 
 def _settled(objective: list[float], tol: float, energy: float) -> bool:
@@ -250,18 +224,8 @@ def _first(engine: Engine, view: View, n_clusters: int, scale: Standardise) -> C
     A = engine.map(dense, engine.leading(view.rows, used))
     scaling, products = survey(engine, A, scale=scale, full=False)
     tell_faint(view, products)
-    if scale:
-        constant = scaling.weight == 0
-    else:
-        extremes = engine.reduce(
-            lambda block: np.array(
-                [block.min(axis=0, initial=np.inf), -block.max(axis=0, initial=-np.inf)]
-            ),
-            A,
-            combine=np.minimum,
-        )
-        constant = extremes[0] == -extremes[1]
-    _tell_constant(view, np.asarray(constant))
+    spread = scaling if scale == "zscore" else survey(engine, A, scale="zscore", full=False)[0]
+    _tell_constant(view, spread.weight == 0)
 
     def standardise(block: Array) -> Array:
         return np.asarray((scaling.read(block) - scaling.mean) * scaling.weight, block.dtype)

@@ -19,11 +19,11 @@ from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
 from viewfold.method.kmeans import nearest, step
-from viewfold.method.landmarks import groups_of_ten, weights_of
+from viewfold.method.landmarks import means_around, weights_of
 from viewfold.method.scaling import Scaling
 from viewfold.method.variables import Bends
 from viewfold.rows import Engine
-from viewfold.rows.linalg import filled, is_sparse, membership, top_eigenvectors
+from viewfold.rows.linalg import filled, is_sparse, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
 
@@ -101,23 +101,6 @@ class Filling:
         if self.near and self.points is not None:
             expected += self.near * _mean_of_nearest(self.points.astype(z.dtype), z, there)
         return expected
-
-    def kept(self, n: int, rows: Array | None = None) -> Filling:
-        """Return what may be kept of n samples: landmarks are means of ten or more, as directions.
-
-        `rows` are standardised rows without gaps, which belong to the landmarks.
-        """
-        points = self.points
-        if points is not None:
-            assert rows is not None
-            own = nearest(rows, points)
-            total = membership(own, len(points)) @ rows
-            size = np.bincount(own, minlength=len(points))
-            group = groups_of_ten(total, size)
-            of_group = membership(group, int(group.max()) + 1)
-            points = (of_group @ total / (of_group @ size)[:, None]).astype(np.float32)
-        loadings = self.loadings[:, : max(n // FEWEST, 1)].astype(np.float32)
-        return replace(self, loadings=loadings, points=points)
 
 
 @part("filled")
@@ -208,7 +191,11 @@ def learn_filling(
         a, b = np.linalg.solve(A.T @ A + prior, A.T @ z[hidden] + prior[0]).tolist()
         expected = a * linear + b * near
         filling = replace(filling, points=points, linear=a, near=b)
-    return filling, filling.kept(n, rows), weight
+    # What may be kept: directions that ten samples each allow, and means of ten rows or more.
+    kept = replace(filling, loadings=loadings[:, : max(n // FEWEST, 1)].astype(np.float32))
+    if filling.points is not None:
+        kept = replace(kept, points=means_around(rows, filling.points)[0].astype(np.float32))
+    return filling, kept, weight
 
 
 def _precisions(U: Array, there: Array) -> Array:

@@ -49,6 +49,18 @@ def groups_of_ten(total: Array, size: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.unique(group, return_inverse=True)[1]
 
 
+def means_around(rows: Array, points: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return means of ten rows or more that are near to each other, and which is that of each row.
+
+    Rows begin in the cell of the nearest point.
+    """
+    own = nearest(rows, points)
+    total, size = membership(own, len(points)) @ rows, np.bincount(own, minlength=len(points))
+    group = groups_of_ten(total, size)
+    of_group = membership(group, int(group.max()) + 1)
+    return of_group @ total / (of_group @ size)[:, None], group[own]
+
+
 def nearest_of(graph: Matrix) -> NDArray[np.intp]:
     """Return the column of the largest entry of each row of a sparse matrix; the first of ties."""
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))

@@ -17,11 +17,10 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.messages import frozen_record
 from viewfold._util.types import Array, Matrix
 from viewfold.data.view import View
-from viewfold.method.kmeans import nearest
-from viewfold.method.landmarks import groups_of_ten, place
+from viewfold.method.landmarks import means_around, place
 from viewfold.method.scaling import Projection, Scaling, Text, directions_of_rows
 from viewfold.rows import Engine
-from viewfold.rows.linalg import dense, is_sparse, membership, top_eigenvectors
+from viewfold.rows.linalg import dense, is_sparse, top_eigenvectors
 from viewfold.state.hashes import draw
 from viewfold.state.parts import part
 
@@ -112,13 +111,8 @@ def learn_known(
 ) -> Known | None:
     """Learn from some rows of a view without gaps what they are like; None if they are too few."""
     n, d = view.shape
-    drawn = draw(
-        engine,
-        view.ids,
-        min(SAMPLE, max(SAMPLE_CELLS // d, 300)),
-        seed=seed,
-        purpose="novelty",
-    )
+    most = min(SAMPLE, max(SAMPLE_CELLS // d, 300))
+    drawn = draw(engine, view.ids, most, seed=seed, purpose="novelty")
     many = min(2 * drawn.size // 3, LEARN)
     if drawn.size - many < 2 * FEWEST:
         return None
@@ -135,28 +129,18 @@ def learn_known(
     project = scaling.kept(n).projection(directions, single=True)
     scores = project(some).astype(np.float64)
     points = place(scores, max(many // constants.PER_LANDMARK, 1), cosine=False)
-    own = nearest(scores, points)
-    total, size = membership(own, len(points)) @ scores, np.bincount(own, minlength=len(points))
-    group = groups_of_ten(total, size)
-    of_group = membership(group, int(group.max()) + 1)
-    points = of_group @ total / (of_group @ size)[:, None]
-    apart = scores - points[group[own]]
+    points, own = means_around(scores, points)
+    apart = scores - points[own]
     within = apart.T @ apart / max(many - len(points), 1)
     within[np.diag_indices_from(within)] += 0.01 * np.trace(within) / len(within) + 1e-12
     spread, Q = np.linalg.eigh(within)
     whiten = Q / np.sqrt(spread)
-    plain = not isinstance(scaling.text, Text)
-    mean = scaling.mean if scaling.shift is None else scaling.mean + scaling.shift
+    mean, weight = None, None
+    if not isinstance(scaling.text, Text):
+        mean = scaling.mean if scaling.shift is None else scaling.mean + scaling.shift
+        weight = scaling.weight
     left = (np.count_nonzero(scaling.weight) if d <= many else many) - values.size
-    known = Known(
-        project,
-        mean if plain else None,
-        scaling.weight if plain else None,
-        whiten,
-        points @ whiten,
-        0.0,
-        np.zeros((1, 2)),
-    )
+    known = Known(project, mean, weight, whiten, points @ whiten, 0.0, np.zeros((1, 2)))
     others = rows[many:]
     if left > 0:
         known = replace(known, noise=float(known.distances(others)[1].mean()) / left)

@@ -243,13 +243,22 @@ def scattered(
     return replace(clusters, scatter=np.column_stack([mean, variance, np.full(n_groups, again)]))
 
 
-def sure_enough(labels: Array, confidence: Array, least: float | None) -> NDArray[np.intp]:
-    """Return labels, −1 for those whose confidence is below the least that is asked for."""
-    if least is None:
-        return np.asarray(labels)
-    if not 0 <= least <= 1:
-        raise ValueError(f"min_confidence={least!r}: expected a number from 0 to 1.")
-    return np.where(confidence < least, -1, labels)
+def sure_enough(
+    labels: Array,
+    confidence: Array,
+    least: float | None,
+    novelty: Array | None = None,
+    most: float | None = None,
+) -> NDArray[np.intp]:
+    """Return labels, −1 where the confidence is below the least, or the novelty above the most."""
+    for name, asked in (("min_confidence", least), ("max_novelty", most)):
+        if asked is not None and not 0 <= asked <= 1:
+            raise ValueError(f"{name}={asked!r}: expected a number from 0 to 1.")
+    if least is not None:
+        labels = np.where(confidence < least, -1, labels)
+    if most is not None and novelty is not None:
+        labels = np.where(novelty > most, -1, labels)
+    return np.asarray(labels)
 
 
 def _between(clusters: Clusters) -> Clusters:

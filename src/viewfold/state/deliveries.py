@@ -23,7 +23,6 @@ from viewfold.data.expected import (
     RISK,
     Distance,
     Oddity,
-    Profile,
     Tally,
     alike_pairs,
     at_least,
@@ -37,7 +36,7 @@ from viewfold.rows import Alignment, Engine, RowSet
 from viewfold.rows.linalg import dense
 from viewfold.state.clusters import assign
 from viewfold.state.hashes import draw
-from viewfold.state.moments import described, products
+from viewfold.state.moments import Products, describe_samples, sum_products
 from viewfold.state.state import State, ViewRecord, level_places
 
 DRAWN = 4096  # rows from which the cuts of a profile are found
@@ -54,6 +53,9 @@ WHOLE = 0.9  # a delivery of so many of a view's samples is all of it
 MANY = 0.3  # a share of rows that are empty, alike or of no known level is many beyond the usual
 GROSS = ("negative", "tiny", "far below", "far above", CONSTANT)  # what no drift does to most cells
 SHOWN = 5  # columns that a message names
+# How messages name the traits of cells whose own names do not say it, and those beyond the cuts.
+WORDS = {"tiny": "nearly zero", CONSTANT: "the same", "fraction": "not whole numbers"}
+CUTS = ("far below", "low", "high", "far above")
 
 
 @dataclass(frozen=True)
@@ -108,21 +110,7 @@ def learn_expected(
         some = _draw(engine, view, rows)
         k = state.clusters.n_clusters
         profile = learn_profile(engine, rows, some, beside, k, view.n_absent)
-        if profile is not None:
-            counts = np.append(profile.counts, _expected_variance(engine, state, which, labels))
-            profile = replace(profile, counts=counts)
-    return _with_profile(state, which, profile)
-
-
-def _expected_variance(engine: Engine, state: State, which: int, labels: RowSet) -> float:
-    """Return the variance of what the consensus says of cells, where that of all cells is 1."""
-    record = state.views[which]
-    if record.moments is None:
-        return 0.0
-    PP, total, n = products(engine, state, which, labels)
-    C = record.moments.coefficients @ record.moments.directions[:, _explained(record)]
-    centred = PP - np.outer(total, total) / max(n, 1)
-    return float(np.einsum("ij,ij->", C, centred @ C) / max(n * C.shape[1], 1))
+    return state.with_view(which, profile=profile)
 
 
 def expect_more(state: State, found: Comparison | None, learned: Drift | None = None) -> State:
@@ -131,17 +119,11 @@ def expect_more(state: State, found: Comparison | None, learned: Drift | None = 
         return state
     which = state.names.index(found.view)
     profile = state.views[which].profile
-    if profile is None:
-        return state
+    assert profile is not None  # or nothing could be compared
     profile = profile.updated(found.tally, found.fits)
     if learned is not None:
         profile = profile.relearned(found.tally, learned.usual)
-    return _with_profile(state, which, profile)
-
-
-def _with_profile(state: State, which: int, profile: Profile | None) -> State:
-    record = replace(state.views[which], profile=profile)
-    return replace(state, views=(*state.views[:which], record, *state.views[which + 1 :]))
+    return state.with_view(which, profile=profile)
 
 
 def _draw(engine: Engine, view: View, rows: RowSet) -> Matrix:
@@ -252,10 +234,9 @@ def _of_rows(
 
 
 def _of_fit(record: ViewRecord, fit: Fit | None, odd: set[int]) -> Iterator[Finding]:
-    # Samples that are all alike do not tell whose rows came.
     profile = record.profile
     assert profile is not None
-    if fit is None or fit.varied < VARIED * profile.counts[5]:
+    if fit is None:
         return
     if fit.slope < SLOPE and fit.slope + SURE * fit.error < 1:
         said = f"the rows of {fit.n:,} known samples fit these no better than they fit others"
@@ -302,43 +283,31 @@ def _known_fits(record: ViewRecord, fit: Fit | None, found: list[Finding]) -> Ar
 
 
 def _of_columns(record: ViewRecord, tally: Tally, oddities: list[Oddity]) -> Iterator[Finding]:
-    profile = record.profile
+    profile, told = record.profile, set[str]()
     assert profile is not None
-    of_level = {j: column.name for column, at in level_places(record.columns or ()) for j in at}
-    told: set[str] = set()
+    columns = record.columns or ()
+    of_level = {j: columns[i].name for i, places in level_places(columns) for j in places}
     for one in oddities:
-        j = one.feature
+        j, now = one.feature, _percent(one.now)
         if one.trait == "missing" and j in of_level:  # all levels of a category are missing at once
             if of_level[j] not in told:
-                came = (
-                    f"{_percent(one.now)} of the cells are missing, or of a level that is not known"
-                )
+                came = f"{now} of the cells are missing, or of a level that is not known"
                 yield Finding("levels", of_level[j], _before(one.before), came)
             told.add(of_level[j])
             continue
-        cuts = {"far below": 0, "low": 1, "high": 2, "far above": 3}
-        said = {
-            "missing": "missing",
-            "negative": "negative",
-            "zero": "zero",
-            "tiny": "nearly zero",
-            CONSTANT: "the same",
-            "fraction": "not whole numbers",
-        }
-        words = said.get(one.trait, "")
-        if not words:
-            sign = "below" if one.trait in ("far below", "low") else "above"
-            words = f"{sign} {profile.cuts[cuts[one.trait], j]:.4g}"
-        came = f"{_percent(one.now)} of the cells are {words}"
+        words = WORDS.get(one.trait, one.trait)
+        if one.trait in CUTS:
+            i = CUTS.index(one.trait)
+            words = f"{'below' if i < 2 else 'above'} {profile.cuts[i, j]:.4g}"
+        came = f"{now} of the cells are {words}"
         bound = "at most" if one.now > one.before else "at least"
         expected = f"before {bound} {_percent(one.before)}"
         if one.trait != "missing" and tally.present[j]:
             mean, usual = tally.total[j] / tally.present[j], profile.recent[0, j]
             came += f", their mean is {mean:.4g}"
             expected += f", mean {usual:.4g}"
-            ratio = mean / usual if usual else 0.0
-            if ratio and not 0.4 < ratio < 2.5:
-                came += f", {ratio:.2g} times the usual"
+            if usual and mean and not 0.4 < mean / usual < 2.5:
+                came += f", {mean / usual:.2g} times the usual"
         kind = "missing" if one.trait == "missing" else "values"
         yield Finding(kind, _name(record, j), expected, came)
 
@@ -420,25 +389,20 @@ def find_drift(
 
     def sums(row: Array, of: Array, seen: Array, was: Array, label: Array) -> tuple[Array, ...]:
         had = seen[:, which]
-        P = described(np.where(had[:, None], was, row), np.where(had, label, of), k)
-        return P.T @ P, P.sum(axis=0)
+        P = describe_samples(np.where(had[:, None], was, row), np.where(had, label, of), k)
+        return P.T @ P, P.sum(axis=0), np.array(len(P))
 
     row = engine.map(lambda block: block, alignment.view_rows(after.embedding))
     beside = assign(engine, clusters, row), alignment.partners(before.seen, False)
     partners = alignment.partners(before.embedding), alignment.partners(labels)
-    PP, total = engine.reduce(sums, row, *beside, *partners)
-    all_PP, all_total, n_all = products(engine, before, which, labels)
+    here = Products(*engine.reduce(sums, row, *beside, *partners))
+    (whole,) = sum_products(engine, before, [which], labels)
     C = (moments.coefficients @ moments.directions).astype(np.float64)
-    n, mean, all_mean = row.shape[0], total / row.shape[0], all_total / max(n_all, 1)
-    here, there = (
-        PP / n - np.outer(mean, mean),
-        all_PP / max(n_all, 1) - np.outer(all_mean, all_mean),
-    )
-    explained = np.einsum("ij,ij->j", C, there @ C)
-    variance = np.einsum("ij,ij->j", C, here @ C) + np.maximum(1 - explained, 0)
+    shift = (here.total / here.n - whole.total / max(whole.n, 1)) @ C
+    variance = here.variance(C) + np.maximum(1 - whole.variance(C), 0)
     spread = profile.learned[1]
     unit = np.divide(moments.spread, spread, out=np.ones_like(spread), where=spread > 0)
-    usual = np.vstack([(mean - all_mean) @ C, np.sqrt(np.maximum(variance, 1e-6))]) * unit
+    usual = np.vstack([shift, np.sqrt(np.maximum(variance, 1e-6))]) * unit
     return Drift(distance_of(profile, found.tally, usual).total, usual)
 
 
@@ -452,7 +416,6 @@ class Fit:
     n: int  # samples that had the view
     slope: float  # over all columns that usually fit
     error: float
-    varied: float  # the variance of what is expected, where that of all cells of the view is 1
     columns: Array  # which columns were compared
     # (n_columns, n_columns): the logarithm of how much more likely the rows are if two columns are
     # exchanged; on the diagonal, if the column has the other sign
@@ -469,6 +432,8 @@ def fit_rows(
         return None
     assert state.clusters is not None
     k, at = state.clusters.n_clusters, _explained(state.views[which])
+    if not at.size:
+        return None
     steady = profile.usual_fit[at] > SLOPE
     mean, spread = moments.mean[at], moments.spread[at]
     thin = bool(getattr(rows, "is_sparse", False))
@@ -476,16 +441,11 @@ def fit_rows(
     C = (moments.coefficients @ moments.directions[:, at]).astype(np.float64)
     labels = state.labels(engine)
 
-    def total_P(B: Array, of: Array, seen: Array) -> Array:
-        here = seen[:, which]
-        sizes = np.bincount(of[here], minlength=k)
-        return np.concatenate([B[here].sum(axis=0, dtype=np.float64), sizes])
-
     def cells(block: Matrix, B: Array, of: Array, seen: Array) -> tuple[Array, Array, Array]:
         had = seen[:, which]
         z = (dense(block[:, at])[had].astype(np.float64) - mean) / spread
         there = ~np.isnan(z)
-        expected = described(B[had], of[had], k) @ C - centre
+        expected = describe_samples(B[had], of[had], k) @ C - centre
         return there.astype(float), np.where(there, np.clip(z, -most, most), 0), expected
 
     def sums(*blocks: Array) -> tuple[Array, ...]:
@@ -494,8 +454,8 @@ def fit_rows(
         return np.array(len(z)), *of_cells, there.T @ e, there.T @ (e * e), z.T @ e
 
     with engine.session():
-        P = engine.reduce(total_P, state.embedding, labels, state.seen)
-        centre = (P / max(P[-k:].sum(), 1)) @ C
+        (P,) = sum_products(engine, state, [which], labels)
+        centre = (P.total / max(P.n, 1)) @ C
         beside = (
             alignment.partners(state.embedding),
             engine.map(lambda of: of, alignment.partners(labels)),
@@ -514,7 +474,10 @@ def fit_rows(
             return a.sum(), c.sum(), a @ a, a @ c, c @ c
 
         a, c, aa, ac, cc = (float(one) for one in engine.reduce(of_rows, rows, *beside))
-    slope = a / max(c, 1e-300)
+    varied = P.variance(C)[steady].sum() / max(steady.sum(), 1)
+    if c < VARIED * varied * n[steady].sum():
+        return None  # samples that are all alike do not tell whose rows came
+    slope = a / c if c else 1.0
     error = np.sqrt(max(aa - 2 * slope * ac + slope**2 * cc, 0)) / max(c, 1e-300)
     # What is left of column i if its cells are those of column j: factor · z + shift, without e.
     factor, shift = spread[:, None] / spread, (mean[:, None] - mean) / spread
@@ -536,7 +499,7 @@ def fit_rows(
     of_columns = np.vstack([slopes, np.sqrt(left_over / square)])
     if thin:  # words are hardly exchanged, and their cells are far from normal
         exchanged[:], of_columns[1] = 0, np.inf
-    return Fit(int(had), slope, float(error), c / n.sum(), at, exchanged, of_columns)
+    return Fit(int(had), slope, float(error), at, exchanged, of_columns)
 
 
 def _explained(record: ViewRecord) -> Array:
@@ -544,7 +507,7 @@ def _explained(record: ViewRecord) -> Array:
     moments = record.moments
     assert moments is not None
     size = np.linalg.norm(moments.coefficients @ moments.directions, axis=0)
-    for _, places in level_places(record.columns or ()):
-        size[places.start : places.stop] = 0
+    for _, places in level_places(record.columns):
+        size[places] = 0
     order = np.argsort(-np.where(moments.spread > 0, size, 0), kind="stable")[:EXPLAINED]
     return np.sort(order[size[order] > 0])

@@ -28,20 +28,17 @@ UNKNOWN = 0  # The fingerprint of a row that is not known, or not there
 def fingerprints(engine: Engine, rows: RowSet, key: int) -> RowSet:
     """Return the fingerprint of each row, with missing cells as NaN: others depend on more rows."""
     hashed = hasher(rows.shape[1], key)
-    return engine.map(lambda block: shortened(hashed(block)), rows)
 
+    def shorten(block: Matrix) -> Array:
+        # Rows that are alike may have hashes that differ in a few bits: a product mixes them.
+        short = (hashed(block) * np.uint32(0x9E3779B1)) >> np.uint32(16)
+        return np.where(short == UNKNOWN, 1, short).astype(np.int32)
 
-def shortened(hashes: Array) -> Array:
-    """Return 16 bits of each hash of 32 bits, none of them `UNKNOWN`; what is short stays."""
-    whole = hashes.view(np.uint32)
-    # Rows that are alike may have hashes that differ in a few bits: a product mixes them.
-    mixed = (whole * np.uint32(0x9E3779B1)) >> np.uint32(16)
-    short = np.where(whole < 2**16, whole, np.where(mixed == UNKNOWN, 1, mixed))
-    return np.asarray(short, np.int32)
+    return engine.map(shorten, rows)
 
 
 def hasher(d: int, key: int) -> Callable[[Matrix], Array]:
-    """Return what gives rows of d cells hashes of 32 bits, none of which is `UNKNOWN`.
+    """Return what gives rows of d cells hashes of 32 bits.
 
     The universal hash NH of UMAC, shifted so that cells of zero add nothing: for sparse rows.
     """
@@ -58,8 +55,7 @@ def hasher(d: int, key: int) -> Callable[[Matrix], Array]:
             for i in range(0, total.size, few):
                 total[i : i + few] = _products(block[i : i + few], words[:, None]).sum(axis=1)
             total -= nothing.sum()
-        mixed = (total ^ (total >> np.uint64(32))).astype(np.uint32)
-        return np.where(mixed == UNKNOWN, 1, mixed).astype(np.uint32)
+        return np.asarray(total ^ (total >> np.uint64(32)), np.uint32)
 
     return of_block
 

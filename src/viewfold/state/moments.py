@@ -7,6 +7,7 @@ is small. When P becomes P', A becomes (P'ᵀP' + λ)⁻¹ P'ᵀP A, whatever P'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,6 +46,23 @@ class Moments:
 
 
 @frozen_record
+class Products:
+    """Sums over some rows of P."""
+
+    PP: Array  # PᵀP
+    total: Array  # the sum of the rows
+    n: float  # how many they are
+
+    def centred(self) -> Array:
+        """Return PᵀP with the mean of P taken out."""
+        return np.asarray(self.PP - np.outer(self.total, self.total) / max(self.n, 1))
+
+    def variance(self, C: Array) -> Array:
+        """Return the variance of each column of P C."""
+        return np.asarray(np.einsum("ij,ij->j", C, self.centred() @ C) / max(self.n, 1))
+
+
+@frozen_record
 class Sums:
     """Sums over rows of a view and of P; X is shifted, and missing cells are zero."""
 
@@ -53,9 +71,7 @@ class Sums:
     squares: Array  # (n_features,): that of their squares
     cross: Array  # (n_columns, n_features): cross, there: PᵀX, and Pᵀ(cells that are there)
     there: Array
-    PP: Array  # PP, total_P: PᵀP, and the sum of the rows of P
-    total_P: Array
-    n: float  # how many rows
+    P: Products  # of the same rows
     shift: Array  # (n_features,): what was subtracted from X
 
     @classmethod
@@ -72,13 +88,12 @@ class Sums:
         """Sum over the rows of a view, with embedding and labels beside them, in one pass."""
         # Squares of a year or a time stamp lose its change: something near the mean is subtracted.
         shift, p = np.zeros(rows.shape[1]), beside[0].shape[1] + k
-        full = not getattr(rows, "is_sparse", False)
-        if full and mean is not None:
+        if not rows.is_sparse and mean is not None:
             shift = mean
-        elif full and not is_sparse(head := engine.head(rows, 4096)):
-            head = head.astype(np.float64)
-            many = np.maximum((~np.isnan(head)).sum(axis=0), 1)
-            shift = np.asarray(np.where(np.isnan(head), 0, head).sum(axis=0) / many)
+        elif not rows.is_sparse:
+            head = engine.head(rows, 4096).astype(np.float64)
+            many = np.count_nonzero(~np.isnan(head), axis=0)
+            shift = np.asarray(np.nansum(head, axis=0) / np.maximum(many, 1))
 
         def sums(block: Matrix, embedded: Array, cluster: Array) -> tuple[Array, ...]:
             few = max(1, ROOM // p)
@@ -86,7 +101,7 @@ class Sums:
                 cuts = (slice(i, i + few) for i in range(0, len(cluster), few))
                 parts = [sums(block[cut], embedded[cut], cluster[cut]) for cut in cuts]
                 return tuple(sum(some[1:], some[0]) for some in zip(*parts, strict=True))
-            P = described(embedded, cluster, k)
+            P = describe_samples(embedded, cluster, k)
             small = P.astype(block.dtype)
             X = block if is_sparse(block) else block - shift.astype(block.dtype)
             gone = np.empty((0, 0))
@@ -102,19 +117,16 @@ class Sums:
         there = np.broadcast_to(total_P[:, None], (p, d))
         there = there - gone if gaps else there
         count = there[-k:].sum(axis=0)  # every row has one cluster
-        return cls(count, total, squares, cross, there, PP, total_P, float(n), shift)
-
-    def centred(self) -> Array:
-        return np.asarray(self.PP - np.outer(self.total_P, self.total_P) / max(self.n, 1))
+        return cls(count, total, squares, cross, there, Products(PP, total_P, float(n)), shift)
 
 
-def described(embedded: Array, cluster: Array, n_clusters: int) -> Array:
+def describe_samples(embedded: Array, cluster: Array, n_clusters: int) -> Array:
     """Return rows of P: the consensus, and 1 for the cluster that each sample is in."""
     of_cluster = membership(cluster.astype(np.intp), n_clusters).toarray().T
     return np.hstack([embedded.astype(np.float64), of_cluster])
 
 
-def measured(sums: Sums, r: int) -> Moments:
+def moments_of(sums: Sums, r: int) -> Moments:
     """Return the moments of a view from sums over its samples."""
     count = np.maximum(sums.count, 1)
     mean = sums.total / count
@@ -127,14 +139,14 @@ def measured(sums: Sums, r: int) -> Moments:
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     with np.errstate(over="ignore", invalid="ignore"):
         cross = np.where(spread > 0, (sums.cross - sums.there * mean) * weight, 0)
-    cross[:r] *= sums.n / count  # as if all cells were there
-    size = sums.total_P[r:]
+    cross[:r] *= sums.P.n / count  # as if all cells were there
+    size = sums.P.total[r:]
     cells = np.where(sums.there[r:] < FEWEST, 0, sums.there[r:])  # fewer than ten tell nothing
     cross[r:] *= np.divide(size[:, None], cells, out=np.zeros_like(cells), where=cells > 0)
-    return _factored(mean + sums.shift, spread, sums.centred(), cross, size, sums.n)
+    return _factor(mean + sums.shift, spread, sums.P.centred(), cross, size, sums.P.n)
 
 
-def _factored(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
+def _factor(mean: Array, spread: Array, G: Array, cross: Array, size: Array, n: float) -> Moments:
     """Return moments from G = PᵀP and PᵀX, both centred; clusters of fewer than ten go."""
     d, k, r = mean.size, size.size, len(G) - size.size
     # There are a tenth of the samples as directions at most, and of a view that is not narrow so
@@ -192,8 +204,8 @@ def carry_moments(
     k, k_now = before.clusters.n_clusters, after.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, B_now: Array, cluster_now: Array) -> tuple[Array, ...]:
-        P_now = described(B_now, cluster_now, k_now)
-        both = np.hstack([P_now, described(B, cluster, k)])
+        P_now = describe_samples(B_now, cluster_now, k_now)
+        both = np.hstack([P_now, describe_samples(B, cluster, k)])
         return P_now.T @ both, both.sum(axis=0)
 
     with engine.session():
@@ -232,43 +244,39 @@ def learn_moments(
         sums = Sums.of(engine, rows, beside, k, gaps=view.gaps is not None, mean=mean)
         others = None
         if record.n_samples > n:  # of the view's samples that were not delivered now
-            PP, total, count = products(engine, state, which, labels)
-            others = PP - sums.PP, total - sums.total_P, count - sums.n
-    if others is None or others[2] < FEWEST:
-        moments = measured(sums, r)
+            own, (whole,) = sums.P, sum_products(engine, state, [which], labels)
+            others = Products(whole.PP - own.PP, whole.total - own.total, whole.n - own.n)
+    if others is None or others.n < FEWEST:
+        moments = moments_of(sums, r)
     elif old is None:
-        return state  # most of the view came before moments were kept
+        return state  # ten samples or more came, fewer at a time: nothing is known of their rows
     else:
-        moments = _joined(old, measured(sums, r), others, sums, r)
-    views = (*state.views[:which], replace(record, moments=moments), *state.views[which + 1 :])
-    return replace(state, views=views)
+        moments = _join(old, moments_of(sums, r), others, sums, r)
+    return state.with_view(which, moments=moments)
 
 
-def products(
-    engine: Engine, state: State, which: int, labels: RowSet
-) -> tuple[Array, Array, float]:
-    """Return PᵀP and the sum of P over the samples of a view, and how many they are."""
+def sum_products(
+    engine: Engine, state: State, which: Sequence[int], labels: RowSet
+) -> list[Products]:
+    """Return the sums of P over the samples of each of some views, in one pass."""
     assert state.clusters is not None
     k = state.clusters.n_clusters
 
     def sums(B: Array, cluster: Array, seen: Array) -> tuple[Array, ...]:
-        here = seen[:, which]
-        P = described(B[here], cluster[here], k)
-        return P.T @ P, P.sum(axis=0), np.array(float(len(P)))
+        P = describe_samples(B, cluster, k)
+        each = [P[seen[:, v]] for v in which]
+        PP, total = [rows.T @ rows for rows in each], [rows.sum(axis=0) for rows in each]
+        return np.array(PP), np.array(total), np.array([len(rows) for rows in each])
 
-    PP, total, n = engine.reduce(sums, state.embedding, labels, state.seen)
-    return PP, total, float(n)
+    found = engine.reduce(sums, state.embedding, labels, state.seen)
+    return [Products(PP, total, float(n)) for PP, total, n in zip(*found, strict=True)]
 
 
-def _joined(
-    old: Moments, new: Moments, others: tuple[Array, Array, float], sums: Sums, r: int
-) -> Moments:
+def _join(old: Moments, new: Moments, others: Products, sums: Sums, r: int) -> Moments:
     """Return moments of all rows of a view, from two parts (Chan, Golub and LeVeque)."""
-    PP, total, m = others
-    n = sums.n
+    m, n, G, G_new = others.n, sums.P.n, others.centred(), sums.P.centred()
     share = m * n / (m + n)
-    apart = total / m - sums.total_P / n
-    G = PP - np.outer(total, total) / m
+    apart = others.total / m - sums.P.total / n
     # A feature that one part says nothing of is what the other says.
     known = old.spread > 0
     both = known & (new.spread > 0)
@@ -276,11 +284,11 @@ def _joined(
     spread, mean, before = new.spread, new.mean, old.spread
     pooled = np.sqrt((m * before**2 + n * spread**2 + share * shift**2) / (m + n))
     cross = (G @ old.coefficients) @ old.directions * before
-    cross += sums.centred() @ new.coefficients @ new.directions * spread
+    cross += G_new @ new.coefficients @ new.directions * spread
     cross += share * np.outer(apart, shift)
     mean = np.where(both, (m * old.mean + n * mean) / (m + n), np.where(known, old.mean, mean))
     spread = np.where(both, pooled, np.where(known, before, spread))
-    G = G + sums.centred() + share * np.outer(apart, apart)
-    size = (total + sums.total_P)[r:]
+    G = G + G_new + share * np.outer(apart, apart)
+    size = (others.total + sums.P.total)[r:]
     weight = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    return _factored(mean, spread, G, cross * weight, size, m + n)
+    return _factor(mean, spread, G, cross * weight, size, m + n)

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array, Matrix
@@ -56,11 +55,6 @@ def to_surprise(levels: Array) -> Array:
     return np.where(levels == 0, np.nan, (levels % LEARNED - 1.0) / STEPS)
 
 
-def surprise_when_new(levels: Array) -> Array:
-    """Return the surprise of rows that came after their view was learned, 0 of others."""
-    return np.where((levels == 0) | (levels >= LEARNED), 0, to_surprise(levels))
-
-
 def to_share(surprise: Array) -> Array:
     """Return the share of known rows that are less unlike; NaN if that is not known."""
     return np.asarray(1 - 10.0**-surprise)
@@ -71,16 +65,8 @@ def belief(levels: Array) -> Array:
 
     It is 1 but for novel rows, and falls with the share of known rows that are as unlike.
     """
-    return np.minimum(1, 10.0 ** -surprise_when_new(levels) / NOVEL)
-
-
-def alike_enough(labels: Array, share: Array, most: float | None) -> NDArray[np.intp]:
-    """Return labels, −1 for those whose novelty is above the most that is asked for."""
-    if most is None:
-        return np.asarray(labels)
-    if not 0 <= most <= 1:
-        raise ValueError(f"max_novelty={most!r}: expected a number from 0 to 1.")
-    return np.where(share > most, -1, labels)
+    came_later = (levels > 0) & (levels < LEARNED)
+    return np.minimum(1, 10.0 ** -np.where(came_later, to_surprise(levels), 0) / NOVEL)
 
 
 def measure(engine: Engine, encoder: object, rows: RowSet, *, learned: bool) -> RowSet:

@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -160,21 +160,17 @@ class StoredColumns:
         n = len(_numbers(self.kinds, most=len(KINDS) - 1))
         if np.shape(self.first) != (n,) or len(_numbers(self.widths)) != n:
             raise UnreadableError("the columns of a view do not fit each other")
-        texts = _texts(self.lengths, self.letters)
-        if len(texts) != n + self.widths.sum():
+        texts, total = _texts(self.lengths, self.letters), int(self.widths.sum())
+        if len(texts) != n + total:
             raise UnreadableError("the columns of a view have not as many names as they should")
-        total = int(self.widths.sum())
         if len(_numbers(self.counts, most=2**63 - 1)) != total:
             raise UnreadableError("the levels of a view do not fit their counts")
-        counts = [0] * n + self.counts.tolist()
-        places = pairwise(accumulate(self.widths.tolist(), initial=n))
-        made = []
-        for i, (number, place, first) in enumerate(
-            zip(self.kinds, places, self.first, strict=True)
-        ):
-            kind, levels = KINDS[int(number)], tuple(texts[slice(*place)])
-            having = tuple(counts[slice(*place)]) if kind == "category" else ()
-            made.append(Column(texts[i], kind, levels, float(first), having))
+        levels, counts, made = iter(texts[n:]), iter(self.counts.tolist()), []
+        facts = zip(texts, self.kinds, self.widths, self.first, strict=False)
+        for name, number, width, first in facts:
+            kind, having = KINDS[number], tuple(islice(counts, width))
+            having = having if kind == "category" else ()
+            made.append(Column(name, kind, tuple(islice(levels, width)), float(first), having))
         return tuple(made)
 
 
@@ -185,7 +181,7 @@ class StoredSource:
 
     # (7,): whether empty markers were named, how many; how many layers, and representations (0 or
     # 1); how many columns have new names; whether nothing is cleaned (0 or 1), and how many columns
-    # are (files of earlier versions have the first four or five)
+    # are
     counts: Array
     # lengths, letters: the texts, as `StoredColumns` has them: markers, layer, representation, the
     # known and the new name of each such column, and the name and form of each that is cleaned
@@ -204,19 +200,19 @@ class StoredSource:
 
     def source(self) -> ReadOptions:
         texts, counts = _texts(self.lengths, self.letters), _numbers(self.counts).tolist()
-        counts = [*counts, *[0] * (7 - len(counts))] if len(counts) in (4, 5) else counts
         fits = len(counts) == 7 and sum(counts[1:4]) + 2 * (counts[4] + counts[6]) == len(texts)
         if not fits or max(counts[0], counts[5], sum(counts[2:4])) > 1:
             raise UnreadableError("what a file says about how a view was read does not fit")
-        named, n_markers, has_layer, has_rep, n_renamed, as_is, n_cleaned = counts
-        pairs = texts[len(texts) - 2 * (n_renamed + n_cleaned) :]
-        renamed, cleaned = pairs[: 2 * n_renamed], pairs[2 * n_renamed :]
+        left = iter(texts)
+        markers, layer, rep, renamed, cleaned = (
+            list(islice(left, n)) for n in (*counts[1:4], 2 * counts[4], 2 * counts[6])
+        )
         return ReadOptions(
-            empty_markers=tuple(texts[:n_markers]) if named else None,
-            layer=texts[n_markers] if has_layer else None,
-            use_rep=texts[n_markers + has_layer] if has_rep else None,
+            empty_markers=tuple(markers) if counts[0] else None,
+            layer=layer[0] if layer else None,
+            use_rep=rep[0] if rep else None,
             rename=dict(zip(renamed[::2], renamed[1::2], strict=True)),
-            as_is=bool(as_is),
+            as_is=bool(counts[5]),
             cleaning=dict(zip(cleaned[::2], cleaned[1::2], strict=True)),
         )
 

@@ -69,7 +69,7 @@ class ViewRecord:
     #: encoders are not kept, or if the view had fewer than ten samples
     encoder: Encoder | None = field(default=None, repr=False)
     #: what ties its features to the present consensus and clusters, so that these can be explained;
-    #: None where there is no encoder, or if the view came before moments were kept
+    #: None where there is no encoder, or if ten samples or more came before there was one
     moments: Moments | None = field(default=None, repr=False)
     #: what deliveries of it should look like (see `viewfold.data.expected`); None where there is no
     #: encoder
@@ -153,6 +153,11 @@ class State:
             for entry in self.steps
         ]
 
+    def with_view(self, which: int, **facts: Any) -> State:
+        """Return the same state with other facts about one of its views."""
+        record = replace(self.views[which], **facts)
+        return replace(self, views=(*self.views[:which], record, *self.views[which + 1 :]))
+
     def placed(self, engine: Engine) -> State:
         """Return the same state with its rows where the engine can join them with others."""
         if not self.views:
@@ -202,24 +207,22 @@ class State:
     def without_encoders(self, engine: Engine) -> State:
         """Return the state without what `predict`, `extend`, updates and explanations need."""
         gone: dict[str, Any] = dict.fromkeys(("encoder", "columns", "source", "moments", "profile"))
-        if not any(getattr(record, name) for record in self.views for name in gone):
+        kept = any(getattr(record, name) for record in self.views for name in gone)
+        if not kept and self.directions is None:
             return self
         views = list(self.views)
         for i, record in enumerate(views):
             if record.columns is not None:  # features are called after levels
                 each = [_renamed(one, "level", range(len(one.levels))) for one in record.columns]
-                record = _with_columns(record, tuple(each))
+                record = replace(record, features=features_of(tuple(each)))
             views[i] = replace(record, **gone)
-        clusters = self.clusters and replace(self.clusters, apart=None)
-        blank = engine.map(np.zeros_like, self.fingerprints)
-        none = engine.map(lambda block: np.full((len(block), 1), NONE, np.int8), self.evidence)
         return replace(
             self,
             views=tuple(views),
             maps=(None,) * len(views),
-            clusters=clusters,
-            fingerprints=blank,
-            evidence=none,
+            clusters=self.clusters and replace(self.clusters, apart=None),
+            fingerprints=engine.map(np.zeros_like, self.fingerprints),
+            evidence=engine.map(lambda rows: np.full((len(rows), 1), NONE, np.int8), self.evidence),
             directions=None,
             novelty=engine.map(np.zeros_like, self.novelty),
         )
@@ -276,16 +279,16 @@ def count_levels(
     n_known: int = 0,
 ) -> tuple[Column, ...] | None:
     """Return columns that know at least how many samples have each level, with more rows."""
-    places = dict(_places(columns or ()))
-    if not places:
+    places = dict(level_places(columns))
+    if columns is None or not places:
         return columns
-    at = np.array([j for cells in places.values() for j in cells], np.intp)
+    at = [j for cells in places.values() for j in cells]
 
     def having(block: Matrix) -> Array:
         return np.asarray(np.count_nonzero(dense(block[:, at]) == 1, axis=0))
 
-    found = dict(zip(at.tolist(), engine.reduce(having, rows).tolist(), strict=True))
-    made = list(columns or ())
+    found = dict(zip(at, engine.reduce(having, rows).tolist(), strict=True))
+    made = list(columns)
     for i, cells in places.items():
         before = made[i].counts or (0,) * len(cells)
         counts = [
@@ -303,40 +306,29 @@ def without_forgotten(record: ViewRecord, n_gone: int) -> ViewRecord:
     """
     if record.columns is None or not n_gone:
         return record
-    places, columns = dict(_places(record.columns)), list(record.columns)
-    gone: list[int] = []
-    for i, cells in places.items():
+    columns, gone = list(record.columns), list[int]()
+    for i, cells in level_places(record.columns):
         counts = [max(had - n_gone, 0) for had in columns[i].counts or (0,) * len(cells)]
         nobody = [j for j, n in enumerate(counts) if not n]
         columns[i] = _renamed(replace(columns[i], counts=tuple(counts)), "forgotten", nobody)
         gone += [cells[j] for j in nobody]
-    record = _with_columns(record, tuple(columns))
-    if record.profile is not None and gone:
-        record = replace(record, profile=record.profile.without(gone))
-    if record.moments is None or not gone:
-        return record
-    known = record.moments  # they say nothing any more of these features
-    mean, spread, directions = (a.copy() for a in (known.mean, known.spread, known.directions))
-    mean[gone], spread[gone], directions[:, gone] = 0, 0, 0
-    moments = replace(known, mean=mean, spread=spread, directions=directions)
-    return replace(record, moments=moments)
+    profile, moments = record.profile, record.moments
+    if gone and profile is not None:
+        profile = profile.without(gone)
+    if gone and moments is not None:  # they say nothing any more of these features
+        mean, spread, D = moments.mean.copy(), moments.spread.copy(), moments.directions.copy()
+        mean[gone], spread[gone], D[:, gone] = 0, 0, 0
+        moments = replace(moments, mean=mean, spread=spread, directions=D)
+    features = features_of(tuple(columns))
+    return replace(
+        record, columns=tuple(columns), features=features, profile=profile, moments=moments
+    )
 
 
-def removed_levels(before: ViewRecord, after: ViewRecord) -> dict[str, int]:
-    pairs = zip(before.columns or (), after.columns or (), strict=True)
-    found = {a.name: len(set(a.levels) - set(b.levels)) for a, b in pairs}
-    return {name: n for name, n in found.items() if n}
-
-
-def level_places(columns: tuple[Column, ...]) -> Iterator[tuple[Column, range]]:
-    """Yield the columns that are categories, and which features their levels are."""
-    return ((columns[i], places) for i, places in _places(columns))
-
-
-def _places(columns: tuple[Column, ...]) -> Iterator[tuple[int, range]]:
+def level_places(columns: tuple[Column, ...] | None) -> Iterator[tuple[int, range]]:
     """Yield which columns are categories, and which features their levels are."""
     start = 0
-    for i, column in enumerate(columns):
+    for i, column in enumerate(columns or ()):
         stop = start + len(column.features)
         if column.kind == "category":
             yield i, range(start, stop)
@@ -350,7 +342,3 @@ def _renamed(column: Column, word: str, which: Sequence[int]) -> Column:
     # The space at the end keeps a cell that happens to read the same from being taken for it.
     levels = [f"({word} {j + 1}) " if j in which else name for j, name in enumerate(column.levels)]
     return replace(column, levels=tuple(levels))
-
-
-def _with_columns(record: ViewRecord, columns: tuple[Column, ...]) -> ViewRecord:
-    return replace(record, columns=columns, features=features_of(columns))

@@ -37,7 +37,6 @@ from viewfold.state.state import (
     ViewRecord,
     count_levels,
     followed,
-    removed_levels,
     unconnected_groups,
     without_forgotten,
 )
@@ -320,18 +319,17 @@ def forget(engine: Engine, state: State, kept: RowSet, method: Method) -> State:
     """Remove samples, with an entry in the log; see `keep_samples`."""
     after = keep_samples(engine, state, kept, method)
     for old, new in zip(state.views, after.views, strict=True):
-        for column, n in removed_levels(old, new).items():
-            # How many levels, and not which, as a program may log it.
-            levels, have = ("1 level", "it has") if n == 1 else (f"{n:,} levels", "they have")
-            had = "it" if n == 1 else "one of them"
-            warnings.warn(
-                f"{levels} of {column!r} in view {old.name!r} "
-                f"{'is' if n == 1 else 'are'} no longer known: all samples that had {had} may be "
-                f"forgotten, so {have} lost the name. In rows that come later, {had} counts as a "
-                "level that is not known. To have all levels, fold the view anew into another "
-                "file.",
-                stacklevel=3,
-            )
+        for was, column in zip(old.columns or (), new.columns or (), strict=True):
+            n = len(set(was.levels) - set(column.levels))
+            if n:  # how many levels, and not which, as a program may log it
+                warnings.warn(
+                    f"{'1 level' if n == 1 else f'{n:,} levels'} of {column.name!r} in view "
+                    f"{old.name!r} {'is' if n == 1 else 'are'} no longer known: every sample that "
+                    "had such a level may be forgotten, so its name is gone. In rows that come "
+                    "later, it counts as a level that is not known. To have all levels, fold the "
+                    "view anew into another file.",
+                    stacklevel=3,
+                )
     facts = {"n_forgotten": state.n_samples - after.n_samples, "note": lost(state, after)}
     return replace(after, log=noted(state.log, FINAL, after.n_samples, **facts))
 
@@ -388,10 +386,12 @@ def _recentred(engine: Engine, rows: RowSet, before: RowSet) -> RowSet:
     Else the sum of the removed rows would be minus that of the others. Rows get a factor near 1:
     clusters depend on directions, not on lengths.
     """
+    if before.shape[0] - rows.shape[0] >= FEWEST:
+        return rows
     total, squares = engine.reduce(
         lambda block: (block.sum(axis=0, dtype=np.float64), np.vdot(block, block)), before
     )
-    if before.shape[0] - rows.shape[0] >= FEWEST or total @ total > squares:
+    if total @ total > squares:
         return rows
 
     def products(block: Array) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ from viewfold.data.view import Column, tell_columns
 from viewfold.errors import DamagedFileError, NewerFormatError, StateFileError, UnreadableError
 from viewfold.rows import LocalEngine, Rows
 from viewfold.state.clusters import Clusters, assign, confidence, scattered, sure_enough
-from viewfold.state.novelty import alike_enough, belief, to_levels, to_share
+from viewfold.state.novelty import belief, to_levels, to_share
 from viewfold.state.parts import Tag, put_together, take_apart
 from viewfold.state.registry import METHODS
 from viewfold.state.state import State, ViewRecord
@@ -129,9 +129,7 @@ class ExportedEncoder:
         surprise = np.fmax.reduce(each)
         sure = confidence(engine, self._clusters, placed.rows, placed.seen)
         sure = sure * belief(to_levels(surprise))
-        return alike_enough(
-            sure_enough(labels, sure, min_confidence), to_share(surprise), max_novelty
-        )
+        return sure_enough(labels, sure, min_confidence, to_share(surprise), max_novelty)
 
     def predict_proba(self, X: Any, *, ids: Any = None, view: str | int | None = None) -> Array:
         """Return the probability of every cluster; see `viewfold.ViewFold.predict_proba`."""

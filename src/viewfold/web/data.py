@@ -22,7 +22,7 @@ from viewfold._util.types import Array
 from viewfold._util.version import __version__
 from viewfold.app.telling import hanging_line
 from viewfold.estimators.answers import ask_views
-from viewfold.explain import Told, feature_table, variance_table
+from viewfold.explain import ViewEffects, feature_table, variance_table
 from viewfold.explain.events import opening_step
 from viewfold.state.clusters import next_nearest
 from viewfold.state.names import Transfers
@@ -335,7 +335,7 @@ def _row(row: dict[Any, Any]) -> dict[str, Any]:
     return {"cluster": int(row["cluster"]), **names, **numbers, "rank": int(row["rank"])}
 
 
-def _heat(tellers: Sequence[Told]) -> dict[str, Any] | None:
+def _heat(tellers: Sequence[ViewEffects]) -> dict[str, Any] | None:
     """Return the effects of the strongest features of each cluster in all clusters."""
     effects = np.concatenate([one.effects for one in tellers], axis=1)
     chosen = _strongest(effects)
