@@ -178,7 +178,7 @@ def _cell(value: Any) -> str:
 def progress(doing: str) -> Iterator[Callable[[str], None]]:
     """Show on a terminal what is being done, how far it is, and how long it takes."""
     journal.note("step", doing=doing)
-    with showing(doing) as line:
+    with show_progress(doing) as line:
 
         def step(doing: str) -> None:
             journal.note("step", doing=doing)
@@ -190,7 +190,9 @@ def progress(doing: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def showing(doing: str, total: float | None = None, known: float = 0) -> Iterator[Line | None]:
+def show_progress(
+    doing: str, total: float | None = None, known: float = 0
+) -> Iterator[Line | None]:
     """Show a line that tells how far it is, if somebody is looking."""
     if voice.quiet or not sys.stderr.isatty():
         yield None

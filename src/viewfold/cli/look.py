@@ -13,10 +13,9 @@ from viewfold._util.arguments import which_view
 from viewfold._util.file import File
 from viewfold.app import output as tables
 from viewfold.app import telling
-from viewfold.app.states import folded_model, folded_table
+from viewfold.app.states import check_table, load_folded
 from viewfold.app.telling import DIGITS, described, explained, without_doubtful
 from viewfold.cli import options as opt
-from viewfold.cli.command import argument
 from viewfold.cli.console import (
     complain,
     print_json,
@@ -55,9 +54,9 @@ def labels(
     from viewfold.store import queries
 
     if least_certain is None:
-        table = folded_table(state, queries.labels(state))
+        table = check_table(state, queries.labels(state))
     else:
-        table = tables.from_frame(folded_model(state).uncertain(least_certain))
+        table = tables.from_frame(load_folded(state).uncertain(least_certain))
     output.deliver(without_doubtful(table, min_confidence))
 
 
@@ -69,35 +68,32 @@ def labels(
     "--view",
     metavar="NAME",
     multiple=True,
-    help="Known view that a file belongs to; once for each file, in the same order. "
-    "Unless given, the view named like the file, or the only view.",
+    help="Known view that a file belongs to. Give it once for each file, in the same order. By "
+    "default, the view with the name of the file, or the only view.",
 )
 @opt.rename
 @opt.min_confidence
 @opt.max_novelty
 @opt.delivers
-@opt.reads
-@opt.works
+@opt.add_options(*opt.FILE_FLAGS.values())
+@opt.uses_engine
 def predict(
     state: Path,
     files: Sequence[File],
-    ids: str | bool | None,
     view: tuple[str, ...],
-    rename: dict[str, str],
     min_confidence: float | None,
-    max_novelty: float | None,
     output: opt.Output,
+    **given: Any,
 ) -> None:
     """Print the clusters of new samples without adding them.
 
     With several files, samples are matched by id, and all views of a sample count together.
     """
-    rows, which = opt.views_of_files(files, view)
-    model = folded_model(state)
+    ids = opt.pop_ids(given)
+    rows, which = opt.views_of_files(files, view, opt.pop_flags(given))
+    model = load_folded(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(
-            rows, ids=ids, view=which, rename=rename, max_novelty=max_novelty
-        )
+        frame = model.predict_frame(rows, ids=ids, view=which, **given)
     output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
 
 
@@ -123,7 +119,7 @@ def explain(
     if cluster is not None and sample is not None:
         raise ValueError("--cluster asks about a cluster, --id about a sample. Choose one.")
     with progress(f"looking at {state}"):
-        model = folded_model(state)
+        model = load_folded(state)
         if sample is not None:
             facts, lists, text = explained(model, sample, view, top)
             say(text.partition("\n")[0])
@@ -162,7 +158,7 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
     facts: Row = {"file": str(state), "bytes": store.size(), **found, "states": kept}
     if stability:
         with progress(f"looking at {state}"):
-            table = folded_model(state).stability().round({"stability": 3}).reset_index()
+            table = load_folded(state).stability().round({"stability": 3}).reset_index()
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         facts |= {"stability": rows, "untrusted": table["cluster"][~table["trusted"]].tolist()}
     if as_json:
@@ -196,7 +192,7 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
         print_lines("no view yet")
     for one in facts["states"]:
         where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
-        print_lines(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+        print_lines(f"can be describe_model to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
         named = ", ".join(map(str, facts["untrusted"]))
@@ -220,16 +216,16 @@ def _since(row: Row) -> str:
 
 
 @opt.state
-@click.option("--range", "between", metavar="A-B", help="Numbers to choose from.")
+@click.option("--range", "between", metavar="A-B", help="Numbers to choose from, such as 2-30.")
 @opt.delivers
-@opt.works
+@opt.uses_engine
 def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     """Suggest a number of clusters, and show how much each number stands out."""
     from viewfold._util.table import Table
 
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
-        model = folded_model(state)
+        model = load_folded(state)
         found = telling.suggestion(model, wanted)
     facts = telling.suggested(model, found)
     if output.file is not None:
@@ -340,11 +336,11 @@ def _fit_line(rows: list[Row]) -> list[Row]:
     ]
 
 
-@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
-@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
+@opt.argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
+@opt.argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
 @opt.max_moved
 @opt.as_json
-def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
+def diff(old: Path, new: Path, max_moved: float | None, as_json: bool) -> None:
     """Compare two states: samples, who moved, events and views.
 
     If one file is a later state of the other, clusters have the same numbers in both; otherwise
@@ -353,12 +349,11 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
     from viewfold.explain.events import difference, one_story
     from viewfold.store import queries
 
-    limit = opt.Limit(max_moved)
     (was, log, views), (now, later, more) = (queries.clustering(path) for path in (old, new))
-    both = folded_table(old, was), folded_table(new, now)
+    both = check_table(old, was), check_table(new, now)
     before, after = ((tables.ids_of(table), table["cluster"]) for table in both)
     found = difference(before, after, same_numbers=one_story(log, later))
-    limit.moved, limit.known = found.n_moved, found.n_both
+    too_many = opt.too_many_moved(max_moved, found.n_moved, found.n_both)
     rand = found.adjusted_rand
     facts: Row = {
         "old": str(old),
@@ -376,9 +371,9 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
         "views_added": [name for name in more if name not in views],
         "views_gone": [name for name in views if name not in more],
     }
-    facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
+    facts |= {} if max_moved is None else {"too_many_moved": too_many is not None}
     print_json(with_notes(facts)) if as_json else _say_difference(facts)
-    limit.end()
+    opt.exit_if_moved(max_moved, too_many)
 
 
 def _say_difference(facts: Row) -> None:

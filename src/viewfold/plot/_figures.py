@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.app.words import counted
 from viewfold.explain.events import opening_step
 from viewfold.plot._style import (
     MANY,
@@ -27,7 +28,7 @@ from viewfold.rows.linalg import unit_rows
 from viewfold.state.hashes import draw
 from viewfold.state.names import Transfers
 from viewfold.web.layout import LAID_OUT, tsne
-from viewfold.web.words import GREY, called, counted, counted_sample, short, shorten
+from viewfold.web.words import GREY, called, counted_sample, short, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.app.words import counted
 from viewfold.state.clusters import confidence, hangs_on
-from viewfold.web.words import colour_of, counted, shorten
+from viewfold.web.words import colour_of, shorten
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator

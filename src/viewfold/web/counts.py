@@ -5,7 +5,6 @@ And what changed since an entry of the log: who is new, who moved, who is gone.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.app.states import transfers_since
+from viewfold.app.words import counted
 from viewfold.rows import Engine, RowSet
 from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.web.words import counted, named, rounded
+from viewfold.web.words import named, rounded
 
 STEPS = 24  # how many of the latest steps a page shows
 # So many clusters, the largest, are on their own where samples move; others are together.
@@ -127,24 +128,17 @@ def last_entry(state: State) -> int:
     return state.log[-1].entry if state.log else max(state.steps, default=0)
 
 
-def changed(
-    engine: Engine, state: State, entry: int, alone: list[int] | None
-) -> dict[str, Any] | None:
+def changed(engine: Engine, state: State, entry: int, alone: list[int] | None) -> dict[str, Any]:
     """Return what changed since an entry of the log, from the history of labels."""
     events = {event.entry: event for event in state.log}
-    column = bisect_right(state.steps, entry) - 1
-    if (events and entry not in events) or entry > last_entry(state) or column < 0:
+    unknown = (events and entry not in events) or entry > last_entry(state)
+    found = None if unknown else transfers_since(engine, state, entry)
+    if found is None:
         first = max(state.steps[0], min(events, default=0))
         raise ValueError(
             f"since={entry!r}: labels are known from entry {first} to "
             f"{last_entry(state)} of the log. Name one of these."
         )
-
-    def work(history: Array, added: Array) -> Transfers:
-        before = np.where(added <= entry, history[:, column], -1)
-        return Transfers.of(before, history[:, -1])
-
-    found: Transfers = engine.reduce(work, state.history, state.added, combine=lambda a, b: a + b)
     known = found.before >= 0
     new, stayed = int(found.count[~known].sum()), int(found.count[known].sum())
     moved = int(found.count[known & (found.before != found.after)].sum())

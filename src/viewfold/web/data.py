@@ -21,6 +21,7 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array
 from viewfold._util.version import __version__
 from viewfold.app.telling import hanging_line
+from viewfold.app.words import counted
 from viewfold.estimators.answers import ask_views
 from viewfold.explain import Told, feature_table, variance_table
 from viewfold.explain.events import opening_step
@@ -39,7 +40,7 @@ from viewfold.web.counts import (
     least_certain,
 )
 from viewfold.web.layout import ModelRows, Points
-from viewfold.web.words import colour_of, counted, named, printable, rounded
+from viewfold.web.words import colour_of, named, printable, rounded
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import Wanted
+from viewfold.app.folding import FoldOptions
 from viewfold.app.telling import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
@@ -149,13 +149,13 @@ def pick(said: Mapping[str, Any], names: Mapping[str, Check]) -> dict[str, Any]:
 
 def fold_options(
     said: Mapping[str, Any], view: str | None, keep: int | None, wait: float
-) -> Wanted:
+) -> FoldOptions:
     rest = {
         name: value
         for name, value in said.items()
         if name in FOLD and name not in VIEW and name != "keep"
     }
-    return Wanted(
+    return FoldOptions(
         ids=ids_option(said),
         view=view,
         options=ReadOptions.of(**pick(said, READING)),

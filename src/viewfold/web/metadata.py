@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
+from viewfold.app.words import counted
 from viewfold.data.files import File, read
 from viewfold.data.ids import as_ids
 from viewfold.data.parts import split_file
 from viewfold.rows import Engine, RowSet
-from viewfold.web.words import counted, named, rounded
+from viewfold.web.words import named, rounded
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes

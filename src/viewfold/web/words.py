@@ -9,12 +9,9 @@ from functools import cache
 from math import isfinite
 
 from viewfold._util.messages import visible
+from viewfold.app.words import counted
 
 LONGEST = 200  # letters of a name on a page: endless ones would make the page endless, too
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def counted_sample(drawn: int, n: int) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from viewfold._util.version import __version__
 from viewfold.app import output, telling
 from viewfold.app.folding import add, fold_line
-from viewfold.app.states import check_folded, folded_table, is_there, load_model, returned
+from viewfold.app.states import check_folded, check_table, describe_model, last_entry
 from viewfold.app.telling import command, described, explained, inspected
 from viewfold.app.words import for_cli
 from viewfold.errors import InputError
@@ -42,7 +42,7 @@ class Settings:
     limit: int = 2 * 2**30  # the most bytes of a file that is dropped
 
 
-class Desk:
+class Session:
     """A state that is looked at and worked on."""
 
     def __init__(self, state: Path, folder: Path, settings: Settings) -> None:
@@ -81,7 +81,7 @@ class Desk:
 
         mark = self.store.mark()
         if self._facts is None or self._facts[0] != mark:
-            if not is_there(self.state):
+            if not self.store.exists():
                 return {"exists": False, "samples": 0, "clusters": None, "views": []}, ()
             with self.store.reading() as contents:
                 found, log = queries.status(contents), queries.log(contents)
@@ -150,7 +150,7 @@ class Desk:
         path = self.folder / f"{secrets.token_hex(16)}{ending}"
         output.check(path, output.TABLES)
         try:
-            output.write_table(folded_table(self.state, queries.labels(self.state)), path)
+            output.write_table(check_table(self.state, queries.labels(self.state)), path)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -161,12 +161,13 @@ class Desk:
     def inspect(self, said: dict[str, Any]) -> Job:
         """Begin to look at a file that was dropped."""
         from viewfold.app.inspection import inspect_views
+        from viewfold.store import load
 
         def work(job: Job) -> dict[str, Any]:
             with self.uploads.using(said["upload"]) as upload:
                 job.words = lambda text: self.named(upload.rename_file(text))
                 file = upload.file(**inputs.pick(said, inputs.FILE))
-                model = load_model(self.state) if is_there(self.state) else None
+                model = load(self.state) if self.store.exists() else None
                 found = inspect_views(
                     file,
                     ids=inputs.ids_option(said),
@@ -196,14 +197,11 @@ class Desk:
                 asked = inputs.fold_options(
                     said, said.get("view"), self.settings.keep, self.settings.wait
                 )
-                before: list[int] = []
-                added = add(
-                    self.state, file, asked, job.step, lambda model: before.append(_entry(model))
-                )
+                added = add(self.state, file, asked, job.step)
                 job.written = not asked.dry_run
                 job.notes += map(for_cli, added.notes(self.state))
             if not asked.dry_run:
-                self._note_mine(added.model, before[0])
+                self._note_mine(added.model, added.before)
                 self.uploads.drop(said["upload"])
             why, now = added.chosen, added.model.n_clusters
             return {
@@ -211,7 +209,7 @@ class Desk:
                 "samples": added.model.n_samples_,
                 "lines": [fold_line(one) for one in added.folds],
                 "evidence": None if why is None else telling.evidence(why, now),
-                "changes": changes(added.model, before[0]),
+                "changes": changes(added.model, added.before),
             }
 
         return self._begin("fold", "reading the file", work)
@@ -271,8 +269,8 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             model = undo(self.state, entry=said.get("entry"), wait=SOON)
-            self._note_mine(model, _entry(model) - 1)
-            return {"undone": said.get("entry"), **returned(model)}
+            self._note_mine(model, last_entry(model) - 1)
+            return {"undone": said.get("entry"), **describe_model(model)}
 
         return self._now("undo", "taking back", work)
 
@@ -281,8 +279,8 @@ class Desk:
 
         def work(job: Job) -> dict[str, Any]:
             model = forget(self.state, said["ids"], wait=SOON)
-            self._note_mine(model, _entry(model) - 1)
-            return {"forgotten": len(set(said["ids"])), **returned(model)}
+            self._note_mine(model, last_entry(model) - 1)
+            return {"forgotten": len(set(said["ids"])), **describe_model(model)}
 
         return self._now("forget", "forgetting samples", work)
 
@@ -310,7 +308,7 @@ class Desk:
         from viewfold.store import edit
 
         with edit(self.state, keep=self.settings.keep, wait=wait) as model:
-            before = _entry(check_folded(self.state, model))
+            before = last_entry(check_folded(self.state, model))
             if entry is not None and entry != before:
                 raise self._changed()
             facts = change(model)
@@ -318,11 +316,14 @@ class Desk:
         return before, model, facts
 
     def _folded(self) -> FoldingEstimator:
-        if not is_there(self.state):
-            raise FileNotFoundError(f"There is no {Path(self.state).name} yet. Fold a file first.")
-        model = load_model(self.state)
+        from viewfold.store import load
+
+        name = Path(self.state).name
+        if not self.store.exists():
+            raise FileNotFoundError(f"There is no {name} yet. Fold a file first.")
+        model = load(self.state)
         if not hasattr(model, "views_"):
-            raise FileNotFoundError(f"{Path(self.state).name} is empty. Fold a file first.")
+            raise FileNotFoundError(f"{name} is empty. Fold a file first.")
         return model
 
     def named(self, text: str) -> str:
@@ -336,12 +337,7 @@ class Desk:
         )
 
     def _note_mine(self, model: FoldingEstimator, before: int) -> None:
-        self._mine |= set(range(before + 1, _entry(model) + 1))
-
-
-def _entry(model: FoldingEstimator) -> int:
-    state = getattr(model, "_state", None)
-    return state.log[-1].entry if state is not None and state.log else 0
+        self._mine |= set(range(before + 1, last_entry(model) + 1))
 
 
 def _replace_texts(facts: Any, words: Callable[[str], str]) -> Any:
