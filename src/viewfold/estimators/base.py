@@ -158,7 +158,7 @@ class FoldingEstimator(
         X : view, list of views, dict of views or MuData
             One 2-D array-like is one view; see `as_view` for what a view can be.
         y : Ignored
-            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+            Not used, present for API consistency. A view, a name or ids are refused.
         ids : array-like, str, False, list or dict, optional
             The sample ids of the view, or those of each view; see `as_views`.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
@@ -166,12 +166,10 @@ class FoldingEstimator(
             composition of their letters: refuse them, take them for the same sample, or for
             different ones.
         engine : Engine, optional
-            Who computes with the rows and holds them, in any thread; if not given, the engine of
-            `viewfold.rows.using`, or the memory of this process.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the views are to be read; see `as_view` and `as_views`.
-        as_is : bool, default=False
-            See `as_view`.
+            Who computes with the rows and holds them; by default, that of `viewfold.rows.using`, or
+            the memory of this process.
+        **reading
+            How the views are to be read: the keywords of `as_view`.
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -208,10 +206,10 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-            The view; see `as_view`.
+        X : view
+            Anything that `as_view` takes.
         y : Ignored
-            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+            Not used, present for API consistency. A view, a name or ids are refused.
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
@@ -229,10 +227,8 @@ class FoldingEstimator(
         engine : Engine, optional
             Who computes with the rows and holds them; see `fit`. A model whose rows another engine
             holds already refuses it: `viewfold.load` can move them.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the view is to be read; see `as_view`.
-        as_is : bool, default=False
-            See `as_view`.
+        **reading
+            How the view is to be read: the keywords of `as_view`.
 
         Warns
         -----
@@ -396,24 +392,8 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-            All rows of the view; see `as_view`.
-        view : str
-            The name of the view.
-        ids : array-like, str or False, optional
-            The sample ids; see `as_view`.
-        similar_ids : {"refuse", "match", "new"}, default="refuse"
-            What to do with new ids that are almost known; see `fit`.
-        min_shared : int or float, optional
-            Refuse the delivery if fewer of its samples are known; see `partial_fit`.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the view is to be read; see `as_view`.
-        as_is : bool, default=False
-            See `as_view`.
-
-        Returns
-        -------
-        self
+        X : view
+            All its rows; see `partial_fit` for the other parameters.
 
         See Also
         --------
@@ -449,13 +429,10 @@ class FoldingEstimator(
         Parameters
         ----------
         X, ids
-            Rows with the features of that view, and their ids, none of them known; see `as_view`.
+            Rows with the features of that view, and their ids, none of them known; `partial_fit`
+            describes the other parameters.
         view : str or int, optional
             Name or number of the view; needed if there is more than one.
-        similar_ids : {"refuse", "match", "new"}, default="refuse"
-            What to do with ids that are almost known; see `fit`.
-        rename : dict of str to str, optional
-            New names of columns, by the names that the view knows; see `partial_fit`.
 
         See Also
         --------

@@ -147,23 +147,12 @@ def pick(said: Mapping[str, Any], names: Mapping[str, Check]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name in names}
 
 
-def fold_options(
-    said: Mapping[str, Any], view: str | None, keep: int | None, wait: float
-) -> FoldOptions:
-    rest = {
-        name: value
-        for name, value in said.items()
-        if name in FOLD and name not in VIEW and name != "keep"
-    }
-    return FoldOptions(
-        ids=ids_option(said),
-        view=view,
-        options=ReadOptions.of(**pick(said, READING)),
-        similar_ids=said.get("similar_ids", "refuse"),
-        keep=said.get("keep", keep),
-        wait=wait,
-        **rest,
-    )
+def fold_options(said: Mapping[str, Any], wait: float) -> FoldOptions:
+    rest = {name: said[name] for name in FOLD if name in said and name not in (*FILE, *READING)}
+    for name in ("upload", "id_column", "no_id"):
+        rest.pop(name, None)
+    options = ReadOptions.of(**pick(said, READING))
+    return FoldOptions(ids=ids_option(said), options=options, wait=wait, **rest)
 
 
 # -- files

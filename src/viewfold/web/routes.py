@@ -82,16 +82,16 @@ class _Api:
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),
             ("DELETE", "uploads/{upload}", self.drop),
-            ("POST", "inspect", self._ask(session.inspect, inputs.VIEW, "upload")),
-            ("POST", "fold", self._ask(session.fold, inputs.FOLD, "upload")),
-            ("POST", "recluster", self._ask(session.recluster, new, "clusters")),
-            ("POST", "suggest", self._ask(session.suggest, numbers)),
+            ("POST", "inspect", self._do("inspect", inputs.VIEW, "upload")),
+            ("POST", "fold", self._do("fold", inputs.FOLD, "upload")),
+            ("POST", "recluster", self._do("recluster", new, "clusters")),
+            ("POST", "suggest", self._do("suggest", numbers)),
             ("GET", "job", self.job),
             ("DELETE", "job", self.job),
-            ("POST", "rename", self._ask(session.rename, name, "cluster", "name")),
+            ("POST", "rename", self._do("rename", name, "cluster", "name")),
             ("GET", "undo", self._ask(lambda said: session.undoable())),
-            ("POST", "undo", self._ask(session.undo, entry, "entry")),
-            ("POST", "forget", self._ask(session.forget, {"ids": inputs.ids}, "ids")),
+            ("POST", "undo", self._do("undo", entry, "entry")),
+            ("POST", "forget", self._do("forget", {"ids": inputs.ids}, "ids")),
         ]
 
     def _ask(self, ask: Callable[[dict[str, Any]], Any], known: Any = None, *needed: str) -> Answer:
@@ -106,6 +106,9 @@ class _Api:
             return Json(found)
 
         return answer
+
+    def _do(self, what: str, known: Any, *needed: str) -> Answer:
+        return self._ask(partial(self.session.do, what), known, *needed)
 
     async def _call(self, ask: Callable[..., T], *args: Any) -> T:
         """Call something that may take a while, with the engine of the command line."""

@@ -7,7 +7,8 @@ the page shows is read again when the state on disk is another, whoever changed 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,19 @@ if TYPE_CHECKING:
     from viewfold.web import PageData
 
 SOON = 5.0  # seconds that a change which is soon done waits for another writer
+
+
+# What can be done to a state, and what the page says meanwhile.
+DOING = {
+    "inspect": "reading the file",
+    "fold": "reading the file",
+    "recluster": "finding clusters",
+    "suggest": "looking at numbers of clusters",
+    "rename": "naming a cluster",
+    "undo": "taking back",
+    "forget": "forgetting samples",
+}
+QUICK = ("rename", "undo", "forget")
 
 
 @dataclass(frozen=True)
@@ -156,101 +170,104 @@ class Session:
             raise
         return path
 
-    # -- files
+    # -- what takes a while: each gets what was said, and the job to which it reports
 
-    def inspect(self, said: dict[str, Any]) -> Job:
-        """Begin to look at a file that was dropped."""
+    def inspect(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Look at a file that was dropped."""
         from viewfold.app.inspection import inspect_views
         from viewfold.store import load
 
-        def work(job: Job) -> dict[str, Any]:
-            with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self.named(upload.rename_file(text))
-                file = upload.file(**inputs.pick(said, inputs.FILE))
-                model = load(self.state) if self.store.exists() else None
-                found = inspect_views(
-                    file,
-                    ids=inputs.ids_option(said),
-                    view=said.get("view"),
-                    model=model,
-                    similar_ids=said.get("similar_ids", "refuse"),
-                    **inputs.pick(said, inputs.READING),
-                )
-                new, views = model is None, []
-                for one in found:
-                    line = command(one, upload.file(), self.state, new=new)
-                    options = inputs.pick(one.said(), inputs.VIEW)
-                    options.pop("view", None)
-                    facts = {**inspected(one, line), "options": options}
-                    views.append(_replace_texts(facts, upload.rename_file))
-                return {"file": upload.name, "upload": upload.key, "views": views}
+        with self.uploads.using(said["upload"]) as upload:
+            job.words = lambda text: self.named(upload.rename_file(text))
+            model = load(self.state) if self.store.exists() else None
+            found = inspect_views(
+                upload.file(**inputs.pick(said, inputs.FILE)),
+                ids=inputs.ids_option(said),
+                view=said.get("view"),
+                model=model,
+                similar_ids=said.get("similar_ids", "refuse"),
+                **inputs.pick(said, inputs.READING),
+            )
+            views = []
+            for one in found:
+                line = command(one, upload.file(), self.state, new=model is None)
+                options = inputs.pick(one.said(), inputs.VIEW)
+                options.pop("view", None)
+                facts = {**inspected(one, line), "options": options}
+                views.append(_replace_texts(facts, upload.rename_file))
+            return {"file": upload.name, "upload": upload.key, "views": views}
 
-        return self._begin("inspect", "reading the file", work)
+    def fold(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Fold a file that was dropped; it goes when that is done."""
+        with self.uploads.using(said["upload"]) as upload:
+            job.words = lambda text: self.named(upload.rename_file(text))
+            file = upload.file(**inputs.pick(said, inputs.FILE))
+            how = inputs.fold_options({"keep": self.settings.keep, **said}, self.settings.wait)
+            added = add(self.state, file, how, job.step)
+            job.written = not how.dry_run
+            job.notes += map(for_cli, added.notes(self.state))
+        if not how.dry_run:
+            self._note_mine(added.model, added.before)
+            self.uploads.drop(said["upload"])
+        why, now = added.chosen, added.model.n_clusters
+        return {
+            **added.facts(),
+            "samples": added.model.n_samples_,
+            "lines": [fold_line(one) for one in added.folds],
+            "evidence": None if why is None else telling.evidence(why, now),
+            "changes": changes(added.model, added.before),
+        }
 
-    def fold(self, said: dict[str, Any]) -> Job:
-        """Begin to fold a file that was dropped; it goes when that was done."""
+    def recluster(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Find another number of clusters."""
+        with self._edit(said.get("entry"), self.settings.wait) as model:
+            before = last_entry(model)
+            facts, chosen = telling.recluster(model, said["clusters"])
+        job.written = True
+        evidence = None if chosen is None else telling.evidence(chosen)
+        return {**facts, "evidence": evidence, "changes": changes(model, before)}
 
-        def work(job: Job) -> dict[str, Any]:
-            with self.uploads.using(said["upload"]) as upload:
-                job.words = lambda text: self.named(upload.rename_file(text))
-                file = upload.file(**inputs.pick(said, inputs.FILE))
-                asked = inputs.fold_options(
-                    said, said.get("view"), self.settings.keep, self.settings.wait
-                )
-                added = add(self.state, file, asked, job.step)
-                job.written = not asked.dry_run
-                job.notes += map(for_cli, added.notes(self.state))
-            if not asked.dry_run:
-                self._note_mine(added.model, added.before)
-                self.uploads.drop(said["upload"])
-            why, now = added.chosen, added.model.n_clusters
-            return {
-                **added.facts(),
-                "samples": added.model.n_samples_,
-                "lines": [fold_line(one) for one in added.folds],
-                "evidence": None if why is None else telling.evidence(why, now),
-                "changes": changes(added.model, added.before),
-            }
+    def suggest(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Find out how much each number of clusters stands out."""
+        model = self._folded()
+        between = range(said["from"], said["to"] + 1) if "from" in said else None
+        found = telling.suggestion(model, between)
+        return {**telling.suggested(model, found), "evidence": telling.evidence(found)}
 
-        return self._begin("fold", "reading the file", work)
-
-    # -- changes
-
-    def recluster(self, said: dict[str, Any]) -> Job:
-        """Begin to find another number of clusters."""
-
-        def work(job: Job) -> dict[str, Any]:
-            def change(model: FoldingEstimator) -> dict[str, Any]:
-                facts, chosen = telling.recluster(model, said["clusters"])
-                return {**facts, "evidence": None if chosen is None else telling.evidence(chosen)}
-
-            before, model, facts = self._edit(change, said.get("entry"), self.settings.wait)
-            job.written = True
-            return {**facts, "changes": changes(model, before)}
-
-        return self._begin("recluster", "finding clusters", work)
-
-    def suggest(self, said: dict[str, Any]) -> Job:
-        """Begin to find out how much each number of clusters stands out."""
-        if ("from" in said) != ("to" in said) or said.get("from", 0) > said.get("to", 0):
-            raise InputError("'from' and 'to' go together, and 'to' is the larger one.")
-
-        def work(job: Job) -> dict[str, Any]:
-            model = self._folded()
-            between = range(said["from"], said["to"] + 1) if "from" in said else None
-            found = telling.suggestion(model, between)
-            return {**telling.suggested(model, found), "evidence": telling.evidence(found)}
-
-        return self._begin("suggest", "looking at numbers of clusters", work)
-
-    def rename(self, said: dict[str, Any]) -> dict[str, Any]:
-        def change(model: FoldingEstimator) -> dict[str, Any]:
+    def rename(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        with self._edit(said.get("entry"), SOON) as model:
             model.rename(said["cluster"], said["name"])
-            return {"cluster": said["cluster"], "cluster_names": model.cluster_names_}
+        return {"cluster": said["cluster"], "cluster_names": model.cluster_names_}
 
-        return self._now(
-            "rename", "naming a cluster", lambda job: self._edit(change, said.get("entry"))[2]
-        )
+    def undo(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        """Take back the change that was named, whatever another writer did in the meantime."""
+        from viewfold.store import undo
+
+        model = undo(self.state, entry=said.get("entry"), wait=SOON)
+        self._note_mine(model, last_entry(model) - 1)
+        return {"undone": said.get("entry"), **describe_model(model)}
+
+    def forget(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
+        from viewfold.store import forget
+
+        model = forget(self.state, said["ids"], wait=SOON)
+        self._note_mine(model, last_entry(model) - 1)
+        return {"forgotten": len(set(said["ids"])), **describe_model(model)}
+
+    def do(self, what: str, said: dict[str, Any]) -> Job | dict[str, Any]:
+        """Begin one of these, or do it if that does not take long."""
+        if what == "suggest" and (
+            ("from" in said) != ("to" in said) or said.get("from", 0) > said.get("to", 0)
+        ):
+            raise InputError("'from' and 'to' go together, and 'to' is the larger one.")
+        job, method = Job(what, DOING[what], self.named), getattr(self, what)
+        done = self.worker.start(job, lambda job: method(said, job))
+        if what not in QUICK:
+            return job
+        done.join()
+        if job.raised is not None:
+            raise job.raised
+        return {**(job.answer or {}), "notes": job.notes}
 
     def undoable(self) -> dict[str, Any]:
         from viewfold.store.models import plan_undo
@@ -263,47 +280,8 @@ class Session:
             "said": " and ".join(map(str, taken)) or "the last change",
         }
 
-    def undo(self, said: dict[str, Any]) -> dict[str, Any]:
-        """Take back the change that was named, whatever another writer did in the meantime."""
-        from viewfold.store import undo
-
-        def work(job: Job) -> dict[str, Any]:
-            model = undo(self.state, entry=said.get("entry"), wait=SOON)
-            self._note_mine(model, last_entry(model) - 1)
-            return {"undone": said.get("entry"), **describe_model(model)}
-
-        return self._now("undo", "taking back", work)
-
-    def forget(self, said: dict[str, Any]) -> dict[str, Any]:
-        from viewfold.store import forget
-
-        def work(job: Job) -> dict[str, Any]:
-            model = forget(self.state, said["ids"], wait=SOON)
-            self._note_mine(model, last_entry(model) - 1)
-            return {"forgotten": len(set(said["ids"])), **describe_model(model)}
-
-        return self._now("forget", "forgetting samples", work)
-
-    def close(self, seconds: float) -> None:
-        self.worker.stop(seconds)
-
-    # -- how it is done
-
-    def _begin(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> Job:
-        job = Job(what, doing, self.named)
-        self.worker.start(job, work)
-        return job
-
-    def _now(self, what: str, doing: str, work: Callable[[Job], dict[str, Any]]) -> dict[str, Any]:
-        job = Job(what, doing, self.named)
-        return {**self.worker.now(job, work), "notes": job.notes}
-
-    def _edit(
-        self,
-        change: Callable[[FoldingEstimator], dict[str, Any]],
-        entry: int | None,
-        wait: float = SOON,
-    ) -> tuple[int, FoldingEstimator, dict[str, Any]]:
+    @contextmanager
+    def _edit(self, entry: int | None, wait: float) -> Iterator[FoldingEstimator]:
         """Change the state, if it is still the one that was looked at."""
         from viewfold.store import edit
 
@@ -311,9 +289,8 @@ class Session:
             before = last_entry(check_folded(self.state, model))
             if entry is not None and entry != before:
                 raise self._changed()
-            facts = change(model)
+            yield model
         self._note_mine(model, before)
-        return before, model, facts
 
     def _folded(self) -> FoldingEstimator:
         from viewfold.store import load
