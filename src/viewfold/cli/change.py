@@ -102,20 +102,20 @@ def forget(
 
 
 @opt.state
-@click.option(
+@opt.option(
     "--to",
-    metavar="ENTRY",
+    "ENTRY",
+    "Return to the state after this entry of the log; viewfold status lists the entries whose "
+    "states the file keeps.",
     type=opt.Whole(min=0),
-    help="Return to the state after this entry of the log; viewfold status lists the entries "
-    "whose states the file keeps.",
 )
-@click.option(
+@opt.option(
     "--entry",
-    metavar="ENTRY",
+    "ENTRY",
+    "Take back this entry of the log, and fail if a later one can be taken back.",
     type=int,
-    help="Take back this entry of the log, and fail if a later one can be taken back.",
 )
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@opt.flag("--yes -y", "Do not ask for confirmation.")
 @opt.wait
 @opt.as_json
 def undo(
@@ -171,9 +171,7 @@ def _confirm(what: str) -> None:
     type=opt.StatePath(),
     help="State to write: a .vf file or a .vfd folder.",
 )
-@click.option(
-    "--buckets", metavar="N", type=opt.Whole(min=1), help="Number of buckets of the folder."
-)
+@opt.option("--buckets", "N", "Number of buckets of the folder.", type=opt.Whole(min=1))
 @opt.wait
 @opt.as_json
 def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json: bool) -> None:

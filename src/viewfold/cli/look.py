@@ -39,11 +39,11 @@ EVENT = ("entry", "step", "kind", "said", "survival")
 
 
 @opt.state
-@click.option(
+@opt.option(
     "--least-certain",
-    metavar="N",
+    "N",
+    "Print only the N least certain samples, each with its next cluster.",
     type=opt.Whole(min=1),
-    help="Print only the N least certain samples, each with its next cluster.",
 )
 @opt.min_confidence
 @opt.delivers
@@ -64,12 +64,12 @@ def labels(
 @opt.file_argument("One file or several, with the columns of known views.", several=True)
 @opt.id_column
 @opt.no_id
-@click.option(
+@opt.option(
     "--view",
-    metavar="NAME",
+    "NAME",
+    "Known view that a file belongs to. Give it once for each file, in the same order. By default,"
+    " the view with the name of the file, or the only view.",
     multiple=True,
-    help="Known view that a file belongs to. Give it once for each file, in the same order. By "
-    "default, the view with the name of the file, or the only view.",
 )
 @opt.rename
 @opt.min_confidence
@@ -89,8 +89,8 @@ def predict(
 
     With several files, samples are matched by id, and all views of a sample count together.
     """
-    ids = opt.pop_ids(given)
-    rows, which = opt.views_of_files(files, view, opt.pop_flags(given))
+    ids, of_file, _ = opt.pop_reading(given)
+    rows, which = opt.views_of_files(files, view, of_file)
     model = load_folded(state)
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids, view=which, **given)
@@ -98,15 +98,11 @@ def predict(
 
 
 @opt.state
-@click.option("--cluster", metavar="N", type=int, help="Explain this cluster only.")
-@click.option("--id", "sample", metavar="ID", help="Explain why this sample is in its cluster.")
-@click.option("--view", metavar="NAME", help="Use this view only.")
-@click.option(
-    "--top",
-    metavar="N",
-    type=opt.Whole(min=1),
-    default=10,
-    help="Number of features to list for each cluster.",
+@opt.option("--cluster", "N", "Explain this cluster only.", type=int)
+@opt.option("--id sample", "ID", "Explain why this sample is in its cluster.")
+@opt.option("--view", "NAME", "Use this view only.")
+@opt.option(
+    "--top", "N", "Number of features to list for each cluster.", type=opt.Whole(min=1), default=10
 )
 @opt.as_json
 def explain(
@@ -142,11 +138,7 @@ def explain(
 
 
 @opt.state
-@click.option(
-    "--stability",
-    is_flag=True,
-    help="Cluster resampled rows, and name the clusters that are not found again.",
-)
+@opt.flag("--stability", "Cluster resampled rows, and name the clusters that are not found again.")
 @opt.as_json
 def status(state: Path, stability: bool, as_json: bool) -> None:
     """Show what a state holds, and which earlier states undo can return to."""
@@ -216,7 +208,7 @@ def _since(row: Row) -> str:
 
 
 @opt.state
-@click.option("--range", "between", metavar="A-B", help="Numbers to choose from, such as 2-30.")
+@opt.option("--range between", "A-B", "Numbers to choose from, such as 2-30.")
 @opt.delivers
 @opt.uses_engine
 def suggest(state: Path, between: str | None, output: opt.Output) -> None:
@@ -273,13 +265,12 @@ def verify(state: Path, as_json: bool) -> None:
 
 
 @opt.state
-@click.option("--id", "sample", metavar="ID", help="Show the clusters of this sample over time.")
-@click.option("--moved", metavar="VIEW", help="Show which samples moved when this view came.")
-@click.option(
+@opt.option("--id sample", "ID", "Show the clusters of this sample over time.")
+@opt.option("--moved", "VIEW", "Show which samples moved when this view came.")
+@opt.flag(
     "--events",
-    is_flag=True,
-    help="Show how far labels agree from step to step, and which clusters were born, merged, "
-    "split, vanished, grew or shrank.",
+    "Show how far labels agree from step to step, and which clusters were born, merged, split, "
+    "vanished, grew or shrank.",
 )
 @opt.delivers
 def history(

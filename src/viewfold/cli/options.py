@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from viewfold._util.table import Table
 
 Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
 FILE = click.Path(readable=False, path_type=File)
 
 
@@ -73,11 +74,11 @@ def parse_share(text: str, name: str) -> float:
     return int(number) if whole else found
 
 
-def argument(name: str, *, help: str, **more: Any) -> Callable[[Command], Command]:
+def argument(name: str, *, help: str, **more: Any) -> Decorator:
     return click.argument(name, cls=Argument, help=help, **more)
 
 
-def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def add_options(*options: Decorator) -> Decorator:
     """Return a decorator that adds several options to a command, in this order."""
 
     def decorate(command: Command) -> Command:
@@ -88,22 +89,27 @@ def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], C
     return decorate
 
 
-def _share_option(flag: str, help: str) -> Callable[[Command], Command]:
-    def parse(context: Any, parameter: Any, text: str | None) -> float | None:
-        return None if text is None else parse_share(text, flag)
+def option(names: str, metavar: str, help: str, **more: Any) -> Decorator:
+    """Return an option that takes a value; `names` are those of click, with spaces between them."""
+    return click.option(*names.split(), metavar=metavar, help=help, **more)
 
-    return click.option(flag, metavar="N|P%", help=help, callback=parse)
+
+def flag(names: str, help: str) -> Decorator:
+    return click.option(*names.split(), is_flag=True, help=help)
+
+
+def _share_option(name: str, help: str) -> Decorator:
+    def parse(context: Any, parameter: Any, text: str | None) -> float | None:
+        return None if text is None else parse_share(text, name)
+
+    return option(name, "N|P%", help, callback=parse)
 
 
 state = argument(
     "state", metavar="STATE.vf", type=StatePath(), help="State file (.vf) or folder (.vfd)."
 )
-id_column = click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column that holds the sample ids."
-)
-no_id = click.option(
-    "--no-id", is_flag=True, help="The file has no ids: identify samples by their row number."
-)
+id_column = option("--id id_column", "COLUMN", "Column that holds the sample ids.")
+no_id = flag("--no-id", "The file has no ids: identify samples by their row number.")
 similar_ids = click.option(
     "--similar-ids",
     type=click.Choice(["refuse", "match", "new"]),
@@ -112,56 +118,54 @@ similar_ids = click.option(
     "the encoding of accents: refuse the file, match the known samples, or add new samples.",
 )
 min_shared = _share_option(
-    "--min-shared",
-    "Refuse the view if fewer of its samples are known, for instance 100 or 50%.",
+    "--min-shared", "Refuse the view if fewer of its samples are known, for instance 100 or 50%."
 )
 max_moved = _share_option(
     "--max-moved",
     "Exit with code 13 if more known samples change their cluster, for instance 100 or 5%. The "
     "command still does its work.",
 )
-view = click.option(
+view = option(
     "--view",
-    metavar="NAME",
-    help="Name of the view; by default, the view is named after its file. If the file holds "
-    "several views, use only this one.",
+    "NAME",
+    "Name of the view; by default, the view is named after its file. If the file holds several "
+    "views, use only this one.",
 )
-min_confidence = click.option(
+min_confidence = option(
     "--min-confidence",
-    metavar="P",
+    "P",
+    "Give samples with a lower confidence the cluster -1. The state file does not change.",
     type=float,
-    help="Give samples with a lower confidence the cluster -1. The state file does not change.",
 )
-max_novelty = click.option(
+max_novelty = option(
     "--max-novelty",
-    metavar="P",
+    "P",
+    "Give samples with a higher novelty the cluster -1; 0.99 includes 1 % of known samples.",
     type=float,
-    help="Give samples with a higher novelty the cluster -1; 0.99 includes 1 % of known samples.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
-wait = click.option(
+as_json = flag("--json as_json", "Print the answer as JSON.")
+wait = option(
     "--wait",
-    metavar="SECONDS",
+    "SECONDS",
+    "How long to wait while another program writes the state.",
     type=Seconds(min=0),
     default=60,
-    help="How long to wait while another program writes the state.",
 )
-keep = click.option(
+keep = option(
     "--keep",
-    metavar="N",
+    "N",
+    "How many earlier states the file keeps from now on, for undo. Each takes as much space as the"
+    " present state. A new file keeps 1.",
     type=Whole(min=0),
-    help="How many earlier states the file keeps from now on, for undo. Each takes as "
-    "much space as the present state. A new file keeps 1.",
 )
-raw = click.option(
+raw = flag(
     "--raw",
-    is_flag=True,
-    help="In CSV and TSV, do not put an apostrophe before text that a spreadsheet would "
-    "run as a formula.",
+    "In CSV and TSV, do not put an apostrophe before text that a spreadsheet would run as a "
+    "formula.",
 )
 
 
-def clusters(*, required: bool = False) -> Callable[[Command], Command]:
+def clusters(*, required: bool = False) -> Decorator:
     return click.option(
         "--clusters",
         "-k",
@@ -176,43 +180,38 @@ def clusters(*, required: bool = False) -> Callable[[Command], Command]:
 # -- how a file is read
 
 
-def file_argument(says: str, *, several: bool = False) -> Callable[[Command], Command]:
+def file_argument(says: str, *, several: bool = False) -> Decorator:
     says += " It may be - for standard input, or an address such as s3://… or https://…"
     if several:
         return argument("files", nargs=-1, required=True, metavar="FILE", type=FILE, help=says)
     return argument("file", metavar="FILE", type=FILE, help=says)
 
 
-FILE_FLAGS = {
-    "sheet": click.option(
+FILE_FLAGS: dict[str, Decorator] = {
+    "sheet": option(
         "--sheet",
-        metavar="NAME",
+        "NAME",
+        "Sheet of an Excel file to read. Repeat it for several sheets.",
         multiple=True,
-        help="Sheet of an Excel file to read. Repeat it for several sheets.",
     ),
-    "encoding": click.option(
-        "--encoding", metavar="NAME", help="Encoding of a text file, for instance cp1252."
-    ),
-    "decimal": click.option("--decimal", metavar=".|,", help="Decimal sign in a text file."),
-    "thousands": click.option(
-        "--thousands", metavar="SIGN", help="Thousands separator in a text file: , . ' or a space."
+    "encoding": option("--encoding", "NAME", "Encoding of a text file, for instance cp1252."),
+    "decimal": option("--decimal", ".|,", "Decimal sign in a text file."),
+    "thousands": option(
+        "--thousands", "SIGN", "Thousands separator in a text file: , . ' or a space."
     ),
     "day_first": click.option(
         "--day-first/--month-first",
         default=None,
         help="Read 03/04/2024 as 3 April or as March 4, if no cell of the column decides.",
     ),
-    "layer": click.option(
-        "--layer", metavar="NAME", help="Layer of an AnnData file to use instead of X."
-    ),
-    "use_rep": click.option(
-        "--rep",
-        "use_rep",
-        metavar="NAME",
-        help="Entry of obsm in an AnnData file to use instead of X, such as X_pca.",
+    "layer": option("--layer", "NAME", "Layer of an AnnData file to use instead of X."),
+    "use_rep": option(
+        "--rep use_rep",
+        "NAME",
+        "Entry of obsm in an AnnData file to use instead of X, such as X_pca.",
     ),
 }
-ROWS_AND_COLUMNS = {
+ROWS_AND_COLUMNS: dict[str, Decorator] = {
     "empty_rows": click.option(
         "--empty-rows",
         type=click.Choice(["absent", "keep"]),
@@ -240,17 +239,15 @@ ROWS_AND_COLUMNS = {
             "like.",
         }.items()
     },
-    "as_is": click.option(
+    "as_is": flag(
         "--as-is",
-        is_flag=True,
-        help="Clean nothing. By default, viewfold leaves out title rows, totals and repeated rows, "
+        "Clean nothing. By default, viewfold leaves out title rows, totals and repeated rows, "
         "reads currencies, percentages and dates, and says so.",
     ),
-    "strict": click.option(
+    "strict": flag(
         "--strict",
-        is_flag=True,
-        help="Refuse a file with columns of free text instead of leaving these out, and rows of a "
-        "known view that look unlike earlier ones or lack columns (exit code 14).",
+        "Refuse a file with columns of free text instead of leaving these out, and rows of a known "
+        "view that look unlike earlier ones or lack columns (exit code 14).",
     ),
 }
 READING = (*ROWS_AND_COLUMNS, "rename", *FILE_FLAGS)
@@ -272,34 +269,29 @@ def _check_renamed(context: Any, parameter: Any, given: tuple[str, ...]) -> dict
     return {old: new for old, _, new in pairs}
 
 
-rename = click.option(
+rename = option(
     "--rename",
-    metavar="OLD=NEW",
+    "OLD=NEW",
+    "Read column NEW of the file as column OLD of a known view; add remembers it. Repeat it for "
+    "each column.",
     multiple=True,
     callback=_check_renamed,
-    help="Read column NEW of the file as column OLD of a known view; add remembers it. Repeat it "
-    "for each column.",
 )
 
 
-def pop_ids(given: dict[str, Any]) -> str | bool | None:
-    """Return the column of ids, False if there is none, None if nothing is said of it."""
+def pop_reading(given: dict[str, Any]) -> tuple[str | bool | None, dict[str, Any], dict[str, Any]]:
+    """Take what is said about ids, the file (keywords of `File`) and its rows (of `as_view`).
+
+    Ids are a column, False if there are none, None if nothing is said.
+    """
     column, none = given.pop("id_column"), given.pop("no_id")
     if none and column is not None:
         raise ValueError("--id names a column of ids, --no-id says that there is none. Choose one.")
-    return False if none else cast("str | None", column)
-
-
-def pop_reading(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said about rows and columns, as keywords of `as_view`."""
-    said = {name: given.pop(name) for name in ROWS_AND_COLUMNS}
-    return {name: value for name, value in said.items() if value is not None}
-
-
-def pop_flags(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what is said about a file, as keywords of `File`."""
-    said = {name: given.pop(name) for name in FILE_FLAGS}
-    return {name: value for name, value in said.items() if value not in (None, "", ())}
+    of_file, of_rows = (
+        {name: value for name in names if (value := given.pop(name, None)) not in (None, "", ())}
+        for names in (FILE_FLAGS, ROWS_AND_COLUMNS)
+    )
+    return False if none else column, of_file, of_rows
 
 
 def views_of_files(
@@ -381,25 +373,17 @@ def delivers(command: Command) -> Command:
 
 # -- which engine computes with a .vfd folder
 
-ENGINE = {
-    "engine": click.option(
+ENGINE: dict[str, Decorator] = {
+    "engine": option(
         "--engine",
-        metavar="local|dask|spark",
-        help="Where to compute with a .vfd folder: on this machine, or on a Dask or Spark cluster.",
+        "local|dask|spark",
+        "Where to compute with a .vfd folder: on this machine, or on a Dask or Spark cluster.",
     ),
-    "address": click.option(
-        "--address", metavar="URL", help="Address of the Dask scheduler or the Spark master."
-    ),
-    "memory": click.option(
-        "--memory", metavar="SIZE", help="Memory of all workers together; 4GB by default."
-    ),
-    "buckets": click.option(
-        "--buckets", metavar="N", type=Whole(min=1), help="Number of buckets of a new folder."
-    ),
-    "scratch": click.option(
-        "--scratch",
-        metavar="FOLDER",
-        help="Folder or address for temporary rows that all workers can reach.",
+    "address": option("--address", "URL", "Address of the Dask scheduler or the Spark master."),
+    "memory": option("--memory", "SIZE", "Memory of all workers together; 4GB by default."),
+    "buckets": option("--buckets", "N", "Number of buckets of a new folder.", type=Whole(min=1)),
+    "scratch": option(
+        "--scratch", "FOLDER", "Folder or address for temporary rows that all workers can reach."
     ),
 }
 

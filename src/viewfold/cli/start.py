@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # Options about clusters or known samples, which --only-new leaves as they are.
 FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
-dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+dry_run = opt.flag("--dry-run", "Say what would change, and write nothing.")
 
 
 @opt.state
@@ -37,16 +37,14 @@ dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, a
 @opt.id_column
 @opt.view
 @opt.clusters()
-@click.option(
+@opt.flag(
     "--only-new",
-    is_flag=True,
-    help="Add new samples of a known view, and refuse the file if it has a known sample. No other "
+    "Add new samples of a known view, and refuse the file if it has a known sample. No other "
     "sample changes its cluster.",
 )
-@click.option(
+@opt.flag(
     "--private",
-    is_flag=True,
-    help="Keep no encoders, and remove those of earlier views; predict then does not work. "
+    "Keep no encoders, and remove those of earlier views; predict then does not work. "
     "docs/privacy.md says what the file still reveals.",
 )
 @dry_run
@@ -59,26 +57,20 @@ dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, a
     help="If no view connects two groups of samples: pair their clusters by size (pair), or keep "
     "them apart (separate).",
 )
-@click.option(
+@opt.option(
     "--method",
-    metavar="NAME",
+    "NAME",
+    "Method of a new state: viewfold, fcmvc (the paper's FCMVC-IV), or one that another package "
+    "adds.",
     default="viewfold",
-    help="Method of a new state: viewfold, fcmvc (the paper's FCMVC-IV), or one that another "
-    "package adds.",
 )
-@click.option(
-    "--seed",
-    metavar="N",
-    type=opt.Whole(0, 2**32 - 1),
-    default=0,
-    help="Random seed of a new state.",
-)
-@click.option(
+@opt.option("--seed", "N", "Random seed of a new state.", type=opt.Whole(0, 2**32 - 1), default=0)
+@opt.option(
     "--quarantine",
-    metavar="FILE",
+    "FILE",
+    "Write rows of a known view that look unlike earlier ones to this table, fold the others, and "
+    "exit with code 15.",
     type=PATH,
-    help="Write rows of a known view that look unlike earlier ones to this table, fold the others, "
-    "and exit with code 15.",
 )
 @opt.keep
 @opt.wait
@@ -121,10 +113,10 @@ def refresh(state: Path, file: File, **given: Any) -> None:
 def _fold(state: Path, file: File, given: dict[str, Any]) -> None:
     """Fold a file as the options say, and tell what happened."""
     as_json, most = given.pop("as_json"), given.pop("max_moved")
-    file = File(file.path, **opt.pop_flags(given))
-    reading = ReadOptions.of(**opt.pop_reading(given))
-    options = replace(reading, rename=given.pop("rename", {}))
-    how = FoldOptions(ids=opt.pop_ids(given), options=options, **given)
+    ids, of_file, of_rows = opt.pop_reading(given)
+    file = File(file.path, **of_file)
+    options = replace(ReadOptions.of(**of_rows), rename=given.pop("rename", {}))
+    how = FoldOptions(ids=ids, options=options, **given)
     with progress(f"reading {file}") as step:
         added = fold(state, file, how, step)
     model = added.model
@@ -169,9 +161,7 @@ SHOWN = 8  # names in a line
 
 
 @opt.file_argument("File, folder or glob.")
-@click.option(
-    "--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare the file with this state."
-)
+@opt.option("--state", "STATE.vf", "Compare the file with this state.", type=opt.StatePath())
 @opt.id_column
 @opt.view
 @opt.as_json
@@ -187,11 +177,11 @@ def inspect(file: File, state: Path | None, as_json: bool, **given: Any) -> None
     from viewfold.app.inspection import inspect_views
     from viewfold.store import load, store_of
 
-    file = File(file.path, **opt.pop_flags(given))
-    ids, reading = opt.pop_ids(given), opt.pop_reading(given)
+    ids, of_file, of_rows = opt.pop_reading(given)
+    file = File(file.path, **of_file)
     model = load(state) if state is not None and store_of(state).exists() else None
     with progress(f"reading {file}"):
-        found = inspect_views(file, ids=ids, model=model, **given, **reading)
+        found = inspect_views(file, ids=ids, model=model, **given, **of_rows)
     stem = "".join(c if c.isalnum() or c in "-_." else "-" for c in found[0].name).strip("-.")
     target, new = state or Path(f"{stem or 'state'}.vf"), model is None
     views = []

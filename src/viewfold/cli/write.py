@@ -35,16 +35,14 @@ KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless anot
     help="File to write: .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl; with FILE, the "
     "copy (by default FILE-viewfold.h5ad).",
 )
-@click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column of obs that holds the sample ids."
-)
-@click.option("--key", metavar="NAME", default=KEY, help="Name of the new columns of obs.")
-@click.option("--overwrite", is_flag=True, help="Replace columns of obs that have this name.")
-@click.option(
+@opt.option("--id id_column", "COLUMN", "Column of obs that holds the sample ids.")
+@opt.option("--key", "NAME", "Name of the new columns of obs.", default=KEY)
+@opt.flag("--overwrite", "Replace columns of obs that have this name.")
+@opt.option(
     "--encoder",
-    metavar="FILE.vfe",
+    "FILE.vfe",
+    "Write only what predictions need, without any sample; viewfold.load_encoder reads it.",
     type=PATH,
-    help="Write only what predictions need, without any sample; viewfold.load_encoder reads it.",
 )
 @opt.raw
 @opt.min_confidence
@@ -158,30 +156,26 @@ def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path
 @opt.state
 @click.option("-o", "--output", type=PATH, default="report.html", help="Page to write.")
 @click.option("--title", help="Title of the page.")
-@click.option(
-    "--ids", is_flag=True, help="Put the sample ids into the page, where people can search them."
-)
-@click.option(
+@opt.flag("--ids", "Put the sample ids into the page, where people can search them.")
+@opt.option(
     "--metadata",
-    metavar="FILE",
+    "FILE",
+    "Table about the samples, with columns to colour the map by.",
     type=opt.FILE,
-    help="Table about the samples, with columns to colour the map by.",
 )
-@click.option(
-    "--metadata-id", metavar="COLUMN", help="Column of that table that holds the sample ids."
-)
-@click.option(
+@opt.option("--metadata-id", "COLUMN", "Column of that table that holds the sample ids.")
+@opt.option(
     "--metadata-columns",
-    metavar="A,B,…",
+    "A,B,…",
+    "Columns to colour the map by; all by default.",
     callback=opt.split_names,
-    help="Columns to colour the map by; all by default.",
 )
-@click.option(
+@opt.option(
     "--since",
-    metavar="ENTRY",
+    "ENTRY",
+    "Show what changed since this entry of the log; by default, since the report that this one "
+    "replaces.",
     type=int,
-    help="Show what changed since this entry of the log; by default, since the report that this "
-    "one replaces.",
 )
 @opt.as_json
 def report(
@@ -233,19 +227,12 @@ def report(
 
 
 @opt.state
-@click.option(
-    "--port",
-    metavar="N",
-    type=opt.Whole(0, 65535),
-    default=0,
-    help="Port to listen on; 0 takes any free one.",
+@opt.option(
+    "--port", "N", "Port to listen on; 0 takes any free one.", type=opt.Whole(0, 65535), default=0
 )
-@click.option("--no-browser", is_flag=True, help="Do not open a browser; only print the address.")
-@click.option(
-    "--max-upload",
-    metavar="SIZE",
-    default="2G",
-    help="Size of the largest file that you can drop on the page.",
+@opt.flag("--no-browser", "Do not open a browser; only print the address.")
+@opt.option(
+    "--max-upload", "SIZE", "Size of the largest file that you can drop on the page.", default="2G"
 )
 @opt.keep
 @opt.wait

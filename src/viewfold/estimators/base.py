@@ -213,10 +213,9 @@ class FoldingEstimator(
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
-            What to call the view, or the known one that the rows belong to. Without a name, the
-            rows are a new view, called ``"view0"``, ``"view1"``, …: the next of these names that
-            no view has. A known view is read as it was before: of what is said
-            about reading, only `missing_cells` and `empty_rows` count.
+            The name of the view, new or known; by default the next of ``"view0"``, ``"view1"``, …
+            that no view has. A known view is read as it was before: of what is said about reading,
+            only `missing_cells` and `empty_rows` count.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
@@ -225,8 +224,8 @@ class FoldingEstimator(
             New names of columns of a known view, by the names that it knows: ``{"iron": "Fe"}``.
             They are remembered for later rows.
         engine : Engine, optional
-            Who computes with the rows and holds them; see `fit`. A model whose rows another engine
-            holds already refuses it: `viewfold.load` can move them.
+            See `fit`. A model whose rows another engine holds refuses it: `viewfold.load` can move
+            them.
         **reading
             How the view is to be read: the keywords of `as_view`.
 
@@ -244,8 +243,7 @@ class FoldingEstimator(
 
         Notes
         -----
-        The class says what a fold costs: time grows with the rows of the view, and with the samples
-        of the consensus.
+        The class says what a fold costs.
         """
         self._check_parameters()
         check_y(y, "partial_fit")
@@ -455,9 +453,8 @@ class FoldingEstimator(
     def recluster(self, n_clusters: int, *, note: str | None = None) -> Self:
         """Find another number of clusters in the consensus, which stays as it is.
 
-        Clusters are found as after a fold, with the same seed, and those that stay the same keep
-        their numbers. Later folds find as many. The number that there is changes nothing. The log
-        has the `note`, which may say why.
+        Clusters that stay the same keep their numbers; later folds find as many. The number that
+        there is changes nothing. The log has the `note`, which may say why.
 
         See Also
         --------
@@ -500,13 +497,11 @@ class FoldingEstimator(
 
     @changes
     def rename(self, cluster: int, name: str | None) -> Self:
-        """Give a cluster a name, which is shown wherever the cluster is.
+        """Give a cluster a name of at most 60 letters, which no other cluster has.
 
-        A name goes with its cluster through folds and other changes, also to another number. If the
-        cluster is no more, so is its name; a warning and the log say so.
-
-        The name has at most 60 letters, and no other cluster may be called so. None or an empty
-        text takes it away.
+        The name is shown wherever the cluster is, and goes with it, also to another number. If the
+        cluster is no more, so is its name; a warning and the log say so. None or an empty text
+        takes the name away.
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
@@ -515,10 +510,9 @@ class FoldingEstimator(
     def forget(self, ids: Iterable[int | str]) -> Self:
         """Remove samples for good.
 
-        Their rows and labels are gone, and so is what the rows of others tell about them: the
-        columns of `embedding_` are made orthogonal again, and clusters get the centres of the
-        samples that are left. No other sample changes its cluster. What encoders learned from ten
-        or more samples at once stays (see docs/privacy.md).
+        Their rows and labels are gone, and so is what the rows of others tell about them. No other
+        sample changes its cluster. What encoders learned from ten or more samples at once stays
+        (see docs/privacy.md).
 
         See Also
         --------
@@ -549,14 +543,13 @@ class FoldingEstimator(
         """Write the model to a state file; `viewfold.load` brings it back, to the last bit.
 
         A file that is there is replaced in one step, if viewfold wrote it, with all states that it
-        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
-        may write to the file as well.
+        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them.
 
         Parameters
         ----------
         path : path
-            Where to: a ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A
-            new one can be read by its owner only.
+            A ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A new one
+            can be read by its owner only.
         wait : float, default=60
             Seconds to wait for another program that writes to the file.
 
@@ -612,8 +605,8 @@ class FoldingEstimator(
     def history_(self) -> pd.DataFrame:
         """The cluster of every sample after each step, −1 before it was seen.
 
-        A column for the fold of each view, and for every later step (more rows of a view, another
-        number of clusters) one that is called after what was done and its entry in the log.
+        A column for the fold of each view, and one for every later step, named after what was done
+        and its entry in the log.
         """
         history = self._collected(self._fitted.history)
         return pd.DataFrame(history, pd.Index(self.ids_, name="id"), self._fitted.step_names)
@@ -639,14 +632,9 @@ class FoldingEstimator(
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
-        A ``step`` is one at which samples moved: ``agreement`` is the adjusted mutual information
-        of the labels before and after, ``survival`` the share of samples that stayed with most of
-        their cluster; of other events, that of the clusters ``before``.
-        ``novel`` samples look like a group of their own: `recluster` with one more cluster shows
-        it. Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
-        ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
-        a free number is given to another cluster. ``said`` has it in words. See
-        `viewfold.explain.events.ClusterEvent`.
+        The columns are those of `viewfold.explain.events.ClusterEvent`; docs/commands.md says what
+        the kinds of events mean. ``before`` and ``after`` are numbers of clusters, ``said`` has the
+        event in words.
         """
         return events_table(self._engine, self._fitted)
 

@@ -29,7 +29,9 @@ def card(model: FoldingEstimator, diagram: str) -> str:
     state, names = model._fitted, model.cluster_names_
     assert state.clusters is not None
     n, n_clusters = state.n_samples, state.clusters.n_clusters
-    heads, tables, complete = ("view", "features"), "", ""
+    heads: tuple[str, ...] = ("view", "features")
+    tables = complete = ""
+    views: list[tuple[str, ...]]
     views = [(escape(shorten(one.name)), f"{one.n_features:,}") for one in state.views[:SHOWN]]
     if n <= MOST_COUNTED:
         rows = ModelRows(model)

@@ -119,12 +119,9 @@ _SUMMARY = re.compile(r'<script type="application/json" id="summary">(.*?)</scri
 
 @suggests_arguments
 def last_report(path: str | os.PathLike[str], model: FoldingEstimator) -> int | None:
-    """Return the entry of the log that a report is about, for one that is about to replace it.
+    """Return the entry of the log that a report is about; None if it is not one of this model.
 
-    A report that was written at the present entry tells the same as the new one: then it is the
-    entry that it was compared with.
-
-    It is None if the report is not there, damaged, no report or one of another model.
+    Of a report that was written at the present entry, it is the entry that it was compared with.
     """
     try:
         with open(path, "rb") as file:

@@ -110,7 +110,7 @@ def _ending(server: Any, session: Session) -> Iterator[None]:
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
         with suppress(KeyboardInterrupt):  # a second Ctrl-C: do not wait for the work
-            session.close(PATIENCE)
+            session.worker.stop(PATIENCE)
 
 
 Scope = MutableMapping[str, Any]
