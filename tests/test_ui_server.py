@@ -23,7 +23,7 @@ import viewfold
 from commands import runner
 from viewfold import store
 from viewfold.web import session as _session
-from viewfold.web.data import changes
+from viewfold.web.data import changes_since
 from viewfold.web.routes import _Api
 from viewfold.web.words import from_line
 
@@ -188,9 +188,9 @@ def test_a_change_that_is_written_is_told_whoever_stops_it_then(
         assert job is not None
         job.stopping = True
         job.done(0.5)  # as engines do on their way over many rows
-        return changes(*args)
+        return changes_since(*args)
 
-    monkeypatch.setattr(_session, "changes", slowly)
+    monkeypatch.setattr(_session, "changes_since", slowly)
     said = {"clusters": 4}
     if path == "fold":
         said = {"upload": ui_folded.upload("b.csv", csv("b", range(90))), "id_column": "patient"}

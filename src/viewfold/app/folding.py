@@ -14,7 +14,7 @@ from viewfold._util.arguments import warn_user, which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold._util.messages import suggestion_of
 from viewfold.app.states import empty_state, last_entry, transfers_since
-from viewfold.app.telling import AUTO, choose_again, choose_first, scores
+from viewfold.app.summaries import AUTO, choose_again, choose_first, list_scores
 from viewfold.app.words import counted
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
@@ -84,7 +84,7 @@ class Added:
             "clusters": self.model.n_clusters,
             "private": not self.model.keep_encoders,
             "encoders_removed": self.removed,
-            **({} if self.chosen is None else {"suggestion": scores(self.chosen)}),
+            **({} if self.chosen is None else {"suggestion": list_scores(self.chosen)}),
             "seconds": self.seconds,
             "dry_run": self.dry_run,
             **({} if self.quarantine is None else {"quarantine": self.set_aside()}),
@@ -186,7 +186,7 @@ def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) 
     """
     from viewfold.app.inspection import compare
     from viewfold.data.files import name_of
-    from viewfold.estimators.known import views_of
+    from viewfold.estimators.known import read_views_to_fold
     from viewfold.state.updates import no_encoder
 
     records, name = () if known is None else known.views, how.view
@@ -206,7 +206,9 @@ def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) 
             raise no_encoder(called)
 
     def read(ids: str | bool | None) -> list[View]:
-        return views_of(records, file, ids=ids, name=name, me=str(state), options=how.options)
+        return read_views_to_fold(
+            records, file, ids=ids, name=name, me=str(state), options=how.options
+        )
 
     try:
         return read(how.ids)

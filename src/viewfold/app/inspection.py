@@ -45,7 +45,7 @@ from viewfold.data.opening import (
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
-from viewfold.estimators.known import check_rename, options_of, view_of_known
+from viewfold.estimators.known import check_rename, options_of, read_known_view
 from viewfold.method.scaling import chosen_scale
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
@@ -384,7 +384,7 @@ class _Look:
             X, ids = make_view(parts, given, name, file, options, record.columns), none
         new_names = options_of(record, ReadOptions(rename=check_rename(rename, [record])))
         me = type(self.model).__name__
-        checked = view_of_known(X, record, ids=ids, gaps=True, me=me, options=new_names)
+        checked = read_known_view(X, record, ids=ids, gaps=True, me=me, options=new_names)
         admit(engine, state, checked, rule)
 
     def _take_apart(

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from viewfold._util.messages import visible
-from viewfold.app import telling
+from viewfold.app import summaries
 from viewfold.app.states import check_folded, describe_model
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH
@@ -30,9 +30,9 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
     from viewfold.store import edit
 
     with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
-        facts, chosen = telling.recluster(check_folded(state, model), clusters)
+        facts, chosen = summaries.recluster(check_folded(state, model), clusters)
     if chosen is not None:
-        say(telling.evidence(chosen))
+        say(summaries.explain_number(chosen))
     tell(
         as_json,
         {"file": str(state), **facts},

@@ -12,9 +12,9 @@ from viewfold import errors
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File
 from viewfold.app import output as tables
-from viewfold.app import telling
+from viewfold.app import summaries
 from viewfold.app.states import check_table, load_folded
-from viewfold.app.telling import DIGITS, described, explained, without_doubtful
+from viewfold.app.summaries import DIGITS, describe_clusters, explain_sample, mark_doubtful
 from viewfold.cli import options as opt
 from viewfold.cli.console import (
     complain,
@@ -57,7 +57,7 @@ def labels(
         table = check_table(state, queries.labels(state))
     else:
         table = tables.from_frame(load_folded(state).uncertain(least_certain))
-    output.deliver(without_doubtful(table, min_confidence))
+    output.deliver(mark_doubtful(table, min_confidence))
 
 
 @opt.state
@@ -94,7 +94,7 @@ def predict(
     model = load_folded(state)
     with progress(f"reading {', '.join(map(str, files))}"):
         frame = model.predict_frame(rows, ids=ids, view=which, **given)
-    output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
+    output.deliver(mark_doubtful(tables.from_frame(frame), min_confidence))
 
 
 @opt.state
@@ -117,10 +117,10 @@ def explain(
     with progress(f"looking at {state}"):
         model = load_folded(state)
         if sample is not None:
-            facts, lists, text = explained(model, sample, view, top)
+            facts, lists, text = explain_sample(model, sample, view, top)
             say(text.partition("\n")[0])
         else:
-            facts, lists = described(model, cluster, view, top)
+            facts, lists = describe_clusters(model, cluster, view, top)
     if as_json:
         print_json(with_notes({"file": str(state), **facts, **lists}))
         return
@@ -178,7 +178,7 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
                     f"its rows came since it was learned, and {name!r} has shifted by {far:.2g} "
                     "standard deviations"
                 )
-        if line := telling.hanging_line(facts["hanging"], private=facts["private"]):
+        if line := summaries.describe_hanging(facts["hanging"], private=facts["private"]):
             print_lines(line)
     else:
         print_lines("no view yet")
@@ -218,8 +218,8 @@ def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
         model = load_folded(state)
-        found = telling.suggestion(model, wanted)
-    facts = telling.suggested(model, found)
+        found = summaries.suggest_number(model, wanted)
+    facts = summaries.summarize_suggestion(model, found)
     if output.file is not None:
         output.deliver(Table.of_rows(facts["scores"]))
     elif output.as_json:
@@ -227,7 +227,7 @@ def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     else:
         print_rows(facts["scores"])
     if not output.as_json:
-        say(f"{telling.evidence(found)} {state} has {model.n_clusters}.")
+        say(f"{summaries.explain_number(found)} {state} has {model.n_clusters}.")
 
 
 def _range(text: str) -> range:

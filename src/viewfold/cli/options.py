@@ -18,7 +18,7 @@ from viewfold import errors
 from viewfold._util.constants import FEWEST
 from viewfold._util.file import File
 from viewfold.app import output as tables
-from viewfold.app.telling import AUTO
+from viewfold.app.summaries import AUTO
 from viewfold.cli.command import PATH, Argument
 from viewfold.cli.console import note, print_json, tell
 

@@ -16,7 +16,7 @@ from viewfold import errors
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import FoldOptions, fold_line
 from viewfold.app.folding import add as fold
-from viewfold.app.telling import command, evidence, inspected
+from viewfold.app.summaries import compose_command, explain_number, summarize_inspection
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH
@@ -121,7 +121,7 @@ def _fold(state: Path, file: File, given: dict[str, Any]) -> None:
         added = fold(state, file, how, step)
     model = added.model
     if added.chosen is not None:
-        say(evidence(added.chosen, model.n_clusters))
+        say(explain_number(added.chosen, model.n_clusters))
     for done in added.folds:
         say(fold_line(done))
     for line in added.notes(state):
@@ -186,14 +186,14 @@ def inspect(file: File, state: Path | None, as_json: bool, **given: Any) -> None
     target, new = state or Path(f"{stem or 'state'}.vf"), model is None
     views = []
     for one in found:
-        line = command(one, file, target, new=new)
+        line = compose_command(one, file, target, new=new)
         choices = [
-            command(one, file, target, new=new, choice=choice)
+            compose_command(one, file, target, new=new, choice=choice)
             for _, several in one.undecided
             for choice in several
         ]
         if as_json:
-            views.append({**inspected(one, line), "choose": choices})
+            views.append({**summarize_inspection(one, line), "choose": choices})
             continue
         lines = [f"next: {line}" if line else "next: correct the file; no option helps."]
         if any(choices):

@@ -11,7 +11,7 @@ from viewfold._util.arguments import size_in_bytes
 from viewfold._util.file import File
 from viewfold.app import output as tables
 from viewfold.app.states import check_table, load_folded
-from viewfold.app.telling import without_doubtful
+from viewfold.app.summaries import mark_doubtful
 from viewfold.cli import options as opt
 from viewfold.cli.command import PATH
 from viewfold.cli.console import complain, progress, say, tell
@@ -86,7 +86,7 @@ def export(
 
         target = _copy_target(state, file, output, key)
         table = check_table(state, queries.embedded(state))
-        table = without_doubtful(table, min_confidence)
+        table = mark_doubtful(table, min_confidence)
         clusters, confidence = table["cluster"], table["confidence"]
         names = {}
         if "name" in table.column_names:
@@ -121,7 +121,7 @@ def export(
         )
     tables.check(output, tables.TABLES, [state])
     with progress(f"reading {state}") as step:
-        table = without_doubtful(check_table(state, queries.everything(state)), min_confidence)
+        table = mark_doubtful(check_table(state, queries.everything(state)), min_confidence)
         step(f"writing {output}")
         tables.write_table(table, output, [state], private=state, raw=raw)
     columns = tables.names(table)[1:]

@@ -42,7 +42,14 @@ from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
-from viewfold.estimators.known import check_rename, check_y, delivered, embed, given, view_of_known
+from viewfold.estimators.known import (
+    check_rename,
+    check_y,
+    embed,
+    read_delivery,
+    read_known_view,
+    split_by_view,
+)
 from viewfold.explain.events import events_table, log_table
 from viewfold.explain.features import distinguished
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
@@ -273,7 +280,7 @@ class FoldingEstimator(
             record, me = state.views[names.index(name)], type(self).__name__
             options = replace(options, rename=check_rename(rename, [record]))
             with using(engine):
-                came = delivered(record, X, ids=ids, me=me, options=options, views=state.views)
+                came = read_delivery(record, X, ids=ids, me=me, options=options, views=state.views)
             came = admit(engine, state, came, similar_ids)
             seed = seed_of(self.random_state)
             after, count = update(
@@ -440,11 +447,11 @@ class FoldingEstimator(
         check_is_fitted(self)
         engine, state = self._engine, self._fitted.placed(self._engine)
         with using(engine):
-            (part, *others), _ = given(self.views_, X, ids, view, rename)
+            (part, *others), _ = split_by_view(self.views_, X, ids, view, rename)
             if others:
                 raise ValueError("extend takes rows of one view. Name it with view=….")
             me, options = type(self).__name__, part.options
-            new = view_of_known(part.rows, part.record, ids=part.ids, me=me, options=options)
+            new = read_known_view(part.rows, part.record, ids=part.ids, me=me, options=options)
         new = admit(engine, state, new, similar_ids, only_new=True)
         after, self.delivery_ = extend(engine, state, new)
         return self._keep(after)

@@ -152,7 +152,7 @@ def check_rename(rename: Mapping[str, str] | None, views: Sequence[ViewRecord]) 
     return dict(rename or {})
 
 
-class Given(NamedTuple):
+class RowsOfView(NamedTuple):
     """Rows of a known view, as the user holds them, and what is said of their ids."""
 
     record: ViewRecord
@@ -161,13 +161,13 @@ class Given(NamedTuple):
     options: ReadOptions
 
 
-def given(
+def split_by_view(
     views: Sequence[ViewRecord],
     X: Any,
     ids: Any,
     view: str | int | None,
     rename: Mapping[str, str] | None = None,
-) -> tuple[list[Given], bool]:
+) -> tuple[list[RowsOfView], bool]:
     """Return the rows of each known view that X holds, and whether X is a collection of views."""
     known = {record.name: record for record in views}
     said = ReadOptions(rename=check_rename(rename, views))
@@ -175,7 +175,7 @@ def given(
 
     def open_rows(rows: Any, ids: Any, record: ViewRecord | None) -> Any:
         options = ReadOptions() if record is None else each[record.name]
-        with _naming(record):
+        with _name_view_in_errors(record):
             return open_path(rows, ids, replace(options, views=each))
 
     if view is not None:
@@ -187,13 +187,13 @@ def given(
     held = listed_views(X) if named is None else list(named.values())
     if held is None:
         record = wanted or known_view(views, None)
-        return [Given(record, X, ids, replace(each[record.name], views=each))], False
+        return [RowsOfView(record, X, ids, replace(each[record.name], views=each))], False
     names = _names_in_list(held, views) if named is None else list(named)
     of_each = ids_of_each(ids, names)
     if view is not None and wanted is not None:
         at = which_view(names, wanted.name, "X holds")
-        return [Given(wanted, held[at], of_each[at], each[wanted.name])], False
-    parts: dict[str, Given] = {}
+        return [RowsOfView(wanted, held[at], of_each[at], each[wanted.name])], False
+    parts: dict[str, RowsOfView] = {}
     for name, rows, of_view in zip(names, held, of_each, strict=True):
         entry = {name: rows}
         if named is None:  # a file in a list may hold several views
@@ -208,7 +208,7 @@ def given(
             if key in parts:
                 raise ValueError(f"View {key!r} is given twice. Give each view once.")
             # A workbook that is given for one of its sheets holds others, too.
-            parts[key] = Given(known[key], one, of_view, replace(each[key], views=each))
+            parts[key] = RowsOfView(known[key], one, of_view, replace(each[key], views=each))
     return list(parts.values()), True
 
 
@@ -225,7 +225,7 @@ def _names_in_list(held: list[Any], views: Sequence[ViewRecord]) -> list[str]:
     return [name or views[i].name for i, name in enumerate(own)]
 
 
-def views_of(
+def read_views_to_fold(
     known: Sequence[ViewRecord],
     X: Any,
     *,
@@ -242,7 +242,7 @@ def views_of(
     own = name or own_name(X)
     if own in records:
         check_rename(options.rename, [records[own]])
-        return [delivered(records[own], X, ids=ids, me=me, options=options, views=known)]
+        return [read_delivery(records[own], X, ids=ids, me=me, options=options, views=known)]
     if name is not None or not records:
         check_rename(options.rename, ())
     if name is not None:
@@ -261,12 +261,12 @@ def views_of(
     return [
         made[name]
         if name in made
-        else delivered(records[name], rows, ids=ids, me=me, options=options, views=known)
+        else read_delivery(records[name], rows, ids=ids, me=me, options=options, views=known)
         for name, rows in held.items()
     ]
 
 
-def delivered(
+def read_delivery(
     record: ViewRecord,
     X: Any,
     *,
@@ -277,7 +277,7 @@ def delivered(
 ) -> View:
     """Return more rows of a known view, with the features that it has; `views` are all views."""
     advice = " If this is another view, give it a name of its own (view='NAME')."
-    with _naming(record, advice, views):
+    with _name_view_in_errors(record, advice, views):
         view = align_columns(_open(record, X, ids, options), record, me)
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
@@ -287,7 +287,7 @@ def delivered(
 
 
 @contextmanager
-def _naming(
+def _name_view_in_errors(
     record: ViewRecord | None, advice: str = "", views: Sequence[ViewRecord] = ()
 ) -> Iterator[None]:
     """Name the view in errors about a file that has other columns, and the view that it fits."""
@@ -321,7 +321,7 @@ def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     return view
 
 
-def view_of_known(
+def read_known_view(
     X: ViewLike,
     record: ViewRecord,
     *,
@@ -337,7 +337,7 @@ def view_of_known(
             "had fewer than ten samples): nothing is known about samples that were not in it."
         )
     options = options or options_of(record)
-    with _naming(record):
+    with _name_view_in_errors(record):
         view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
     view = align_columns(view, record, me)
     # A few rows cannot tell what their zeros mean; the view they belong to could.
@@ -382,15 +382,15 @@ def place_rows(
     """Return who the samples of new rows are, their embedding, and in which views."""
     engine, state, me = model._engine, model._fitted, type(model).__name__
     with using(engine):
-        parts, several = given(state.views, X, ids, view, rename)
+        parts, several = split_by_view(state.views, X, ids, view, rename)
         views = [
-            view_of_known(
+            read_known_view(
                 part.rows, part.record, ids=part.ids, gaps=several, me=me, options=part.options
             )
             for part in parts
         ]
     embedded = [embed(engine, state, one) for one in views]
-    novel = [surprises(engine, state, one) for one in views] if surprise else None
+    novel = [measure_surprise(engine, state, one) for one in views] if surprise else None
     which = np.eye(len(state.views))[[state.names.index(part.record.name) for part in parts]]
     orders = [
         None if one.partitions is None else np.argsort(engine.collect(one.partitions.numbers))
@@ -432,7 +432,7 @@ def embed(engine: Engine, state: State, view: View) -> RowSet:
         return engine.map(encode, replace(view.rows, fill=None))
 
 
-def surprises(engine: Engine, state: State, view: View) -> RowSet:
+def measure_surprise(engine: Engine, state: State, view: View) -> RowSet:
     """Return how unlike known rows those of a view are; NaN if its encoder does not tell."""
     encoder = state.views[state.names.index(view.name or state.names[0])].encoder
     told = getattr(encoder, "surprise", lambda block: np.full(block.shape[0], np.nan))

@@ -19,7 +19,7 @@ from viewfold.app.words import counted
 from viewfold.rows import Engine, RowSet
 from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.web.words import named, rounded
+from viewfold.web.words import clip_name, rounded
 
 STEPS = 24  # how many of the latest steps a page shows
 # So many clusters, the largest, are on their own where samples move; others are together.
@@ -128,7 +128,9 @@ def last_entry(state: State) -> int:
     return state.log[-1].entry if state.log else max(state.steps, default=0)
 
 
-def changed(engine: Engine, state: State, entry: int, alone: list[int] | None) -> dict[str, Any]:
+def summarize_changes(
+    engine: Engine, state: State, entry: int, alone: list[int] | None
+) -> dict[str, Any]:
     """Return what changed since an entry of the log, from the history of labels."""
     events = {event.entry: event for event in state.log}
     unknown = (events and entry not in events) or entry > last_entry(state)
@@ -145,7 +147,7 @@ def changed(engine: Engine, state: State, entry: int, alone: list[int] | None) -
     event = events.get(entry)
     gone = 0 if event is None else max(0, event.n_samples + new - state.n_samples)
     share = moved / stayed if stayed else 0.0
-    where = f"entry {entry}" if event is None else named(str(event))
+    where = f"entry {entry}" if event is None else clip_name(str(event))
     text = (
         f"Since {where}: {counted(new, 'new sample')}, {moved:,} moved to another cluster "
         f"({100 * share:.1f} %), {gone:,} gone."

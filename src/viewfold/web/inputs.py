@@ -16,7 +16,7 @@ from typing import Any
 
 from viewfold._util.file import File, ReadOptions
 from viewfold.app.folding import FoldOptions
-from viewfold.app.telling import AUTO
+from viewfold.app.summaries import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
 

@@ -77,7 +77,11 @@ class _Api:
             ("GET", "status", self._ask(lambda said: session.status(said.get("entry")), entry)),
             ("GET", "summary", self._ask(lambda said: session.page().summary)),
             ("GET", "columns/{name}", self.column),
-            ("GET", "changes", self._ask(lambda s: session.changes(s["entry"]), entry, "entry")),
+            (
+                "GET",
+                "changes",
+                self._ask(lambda s: session.changes_since(s["entry"]), entry, "entry"),
+            ),
             ("GET", "explain", self._ask(session.explain, asks)),
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),

@@ -14,14 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from viewfold._util.version import __version__
-from viewfold.app import output, telling
+from viewfold.app import output, summaries
 from viewfold.app.folding import add, fold_line
 from viewfold.app.states import check_folded, check_table, describe_model, last_entry
-from viewfold.app.telling import command, described, explained, inspected
+from viewfold.app.summaries import (
+    compose_command,
+    describe_clusters,
+    explain_sample,
+    summarize_inspection,
+)
 from viewfold.app.words import for_cli
 from viewfold.errors import InputError
 from viewfold.web import inputs
-from viewfold.web.data import changes, renamed
+from viewfold.web.data import changes_since, with_new_names
 from viewfold.web.inputs import Uploads
 from viewfold.web.jobs import ChangedError, Job, Worker
 
@@ -123,7 +128,7 @@ class Session:
             mark = self.store.mark()
             if self._shown is None or self._shown[0] != mark:
                 model = self._folded()
-                data = None if self._shown is None else renamed(self._shown[1], model)
+                data = None if self._shown is None else with_new_names(self._shown[1], model)
                 data = data or page_data(model, title=Path(self.state).stem, ids=True)
                 self._shown = mark, data
             return self._shown[1]
@@ -147,13 +152,13 @@ class Session:
             raise InputError("'cluster' asks about a cluster, 'id' about a sample. Choose one.")
         model = self._folded()
         if sample is not None:
-            facts, lists, text = explained(model, sample, view, top)
+            facts, lists, text = explain_sample(model, sample, view, top)
             return {**facts, "text": text, **lists}
-        facts, lists = described(model, said.get("cluster"), view, top)
+        facts, lists = describe_clusters(model, said.get("cluster"), view, top)
         return {**facts, **lists}
 
-    def changes(self, since: int) -> dict[str, Any] | None:
-        return changes(self._folded(), since)
+    def changes_since(self, since: int) -> dict[str, Any] | None:
+        return changes_since(self._folded(), since)
 
     def export(self, ending: str) -> Path:
         """Write the cluster of every sample to a file, which is the caller's to remove."""
@@ -190,10 +195,10 @@ class Session:
             )
             views = []
             for one in found:
-                line = command(one, upload.file(), self.state, new=model is None)
+                line = compose_command(one, upload.file(), self.state, new=model is None)
                 options = inputs.pick(one.said(), inputs.VIEW)
                 options.pop("view", None)
-                facts = {**inspected(one, line), "options": options}
+                facts = {**summarize_inspection(one, line), "options": options}
                 views.append(_replace_texts(facts, upload.rename_file))
             return {"file": upload.name, "upload": upload.key, "views": views}
 
@@ -214,25 +219,28 @@ class Session:
             **added.facts(),
             "samples": added.model.n_samples_,
             "lines": [fold_line(one) for one in added.folds],
-            "evidence": None if why is None else telling.evidence(why, now),
-            "changes": changes(added.model, added.before),
+            "evidence": None if why is None else summaries.explain_number(why, now),
+            "changes": changes_since(added.model, added.before),
         }
 
     def recluster(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
         """Find another number of clusters."""
         with self._edit(said.get("entry"), self.settings.wait) as model:
             before = last_entry(model)
-            facts, chosen = telling.recluster(model, said["clusters"])
+            facts, chosen = summaries.recluster(model, said["clusters"])
         job.written = True
-        evidence = None if chosen is None else telling.evidence(chosen)
-        return {**facts, "evidence": evidence, "changes": changes(model, before)}
+        evidence = None if chosen is None else summaries.explain_number(chosen)
+        return {**facts, "evidence": evidence, "changes": changes_since(model, before)}
 
     def suggest(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
         """Find out how much each number of clusters stands out."""
         model = self._folded()
         between = range(said["from"], said["to"] + 1) if "from" in said else None
-        found = telling.suggestion(model, between)
-        return {**telling.suggested(model, found), "evidence": telling.evidence(found)}
+        found = summaries.suggest_number(model, between)
+        return {
+            **summaries.summarize_suggestion(model, found),
+            "evidence": summaries.explain_number(found),
+        }
 
     def rename(self, said: dict[str, Any], job: Job) -> dict[str, Any]:
         with self._edit(said.get("entry"), SOON) as model:
