@@ -233,10 +233,9 @@ def _looks_at_file(
     try:
         with warnings.catch_warnings(record=True, action="always") as notes:
             held = look.open()
-    except ValueError as error:
+    except ValueError:
         if view is not None or not is_book:
-            look.failed = error
-            return [look]  # it says what would help
+            return [look]  # it fails again, and says what would help
         # One sheet may be in order though another one lacks the column of ids.
         with warnings.catch_warnings(action="ignore"):
             path, options = path_and_options(X, ReadOptions())
@@ -261,7 +260,6 @@ class _Look:
         self.X, self.view, self.model = X, view, model
         self.given, self.options = given, dict(given)
         self.held: Any = None  # the opened file, for the first attempt
-        self.failed: ValueError | None = None  # why it could not be opened at the first attempt
         self.read: tuple[ReadOptions, Any] | None = None  # an attempt without ids, and what it gave
         self.notes: list[warnings.WarningMessage] = []  # warnings of opening it
         self.problems: list[str] = []
@@ -346,9 +344,6 @@ class _Look:
         return X, options, ids, rule
 
     def _read(self) -> None:
-        if self.failed is not None:
-            error, self.failed = self.failed, None
-            raise error
         X, options, ids, rule = self._read_options()
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)

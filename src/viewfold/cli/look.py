@@ -183,8 +183,8 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
     else:
         print_lines("no view yet")
     for one in facts["states"]:
-        where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
-        print_lines(f"can be describe_model to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+        where = "a damaged state" if one["entry"] is None else f"entry {one['entry']}"
+        print_lines(f"undo can return to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
         named = ", ".join(map(str, facts["untrusted"]))

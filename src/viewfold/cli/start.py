@@ -282,14 +282,14 @@ def _samples(samples: SampleFacts | None) -> str:
 # -- the demo
 
 BEGINNING = """\
-1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a
-file of its own, and is thrown away after it was folded. How many are in the right cluster can be
-told here, as the digits are known: a view may bring it down, and later ones up again.
+Six views describe 1,797 handwritten digits. Each view lacks 30 % of the digits, comes in a file of
+its own, and is deleted once it is folded. The true digits are known, so the demo can say how many
+are in the right cluster: a view may lower that number, and later views raise it again.
 """
 
 NEXT = """
 Now with your own files: a row per sample, a column with ids, numbers, categories or dates in the
-other columns. `viewfold inspect first.csv` says what would be understood of it.
+other columns. `viewfold inspect first.csv` shows how viewfold would read it.
 
   viewfold add my.vf first.csv --id COLUMN --clusters auto
   viewfold add my.vf second.csv --id COLUMN --clusters auto
