@@ -107,23 +107,6 @@ def largest_clusters(sizes: NDArray[np.intp]) -> list[int] | None:
     return [int(c) for c in np.sort(np.argsort(-sizes, kind="stable")[:FLOWING])]
 
 
-def least_certain(engine: Engine, sure: RowSet, most: int) -> tuple[NDArray[np.intp], Array]:
-    """Return row numbers and confidence of the least certain samples, the least certain first."""
-
-    def first(certain: Array, numbers: Array) -> tuple[Array, Array]:
-        if certain.size > most:
-            at = np.flatnonzero(certain <= np.partition(certain, most - 1)[most - 1])
-            certain, numbers = certain[at], numbers[at]
-        order = np.lexsort((numbers, certain))[:most]
-        return certain[order], numbers[order]
-
-    def both(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-        return first(np.append(a[0], b[0]), np.append(a[1], b[1]))
-
-    certain, numbers = engine.reduce(first, sure, engine.numbers(sure), combine=both)
-    return np.asarray(numbers, np.intp), certain
-
-
 def last_entry(state: State) -> int:
     return state.log[-1].entry if state.log else max(state.steps, default=0)
 

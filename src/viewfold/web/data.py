@@ -36,7 +36,6 @@ from viewfold.web.counts import (
     count_samples,
     largest_clusters,
     last_entry,
-    least_certain,
     summarize_changes,
 )
 from viewfold.web.layout import ModelRows, Points
@@ -210,7 +209,9 @@ class ModelFacts(ModelRows):
     def uncertain(self, points: Points, name_ids: bool) -> list[dict[str, Any]]:
         """Return the samples whose cluster is least certain."""
         assert self.state.clusters is not None
-        numbers, sure = least_certain(self.engine, self.sure, UNCERTAIN)
+        every = self.engine.collect(self.sure)
+        numbers = every.argsort(kind="stable")[:UNCERTAIN]
+        sure = every[numbers]
         labels, rows = self.take(self.labels, numbers), self.take(self.state.embedding, numbers)
         other = self.engine.collect(next_nearest(self.engine, self.state.clusters, rows, labels))
         ids = self.take(self.state.ids, numbers).tolist() if name_ids else [None] * numbers.size
