@@ -75,7 +75,7 @@ def rename(
 def forget(
     state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
 ) -> None:
-    """Remove samples for good, also from the history and from all earlier states."""
+    """Delete samples for good, from the history and all earlier states as well."""
     from viewfold.store import forget as remove
 
     gone = [*ids]
