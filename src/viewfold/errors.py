@@ -78,14 +78,8 @@ class DeliveryWarning(ViewfoldError, UserWarning):  # noqa: N818 - it is a warni
     """More rows of a known view are not what the view looked like before.
 
     The message has the columns, what was expected, what came, and what to do. The rows are folded
-    all the same, unless the warning is made an error: then the model stays as it was.
-
-    Attributes
-    ----------
-    view : str
-        The view.
-    comparison : Comparison or None
-        What was found, for programs; see `viewfold.state.deliveries.Comparison`.
+    all the same, unless the warning is made an error: then the model stays as it was. `comparison`
+    has what was found in the `view`, for programs; see `viewfold.state.deliveries.Comparison`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What would be understood of a file, before anything is folded: `inspect_views`.
+"""Show how a file would be read, before anything is folded: `inspect_views`.
 
 A view is read as a fold would read it. Where that is refused, the options that the error suggests
 are added (`suggestion_of`), and it is read again: there is no second set of rules here.
@@ -152,9 +152,9 @@ def inspect_views(
     rename: Mapping[str, str] | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> list[Inspection]:
-    r"""Say what would be understood of one or several views; nothing is folded.
+    r"""Show how one or several views would be read; nothing is folded.
 
-    What a fold would refuse is looked at, too, if there are options with which it would not.
+    If a fold would refuse a view, options are proposed with which it would not.
 
     Parameters
     ----------
@@ -167,14 +167,10 @@ def inspect_views(
         What the view is called; of several, the one to look at.
     model : FCMVC or ViewFold, optional
         Compare the samples with those that this model knows; it stays as it is.
-    similar_ids : {"refuse", "match", "new"}, default="refuse"
+    similar_ids, rename
         As for `partial_fit`.
-    rename : dict of str to str, optional
-        Known names of columns, and their new ones; see `partial_fit`.
-    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-        How the view is to be read; see `as_view`.
-    as_is : bool, default=False
-        See `as_view`.
+    **reading
+        How the view is to be read: the keywords of `as_view`.
 
     Returns
     -------

@@ -21,6 +21,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from viewfold._util.messages import visible, visible_json
+from viewfold._util.version import __version__
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli
@@ -53,8 +54,6 @@ class Journal:
     def begin(self, command: str) -> None:
         if self.command is None:
             self.command = command
-            from viewfold._util.version import __version__
-
             self.note("start", version=__version__, process=os.getpid())
 
     def note(self, event: str, **facts: Any) -> None:

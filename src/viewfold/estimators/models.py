@@ -230,9 +230,8 @@ class FCMVC(FoldingEstimator):
     The first view enters through its first `n_clusters` features only, and every later view nearly
     replaces what came before: the method is the paper's, not a recommendation.
 
-    A view with fewer features than clusters adds as many dimensions as it has features. If the
-    consensus has not full rank (a first view of this kind), its missing columns are zero, where
-    the published program has arbitrary ones.
+    If the consensus has not full rank (after a first view with fewer features than clusters), its
+    missing columns are zero, where the published program has arbitrary ones.
 
     To fold a view of n samples and d features takes time of order n d² + t d² k with
     ``solver="gram"`` and t n d k with ``"direct"`` (t iterations, k clusters; of a sparse view, the

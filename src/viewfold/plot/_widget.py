@@ -45,10 +45,9 @@ def map(  # as users call it: plot.map
     Returns
     -------
     anywidget.AnyWidget or matplotlib Axes
-        The widget, if anywidget is installed (``pip install 'viewfold[notebook]'``):
-        ``widget.selection`` has the numbers of the points that were chosen, ``widget.selected``
-        their sample ids; both follow the map, and setting ``selection`` or ``colour_by`` changes
-        it. Without anywidget, the Axes of `sample_map`, coloured by cluster.
+        The widget, if anywidget is installed: ``widget.selection`` has the numbers of the points
+        that were chosen, ``widget.selected`` their sample ids; setting ``selection`` or
+        ``colour_by`` changes the map. Else the Axes of `sample_map`.
 
     Examples
     --------

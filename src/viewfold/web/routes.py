@@ -74,14 +74,10 @@ class _Api:
         new = {"clusters": inputs.clusters, **entry}
         name = {"cluster": inputs.whole(0), "name": inputs.any_text, **entry}
         return [
-            ("GET", "status", self._ask(lambda said: session.status(said.get("entry")), entry)),
+            ("GET", "status", self._ask(session.status, entry)),
             ("GET", "summary", self._ask(lambda said: session.page().summary)),
             ("GET", "columns/{name}", self.column),
-            (
-                "GET",
-                "changes",
-                self._ask(lambda s: session.changes_since(s["entry"]), entry, "entry"),
-            ),
+            ("GET", "changes", self._ask(session.changes_since, entry, "entry")),
             ("GET", "explain", self._ask(session.explain, asks)),
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),

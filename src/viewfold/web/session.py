@@ -77,10 +77,10 @@ class Session:
 
     # -- what there is
 
-    def status(self, since: int | None = None) -> dict[str, Any]:
+    def status(self, said: dict[str, Any]) -> dict[str, Any]:
         """Return what the state holds, who works on it, and what was done since an entry."""
         facts, log = self._read()
-        job = self.worker.latest
+        job, since = self.worker.latest, said.get("entry")
         later = [] if since is None else [self._event(e) for e in log if e.entry > since]
         return {
             "file": Path(self.state).name,
@@ -157,8 +157,8 @@ class Session:
         facts, lists = describe_clusters(model, said.get("cluster"), view, top)
         return {**facts, **lists}
 
-    def changes_since(self, since: int) -> dict[str, Any] | None:
-        return changes_since(self._folded(), since)
+    def changes_since(self, said: dict[str, Any]) -> dict[str, Any] | None:
+        return changes_since(self._folded(), said["entry"])
 
     def export(self, ending: str) -> Path:
         """Write the cluster of every sample to a file, which is the caller's to remove."""
