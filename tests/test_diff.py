@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import viewfold
 from commands import Run, runner, typed
-from viewfold.cli.options import Limit
+from viewfold.cli.options import parse_share, too_many_moved
 from viewfold.errors import MOVED
 from viewfold.explain.events import difference, one_story
 
@@ -158,9 +158,8 @@ def test_diff_ends_with_a_code_of_its_own_if_too_many_moved(files: Path, run: Ru
     ],
 )
 def test_a_limit_is_a_percentage_a_share_or_a_count(said: str | None, exceeded: bool) -> None:
-    limit = Limit(said)
-    limit.moved, limit.known = 40, 120
-    assert limit.exceeded is exceeded
+    most = None if said is None else parse_share(said, "--max-moved")
+    assert (too_many_moved(most, 40, 120) is not None) is exceeded
 
 
 @pytest.mark.parametrize("limit", ["-1", "nan", "many", "200%", "1.5"])

@@ -98,22 +98,18 @@ def test_any_model_has_a_card(model) -> None:
     assert ("and 16 more" in read.text) == (model.n_clusters == 40)
 
 
-def test_the_card_of_very_many_samples_looks_at_some(monkeypatch, tmp_path, model) -> None:
+def test_the_card_of_very_many_samples_makes_no_pass_over_them(
+    monkeypatch, tmp_path, model
+) -> None:
     with DiskEngine(n_buckets=4, folder=str(tmp_path)) as engine:
         elsewhere = ViewFold(4)._keep(model._state.placed(engine))
         assert Text(card(elsewhere, "")).text == Text(card(model, "")).text
         monkeypatch.setattr(cards, "MOST_COUNTED", 100)
-        monkeypatch.setattr(cards, "SOME", 40)
-        monkeypatch.setattr(engine, "reduce", None)
-        collected, collect = [], engine.collect
-        monkeypatch.setattr(
-            engine, "collect", lambda rows: collected.append(len(found := collect(rows))) or found
-        )
-        read = Text(elsewhere._repr_mimebundle_()["text/html"].partition("<details")[0])
-    assert "160 samples" in read.text
-    assert "shares of 40 samples among them" in read.text
-    assert "≈" in read.text
-    assert max(collected) == 40
+        for verb in ("reduce", "map", "collect"):
+            monkeypatch.setattr(engine, verb, None)
+        read = Text(card(elsewhere, ""))
+    assert "160 samples, 3 views, 4 clusters" in read.text
+    assert "confidence" not in read.text
 
 
 def test_showing_a_model_never_fails(model, tmp_path) -> None:

@@ -151,7 +151,7 @@ def ask(page: Page, what: str, **said: Any) -> None:
 @pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize("what", PAGE)
 def test_a_request_of_the_page_opens_every_file_once(what: str, ui_folded: Page) -> None:
-    folder = ui_folded.desk.state.parent
+    folder = ui_folded.session.state.parent
     said: dict[str, Any] = {
         "changes": {"entry": 1},
         "explain": {"id": "p1"},

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from viewfold.app.words import counted
 from viewfold.errors import BusyError, InputError
 from viewfold.state.names import Transfers
 from viewfold.web import words
@@ -13,7 +14,7 @@ from viewfold.web.report import in_script
 
 
 def test_numbers_are_written_for_people() -> None:
-    assert (words.counted(1, "view"), words.counted(1797, "sample")) == ("1 view", "1,797 samples")
+    assert (counted(1, "view"), counted(1797, "sample")) == ("1 view", "1,797 samples")
     assert words.counted_sample(1797, 1797) == "1,797 samples"
     assert words.counted_sample(2000, 1_000_000) == "a sample of 2,000 of 1,000,000"
     numbers = (0, 1234, 9999, 12345, 100000, 999999, 2500000, 0.5)
@@ -24,10 +25,10 @@ def test_numbers_are_written_for_people() -> None:
 
 def test_names_are_short_and_hide_nothing() -> None:
     names = {3: "late responders"}
-    assert [words.called(c, names) for c in (2, 3)] == ["2", "3 late responders"]
+    assert [words.label_cluster(c, names) for c in (2, 3)] == ["2", "3 late responders"]
     assert words.shorten("gene expression, tumour, batch 2024-07", 20) == "gene expre…h 2024-07"
-    assert words.named("gene expression, tumour") == "gene expression, tumour"
-    assert len(words.named("x" * 5000)) == 200
+    assert words.clip_name("gene expression, tumour") == "gene expression, tumour"
+    assert len(words.clip_name("x" * 5000)) == 200
     assert words.printable("a\tb\x00c\u202ed") == "a b\\x00c\\u202ed"
     assert words.printable("\u2028\xa0\x1f|\u200d|\ufeff") == "   |\u200d|\\ufeff"
 

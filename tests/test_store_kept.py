@@ -330,7 +330,7 @@ def test_commands_keep_list_and_restore(run: Run, data: Data) -> None:
     assert [state["view"] for state in states] == ["text", None]
     assert all(state["bytes"] > 0 for state in states)
     assert sum(state["bytes"] for state in states) < Path("p.vf").stat().st_size
-    assert "returned to: entry 1" in run("status p.vf")[1]
+    assert "undo can return to: entry 1" in run("status p.vf")[1]
     code, _, said = run("undo p.vf --to 0")
     assert (code, "entry 1" in said, "entry 2" in said, "--yes" in said) == (1, True, True, True)
     answer = json.loads(run("undo p.vf --to 0 --yes --json")[1])

@@ -18,9 +18,9 @@ pytest.importorskip("uvicorn")
 
 from ui_pages import TOKEN
 
-from viewfold.web.desk import Desk, Settings
 from viewfold.web.routes import app_of
 from viewfold.web.server import HOST, Guard, _listening, server_of
+from viewfold.web.session import Session, Settings
 
 
 class Served:
@@ -75,8 +75,8 @@ def page(tmp_path: Path) -> Callable[[], Any]:
     def serve() -> Any:
         def app_at(port: int) -> Guard:
             (tmp_path / "uploads").mkdir()
-            desk = Desk(tmp_path / "s.vf", tmp_path / "uploads", Settings())
-            return Guard(app_of(desk), port, TOKEN)  # type: ignore[arg-type]
+            session = Session(tmp_path / "s.vf", tmp_path / "uploads", Settings())
+            return Guard(app_of(session), port, TOKEN)  # type: ignore[arg-type]
 
         return served(app_at)
 

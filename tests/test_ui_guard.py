@@ -48,13 +48,13 @@ from viewfold.web.server import HEADERS
 )
 def test_strangers_are_refused_at_every_address(ui_page: Page, headers: dict[str, Any]) -> None:
     ui_page.client.headers = {}
-    for method, path, _ in _Api(ui_page.desk).table():
+    for method, path, _ in _Api(ui_page.session).table():
         answer = ui_page.client.request(method, f"/api/{path}", headers=headers)
         assert answer.status_code == 403, path
         assert answer.json()["error"]["code"] == "refused"
         assert HEADERS.items() <= dict_of(answer.headers).items()
         assert not [name for name in answer.headers if name.startswith("access-control")]
-    assert list(ui_page.desk.folder.iterdir()) == []
+    assert list(ui_page.session.folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["Host", "Authorization", "Origin"])
@@ -143,12 +143,12 @@ def test_what_is_not_served_is_said_as_json(ui_page: Page) -> None:
 def test_errors_say_what_is_wrong_and_leave_the_state(
     ui_folded: Page, path: str, said: dict[str, Any], message: str
 ) -> None:
-    before = ui_folded.desk.state.read_bytes()
+    before = ui_folded.session.state.read_bytes()
     long = path in ("fold", "inspect", "recluster", "suggest")
     found = (ui_folded.job if long else ui_folded.post)(path, **said)
     assert message in found["error"]["message"]
     assert found["error"]["code"] in ("bad-input", "not-found")
-    assert ui_folded.desk.state.read_bytes() == before
+    assert ui_folded.session.state.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -172,31 +172,31 @@ def test_what_could_not_be_answered_is_not_taken(ui_folded: Page, path: str, bod
 
 
 def test_errors_name_the_state_without_its_folder(ui_folded: Page) -> None:
-    where = str(ui_folded.desk.state.parent)
-    worker, hold = ui_folded.desk.worker, threading.Event()
-    job = Job("fold", f"writing {ui_folded.desk.state}")
-    job.words = ui_folded.desk.named
+    where = str(ui_folded.session.state.parent)
+    worker, hold = ui_folded.session.worker, threading.Event()
+    job = Job("fold", f"writing {ui_folded.session.state}")
+    job.words = ui_folded.session.named
     thread = worker.start(job, lambda job: {"held": hold.wait(60)})
     busy = ui_folded.post("rename", cluster=0, name="a")
     hold.set()
     thread.join()
     assert busy["error"]["message"].startswith("This page is at work already: writing s.vf.")
-    ui_folded.desk.state.unlink()
+    ui_folded.session.state.unlink()
     gone = ui_folded.post("rename", cluster=0, name="a")
     assert "s.vf" in gone["error"]["message"]
     assert where not in gone["error"]["message"]
 
 
 def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_folded: Page) -> None:
-    before = ui_folded.desk.state.read_bytes()
+    before = ui_folded.session.state.read_bytes()
     name = f"..\\../etc/{MARKUP}.csv"
     key = ui_folded.upload(name, csv("scan", range(60, 150)))
     failed = ui_folded.job("fold", upload=key, id_column="nobody")
     assert "there is no column 'nobody'" in failed["error"]["message"]
     assert f"{MARKUP}.csv" in failed["error"]["message"]
-    assert str(ui_folded.desk.folder) not in json.dumps(failed)
-    assert ui_folded.desk.state.read_bytes() == before
-    assert [p.parent for p in ui_folded.desk.folder.iterdir()] == [ui_folded.desk.folder]
+    assert str(ui_folded.session.folder) not in json.dumps(failed)
+    assert ui_folded.session.state.read_bytes() == before
+    assert [p.parent for p in ui_folded.session.folder.iterdir()] == [ui_folded.session.folder]
     done = ui_folded.job("fold", upload=key, id_column="patient", view=MARKUP)
     assert done["answer"]["folds"][0]["view"] == MARKUP
     assert ui_folded.get("summary")["views"][1]["name"] == MARKUP
@@ -222,7 +222,7 @@ def test_any_name_of_a_file_is_shown_and_none_is_used_as_a_path(
 ) -> None:
     page = Page(tmp_path / state, tmp_path / "uploads")
     key = page.upload(name, csv("labs", range(90)))
-    (path,) = page.desk.folder.iterdir()
+    (path,) = page.session.folder.iterdir()
     assert path.name == f"{key}.csv"
     assert page.job("inspect", upload=key)["answer"]["file"] == shown
     failed = page.job("fold", upload=key, id_column="nobody", clusters=3)
@@ -247,11 +247,11 @@ def test_files_that_cannot_be_read_or_are_too_large_leave_nothing(tmp_path: Path
     parts = (b"x" * 300 for _ in range(4))  # that does not say how long it is
     answer = page.client.put("/api/uploads", params={"name": "labs.csv"}, content=parts)
     assert answer.status_code == 413
-    assert list(page.desk.folder.iterdir()) == []
+    assert list(page.session.folder.iterdir()) == []
     key = page.upload("labs.parquet", b"PAR1, or so it says")
     assert page.job("inspect", upload=key)["error"]["code"] == "bad-input"
     assert page.client.delete(f"/api/uploads/{key}").json() == {"removed": True}
-    assert list(page.desk.folder.iterdir()) == []
+    assert list(page.session.folder.iterdir()) == []
 
 
 def test_ids_are_told_as_they_are_and_never_as_markup(ui_page: Page) -> None:
@@ -281,7 +281,7 @@ def test_several_views_of_a_file_are_folded_together(ui_page: Page) -> None:
 
 def test_twenty_files_wait_and_of_more_the_oldest_that_nobody_uses_goes(ui_page: Page) -> None:
     def waiting() -> list[bool]:
-        held = {path.name.removesuffix(".csv") for path in ui_page.desk.folder.iterdir()}
+        held = {path.name.removesuffix(".csv") for path in ui_page.session.folder.iterdir()}
         return [key in held for key in keys]
 
     keys = [ui_page.upload(f"{i}.csv", b"a,b\n1,2\n") for i in range(20)]
@@ -289,7 +289,7 @@ def test_twenty_files_wait_and_of_more_the_oldest_that_nobody_uses_goes(ui_page:
     keys.append(ui_page.upload("20.csv", b"a,b\n1,2\n"))
     assert waiting() == [False] + [True] * 20
     assert "not here any more" in ui_page.job("inspect", upload=keys[0])["error"]["message"]
-    with ui_page.desk.uploads.using(keys[1]):
+    with ui_page.session.uploads.using(keys[1]):
         keys.append(ui_page.upload("21.csv", b"a,b\n1,2\n"))
         assert waiting() == [False] + [True] * 21  # one is used, and twenty wait
         keys.append(ui_page.upload("22.csv", b"a,b\n1,2\n"))
@@ -305,7 +305,7 @@ def test_a_full_disk_is_said_and_half_a_file_is_not_left(
 
     def full(path: Path, *args: Any, **more: Any) -> Any:
         file = opened(path, *args, **more)
-        if path.parent == ui_folded.desk.folder:
+        if path.parent == ui_folded.session.folder:
 
             def fail(*_: Any) -> None:
                 opened_close()
@@ -320,13 +320,13 @@ def test_a_full_disk_is_said_and_half_a_file_is_not_left(
             return found
         return file
 
-    before = ui_folded.desk.state.read_bytes()
+    before = ui_folded.session.state.read_bytes()
     monkeypatch.setattr(Path, "open", full)
     answer = ui_folded.client.put("/api/uploads", params={"name": "a.csv"}, content=b"a,b\n")
     monkeypatch.undo()
     assert (answer.status_code, answer.json()["error"]["code"]) == (507, "no-space")
     assert answer.json()["error"]["message"].startswith("a.csv was not taken: the disk is full")
-    assert str(ui_folded.desk.folder) not in answer.text
-    assert list(ui_folded.desk.folder.iterdir()) == []
+    assert str(ui_folded.session.folder) not in answer.text
+    assert list(ui_folded.session.folder.iterdir()) == []
     assert ui_folded.upload("a.csv", b"a,b\n")
-    assert ui_folded.desk.state.read_bytes() == before
+    assert ui_folded.session.state.read_bytes() == before

@@ -22,8 +22,8 @@ from ui_pages import MARKUP, Page, csv
 import viewfold
 from commands import runner
 from viewfold import store
-from viewfold.web import desk as _desk
-from viewfold.web.data import changes
+from viewfold.web import session as _session
+from viewfold.web.data import changes_since
 from viewfold.web.routes import _Api
 from viewfold.web.words import from_line
 
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_the_documentation_lists_the_interface(ui_page: Page) -> None:
     text = (ROOT / "docs" / "ui.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(GET|POST|PUT|DELETE)` \| `api/([^`?]+)", text, re.MULTILINE)
-    assert listed == [(method, path) for method, path, _ in _Api(ui_page.desk).table()]
+    assert listed == [(method, path) for method, path, _ in _Api(ui_page.session).table()]
 
 
 def test_a_state_begins_with_the_first_file(ui_page: Page) -> None:
@@ -52,26 +52,26 @@ def test_a_state_begins_with_the_first_file(ui_page: Page) -> None:
     assert view["ids"] == {
         **{"column": "patient", "proposed": True, "candidates": ["patient"], "given": True}
     }
-    assert str(ui_page.desk.folder) not in json.dumps(found)
+    assert str(ui_page.session.folder) not in json.dumps(found)
     without = ui_page.job("fold", upload=key, id_column="patient")
     assert "how many" in without["error"]["message"]
-    assert not ui_page.desk.state.exists()
+    assert not ui_page.session.state.exists()
     done = ui_page.job("fold", upload=key, id_column="patient", clusters="auto")
     assert done["state"] == "done", done
     assert done["answer"]["evidence"].startswith("3 clusters stand out most")
     assert done["answer"]["samples"] == 90
     assert ui_page.get("status")["views"] == ["labs"]
-    assert list(ui_page.desk.folder.iterdir()) == []
+    assert list(ui_page.session.folder.iterdir()) == []
 
 
 def test_a_file_is_looked_at_tried_and_folded_and_what_moved_is_told(ui_folded: Page) -> None:
-    before = ui_folded.desk.state.read_bytes()
+    before = ui_folded.session.state.read_bytes()
     key = ui_folded.upload("scan.csv", csv("scan", range(60, 150)))
     (view,) = ui_folded.job("inspect", upload=key)["answer"]["views"]
     assert (view["samples"]["known"], view["samples"]["new"]) == (30, 60)
     asked = {"upload": key, "id_column": "patient", "view": "mri"}
     tried = ui_folded.job("fold", **asked, dry_run=True)["answer"]
-    assert ui_folded.desk.state.read_bytes() == before
+    assert ui_folded.session.state.read_bytes() == before
     done = ui_folded.job("fold", **asked)["answer"]
     for told in (tried, done):
         del told["seconds"], told["dry_run"], told["changes"]["text"]
@@ -99,7 +99,7 @@ def test_what_is_proposed_is_said_back_to_fold_the_file(ui_page: Page) -> None:
 
 def test_columns_are_those_of_the_summary_or_refused(ui_folded: Page) -> None:
     summary = ui_folded.get("summary")
-    model = viewfold.load(ui_folded.desk.state)
+    model = viewfold.load(ui_folded.session.state)
     ids = ui_folded.client.get("/api/columns/ids", params={"entry": 1}).text.split("\n")
     assert sorted(ids) == sorted(model.ids_)
     found = ui_folded.client.get("/api/columns/cluster").content
@@ -107,7 +107,7 @@ def test_columns_are_those_of_the_summary_or_refused(ui_folded: Page) -> None:
     kind = summary["columns"]["cluster"]
     assert np.frombuffer(found, kind).tolist() == [labels[one] for one in ids]
     assert ui_folded.get("columns/nothing")["status"] == 404
-    with viewfold.edit(ui_folded.desk.state) as other:
+    with viewfold.edit(ui_folded.session.state) as other:
         other.recluster(2)
     same = ui_folded.client.get("/api/columns/ids", params={"entry": 1})
     assert same.text.split("\n") == ids  # of what the page shows
@@ -122,7 +122,7 @@ def test_clusters_are_named_counted_anew_and_explained(ui_folded: Page) -> None:
     assert named["cluster_names"] == {"1": MARKUP}
     shown = ui_folded.get("summary")
     assert shown["clusters"][1]["name"] == MARKUP
-    ui_folded.desk._shown = None  # a name is put into what was shown: that is what would be
+    ui_folded.session._shown = None  # a name is put into what was shown: that is what would be
     assert ui_folded.get("summary") == shown
     done = ui_folded.job("suggest")["answer"]
     assert (done["clusters"], done["suggested"]) == (3, 3)
@@ -159,23 +159,23 @@ def test_who_looks_like_another_on_the_page_is_forgotten_and_the_other_is_not(
 ) -> None:
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), [f"p{i}" for i in range(40)])
     rows = rows.rename(index={"p1": "a b", "p2": "a\tb"})
-    with viewfold.edit(ui_page.desk.state, new=viewfold.ViewFold(2, random_state=0)) as model:
+    with viewfold.edit(ui_page.session.state, new=viewfold.ViewFold(2, random_state=0)) as model:
         model.partial_fit(rows, view="labs", similar_ids="new")
     lines = ui_page.client.get("/api/columns/ids").text.split("\n")
     (tab,) = (from_line(line) for line in lines if from_line(line) == "a\tb")
     assert ui_page.get("explain", id=tab)["id"] == "a\tb"
     assert ui_page.post("forget", ids=[tab])["forgotten"] == 1
-    left = viewfold.load(ui_page.desk.state).ids_.tolist()
+    left = viewfold.load(ui_page.session.state).ids_.tolist()
     assert ("a b" in left, "a\tb" in left) == (True, False)
 
 
 def test_forget_is_for_good_and_all_or_nothing(ui_folded: Page) -> None:
-    before = ui_folded.desk.state.read_bytes()
+    before = ui_folded.session.state.read_bytes()
     assert ui_folded.post("forget", ids=["p1", "nobody"])["error"]["code"] == "bad-input"
     assert ui_folded.post("forget", ids=[])["status"] == 400
-    assert ui_folded.desk.state.read_bytes() == before
+    assert ui_folded.session.state.read_bytes() == before
     assert ui_folded.post("forget", ids=["p1", "p2"])["samples"] == 88
-    assert "p1" not in viewfold.load(ui_folded.desk.state).ids_
+    assert "p1" not in viewfold.load(ui_folded.session.state).ids_
     assert "cannot be taken back" in ui_folded.get("undo")["error"]["message"]
 
 
@@ -184,13 +184,13 @@ def test_a_change_that_is_written_is_told_whoever_stops_it_then(
     ui_folded: Page, path: str, monkeypatch: Any
 ) -> None:
     def slowly(*args: Any) -> Any:
-        job = ui_folded.desk.worker.latest
+        job = ui_folded.session.worker.latest
         assert job is not None
         job.stopping = True
         job.done(0.5)  # as engines do on their way over many rows
-        return changes(*args)
+        return changes_since(*args)
 
-    monkeypatch.setattr(_desk, "changes", slowly)
+    monkeypatch.setattr(_session, "changes_since", slowly)
     said = {"clusters": 4}
     if path == "fold":
         said = {"upload": ui_folded.upload("b.csv", csv("b", range(90))), "id_column": "patient"}
@@ -200,7 +200,7 @@ def test_a_change_that_is_written_is_told_whoever_stops_it_then(
 
 
 def test_a_state_without_a_view_has_no_page_yet(ui_page: Page) -> None:
-    viewfold.ViewFold(3).save(ui_page.desk.state)
+    viewfold.ViewFold(3).save(ui_page.session.state)
     assert ui_page.get("status")["samples"] == 0
     for path in ("summary", "columns/x", "explain"):
         found = ui_page.get(path)
@@ -216,9 +216,9 @@ def test_clusters_are_exported_as_the_command_does(ui_folded: Page, ending: str)
     assert f'filename="s-clusters.{ending}"' in answer.headers["content-disposition"]
     if ending == "parquet":
         table = pd.read_parquet(io.BytesIO(answer.content)).set_index("id")
-        expected = viewfold.load(ui_folded.desk.state).to_frame()
+        expected = viewfold.load(ui_folded.session.state).to_frame()
         assert table["cluster"].equals(expected["cluster"].astype(table["cluster"].dtype))
-    assert list(ui_folded.desk.folder.iterdir()) == []
+    assert list(ui_folded.session.folder.iterdir()) == []
     assert ui_folded.get("export", format="vf")["status"] == 400
 
 
@@ -226,7 +226,7 @@ def test_clusters_are_exported_as_the_command_does(ui_folded: Page, ending: str)
 
 
 def test_other_work_has_to_wait_and_work_can_be_stopped(ui_folded: Page, monkeypatch: Any) -> None:
-    before, at, go = ui_folded.desk.state.read_bytes(), threading.Event(), threading.Event()
+    before, at, go = ui_folded.session.state.read_bytes(), threading.Event(), threading.Event()
 
     def slow(*args: Any) -> list[Any]:
         at.set()
@@ -244,30 +244,30 @@ def test_other_work_has_to_wait_and_work_can_be_stopped(ui_folded: Page, monkeyp
     assert ui_folded.get("summary")["n"] == 90  # looking is always possible
     ui_folded.client.delete("/api/job")
     go.set()
-    ui_folded.desk.worker.stop()
+    ui_folded.session.worker.stop()
     assert ui_folded.get("job")["error"]["code"] == "interrupted"
-    assert ui_folded.desk.state.read_bytes() == before
+    assert ui_folded.session.state.read_bytes() == before
     assert ui_folded.post("rename", cluster=0, name="a")["cluster_names"] == {"0": "a"}
 
 
 def test_a_change_is_refused_if_another_program_was_there_since(ui_folded: Page) -> None:
-    with viewfold.edit(ui_folded.desk.state) as other:
+    with viewfold.edit(ui_folded.session.state) as other:
         other.recluster(2)
     found = ui_folded.post("rename", cluster=1, name="a", entry=1)
     assert (found["status"], found["error"]["code"]) == (409, "busy")
     found = ui_folded.job("recluster", clusters=4, entry=1)
     assert "was changed by another program" in found["error"]["message"]
-    assert viewfold.load(ui_folded.desk.state).n_clusters == 2
+    assert viewfold.load(ui_folded.session.state).n_clusters == 2
     (event,) = ui_folded.get("status", entry=1)["since"]
     assert (event["what"], event["here"]) == ("recluster", False)
 
 
 def test_while_another_program_writes_nothing_is_lost(ui_folded: Page, monkeypatch: Any) -> None:
-    monkeypatch.setattr("viewfold.web.desk.SOON", 0.0)
+    monkeypatch.setattr("viewfold.web.session.SOON", 0.0)
     held, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with store.writing(ui_folded.desk.state):
+        with store.writing(ui_folded.session.state):
             held.set()
             done.wait(30)
 
@@ -285,13 +285,13 @@ def test_while_another_program_writes_nothing_is_lost(ui_folded: Page, monkeypat
 
 
 def test_two_servers_fold_into_one_state_and_lose_nothing(ui_folded: Page, tmp_path: Path) -> None:
-    other = Page(ui_folded.desk.state, tmp_path / "others")
+    other = Page(ui_folded.session.state, tmp_path / "others")
     pages = {"scan": ui_folded, "text": other}
     for view, page in pages.items():
         key = page.upload(f"{view}.csv", csv(view, range(60, 150)))
         assert page.post("fold", upload=key, id_column="patient")["state"] == "running"
     for page in pages.values():
-        page.desk.worker.wait()
+        page.session.worker.wait()
         assert page.get("job")["state"] == "done"
     assert sorted(ui_folded.get("status")["views"]) == ["labs", "scan", "text"]
     made = [[e["here"] for e in page.get("status", entry=1)["since"]] for page in pages.values()]
@@ -300,10 +300,10 @@ def test_two_servers_fold_into_one_state_and_lose_nothing(ui_folded: Page, tmp_p
 
 
 def test_a_fold_that_waited_in_vain_can_be_tried_again(tmp_path: Path, ui_folded: Page) -> None:
-    page = Page(ui_folded.desk.state, tmp_path / "others", wait=0)
+    page = Page(ui_folded.session.state, tmp_path / "others", wait=0)
     key = page.upload("scan.csv", csv("scan", range(60, 150)))
     asked = {"upload": key, "id_column": "patient"}
-    with store.writing(ui_folded.desk.state):
+    with store.writing(ui_folded.session.state):
         assert page.job("fold", **asked)["error"]["code"] == "busy"
         assert page.job("fold", **asked, dry_run=True)["state"] == "done"  # nobody has to wait
     assert page.job("fold", **asked)["state"] == "done"
@@ -350,7 +350,7 @@ def test_a_question_opens_the_state_once(ui_folded: Page, monkeypatch) -> None:
         "undo": lambda: ui_folded.get("undo"),
         "export": lambda: ui_folded.client.get("/api/export"),
     }
-    state = Path(ui_folded.desk.state).name
+    state = Path(ui_folded.session.state).name
     found = {}
     for name, ask in questions.items():
         opened.clear()

@@ -20,7 +20,7 @@ from viewfold._util.messages import (
 from viewfold._util.table import Table
 from viewfold._util.watch import counted, watching
 from viewfold.app.output import replacing
-from viewfold.cli.options import share
+from viewfold.cli.options import parse_share
 
 
 def test_an_unknown_argument_is_refused_with_a_suggestion() -> None:
@@ -33,9 +33,13 @@ def test_numbers_sizes_and_shares() -> None:
     assert (size_in_bytes("4GB", "--memory"), size_in_bytes("500 m", "")) == (2**32, 500 * 2**20)
     with pytest.raises(ValueError, match="--memory lots is no size"):
         size_in_bytes("lots", "--memory lots")
-    assert (share("100", ""), share("5%", ""), share("0.05", "")) == (100, 0.05, 0.05)
-    with pytest.raises(ValueError, match="--max-moved '101%' is no number"):
-        share("101%", "--max-moved")
+    assert (parse_share("100", ""), parse_share("5%", ""), parse_share("0.05", "")) == (
+        100,
+        0.05,
+        0.05,
+    )
+    with pytest.raises(ValueError, match="--max-moved '101%' is not a number"):
+        parse_share("101%", "--max-moved")
 
 
 def test_a_view_is_chosen_by_name_by_number_or_because_it_is_the_only_one() -> None:

@@ -43,13 +43,13 @@ class Page:
     def __init__(self, state: Path, folder: Path, **settings: Any) -> None:
         from starlette.testclient import TestClient
 
-        from viewfold.web.desk import Desk, Settings
         from viewfold.web.routes import app_of
         from viewfold.web.server import Guard
+        from viewfold.web.session import Session, Settings
 
         folder.mkdir(exist_ok=True)
-        self.desk = Desk(state, folder, Settings(**settings))
-        guard = Guard(app_of(self.desk), PORT, TOKEN)  # type: ignore[arg-type]
+        self.session = Session(state, folder, Settings(**settings))
+        guard = Guard(app_of(self.session), PORT, TOKEN)  # type: ignore[arg-type]
         headers = {"Authorization": f"Bearer {TOKEN}"}
         self.client = TestClient(guard, base_url=ADDRESS, headers=headers)  # type: ignore[arg-type]
 
@@ -143,5 +143,5 @@ def _one_view(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def ui_folded(_one_view: Path, ui_page: Page) -> Page:
     """A page of a state with one view."""
-    shutil.copy(_one_view, ui_page.desk.state)
+    shutil.copy(_one_view, ui_page.session.state)
     return ui_page

@@ -134,12 +134,11 @@ def commandline() -> str:
             parts.append(f"## {group}")
         summary, _, more = inspect.cleandoc(command.help or "").partition("\n\n")
         arguments = [one for one in command.params if one.param_type_name == "argument"]
-        titles = getattr(command.callback, "sections", {})  # of the options that have one
-        sections: dict[str, list[Any]] = {"Options": []}
         with command.make_context(name, [], resilient_parsing=True) as context:
-            for one in command.get_params(context):
-                if one.param_type_name == "option" and one.opts[0] not in shared:
-                    sections.setdefault(titles.get(one.name, "Options"), []).append(one)
+            sections = {
+                title: [one for one in options if one.opts[0] not in shared]
+                for title, options in command.sections(context).items()
+            }
         first = sections.pop("Options")
         shown = " ".join(_argument(one) for one in arguments)
         parts += [f"### `viewfold {name}`", " ".join(summary.split()), " ".join(more.split())]

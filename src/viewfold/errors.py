@@ -11,15 +11,7 @@ from typing import Any
 
 
 class ViewfoldError(Exception):
-    """An error that viewfold tells apart from others.
-
-    Attributes
-    ----------
-    code : str
-        Stable name of what went wrong.
-    exit_code : int
-        What the command line ends with.
-    """
+    """An error with a stable name, `code`, and the `exit_code` of the command line."""
 
     code = "internal"
     exit_code = 70
@@ -75,15 +67,7 @@ class MissingExtraError(ViewfoldError, ImportError):
 
 
 class UnreadableError(ValueError):
-    """Why a file cannot be read, as the rest of a sentence about it; readers add its name.
-
-    Parameters
-    ----------
-    why : str
-        What is wrong.
-    kind : type of StateFileError, default=DamagedFileError
-        The error that users get.
-    """
+    """Why a file cannot be read, as the rest of a sentence; readers name it, and raise `kind`."""
 
     def __init__(self, why: str, kind: type[StateFileError] = DamagedFileError) -> None:
         super().__init__(why)
@@ -94,14 +78,8 @@ class DeliveryWarning(ViewfoldError, UserWarning):  # noqa: N818 - it is a warni
     """More rows of a known view are not what the view looked like before.
 
     The message has the columns, what was expected, what came, and what to do. The rows are folded
-    all the same, unless the warning is made an error: then the model stays as it was.
-
-    Attributes
-    ----------
-    view : str
-        The view.
-    comparison : Comparison or None
-        What was found, for programs; see `viewfold.state.deliveries.Comparison`.
+    all the same, unless the warning is made an error: then the model stays as it was. `comparison`
+    has what was found in the `view`, for programs; see `viewfold.state.deliveries.Comparison`.
 
     Examples
     --------

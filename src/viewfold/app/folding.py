@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from viewfold._util.arguments import warn_user, which_view
 from viewfold._util.file import File, ReadOptions
 from viewfold._util.messages import suggestion_of
-from viewfold.app.states import empty
-from viewfold.app.telling import AUTO, choose_again, choose_first, scores
+from viewfold.app.states import empty_state, last_entry, transfers_since
+from viewfold.app.summaries import AUTO, choose_again, choose_first, list_scores
+from viewfold.app.words import counted
 from viewfold.errors import DeliveryWarning
 from viewfold.state.registry import METHODS
 
@@ -32,7 +33,7 @@ Step = Callable[[str], None]  # hears what is done next
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FoldOptions:
     """How a file is to be folded; what the options of ``viewfold add`` say."""
 
     ids: str | bool | None = None  # the column of ids, False if there is none
@@ -50,8 +51,8 @@ class Wanted:
     keep: int | None = None
     wait: float = 60
     dry_run: bool = False
-    strict: bool = False  # refuse rows of a known view that are not as before
-    quarantine: Path | None = None  # or write them here, and fold the others
+    # Write rows of a known view that are not as before to this file, and fold the others.
+    quarantine: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Added:
     """What folding a file did, or would do."""
 
     model: FoldingEstimator
+    before: int  # the last entry of the log before it
     folds: list[dict[str, Any]]
     removed: list[str]  # views that lost their encoders
     chosen: Suggestion | None
@@ -66,13 +68,23 @@ class Added:
     dry_run: bool
     quarantine: Quarantine | None = None
 
+    def count_moved(self) -> tuple[int, int]:
+        """Return how many samples that were known before have another cluster, and of how many."""
+        before = transfers_since(self.model._engine, self.model._fitted, self.before)
+        if before is None:
+            return 0, 0
+        known = before.before >= 0
+        moved = known & (before.before != before.after)
+        return int(before.count[moved].sum()), int(before.count[known].sum())
+
     def facts(self) -> dict[str, Any]:
+        """Return what ``viewfold add --json`` prints."""
         return {
             "folds": self.folds,
             "clusters": self.model.n_clusters,
             "private": not self.model.keep_encoders,
             "encoders_removed": self.removed,
-            **({} if self.chosen is None else {"suggestion": scores(self.chosen)}),
+            **({} if self.chosen is None else {"suggestion": list_scores(self.chosen)}),
             "seconds": self.seconds,
             "dry_run": self.dry_run,
             **({} if self.quarantine is None else {"quarantine": self.set_aside()}),
@@ -108,7 +120,7 @@ class Added:
             if fold["novel"]:
                 more = self.model.n_clusters + 1
                 found.append(
-                    f"{_counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
+                    f"{counted(fold['novel'], 'sample looks', 'samples look')} like a group of"
                     f" their own; recluster with n_clusters={more}?"
                 )
             known = {record.name: set(record.features or ()) for record in self.model.views_}
@@ -123,94 +135,87 @@ class Added:
         return found
 
 
-def add(
-    state: Path,
-    file: File,
-    wanted: Wanted,
-    step: Step,
-    begin: Callable[[FoldingEstimator], None] = lambda model: None,
-) -> Added:
-    """Fold the views of a file into a state, which is made if it is not there.
-
-    `begin` gets the model before anything is folded.
-    """
+def add(state: Path, file: File, how: FoldOptions, step: Step) -> Added:
+    """Fold the views of a file into a state, which is made if it is not there."""
     from viewfold.store import store_of
     from viewfold.store.models import editing, loading, model_of
 
-    started, clusters, store = perf_counter(), wanted.clusters, store_of(state)
+    started, clusters, store = perf_counter(), how.clusters, store_of(state)
     with ExitStack() as stack:
         model: Any
         new = loaded = None
-        if wanted.only_new or wanted.refresh or store.exists():
+        if how.only_new or how.refresh or store.exists():
             loaded = stack.enter_context(loading(store))
         else:
-            new = _first_model(state, wanted)
-        views = _read_views(state, file, wanted, None if loaded is None else loaded.state)
+            new = _first_model(state, how)
+        views = _read_views(state, file, how, None if loaded is None else loaded.state)
         chosen, choosing = None, "choosing a number of clusters"
         if clusters == AUTO and new is not None:  # so that the first step is in these clusters
             step(choosing)
-            options = {"similar_ids": wanted.similar_ids, "min_shared": wanted.min_shared}
+            options = {"similar_ids": how.similar_ids, "min_shared": how.min_shared}
             chosen = choose_first(views, **options)
             new.set_params(n_clusters=chosen.best)
         aside = None
-        if wanted.quarantine is not None:
+        if how.quarantine is not None:
             from viewfold.app.quarantine import Quarantine
 
-            aside = Quarantine(wanted.quarantine, (state, file))
+            aside = Quarantine(how.quarantine, (state, file))
         step(f"waiting for {state}")
-        if not wanted.dry_run:
-            changing = editing(state, new=new, keep=wanted.keep, wait=wanted.wait, loaded=loaded)
+        if not how.dry_run:
+            changing = editing(state, new=new, keep=how.keep, wait=how.wait, loaded=loaded)
             model = stack.enter_context(changing)
         else:  # nobody has to wait for it
             model = new if loaded is None else model_of(loaded.state)
-        begin(model)
-        removed = _set_parameters(model, wanted)
-        folds = [_fold(model, view, step, wanted, aside) for view in views]
+        before = last_entry(model)
+        removed = _set_parameters(model, how)
+        folds = [_fold(model, view, step, how, aside) for view in views]
         if clusters == AUTO and new is None:
             step(choosing)
             chosen = choose_again(model)
-        if aside is not None and not wanted.dry_run:
+        if aside is not None and not how.dry_run:
             aside.write(state)  # first: rows are neither folded nor lost if it fails
         step(f"writing {state}")
     seconds = round(perf_counter() - started, 3)
-    return Added(model, folds, removed, chosen, seconds, wanted.dry_run, aside)
+    return Added(model, before, folds, removed, chosen, seconds, how.dry_run, aside)
 
 
-def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) -> list[View]:
+def _read_views(state: Path, file: File, how: FoldOptions, known: State | None) -> list[View]:
     """Return the views of a file; one of them, if it is named, or only rows of a known view count.
 
     What is known of a view tells how its file is read, if the file may hold one that is known.
     """
     from viewfold.app.inspection import compare
     from viewfold.data.files import name_of
-    from viewfold.estimators.known import views_of
+    from viewfold.estimators.known import read_views_to_fold
     from viewfold.state.updates import no_encoder
 
-    records, name = () if known is None else known.views, wanted.view
+    records, name = () if known is None else known.views, how.view
     names = [record.name for record in records]
-    if wanted.only_new:  # as named, named like the file, or the only one
+    if how.only_new:  # as named, named like the file, or the only one
         if not names:
-            raise empty(state)
+            raise empty_state(state)
         name = name_of(file) if name is None and name_of(file) in names else name
         name = names[which_view(names, name, f"{state} holds")]
-    if wanted.refresh:
+    if how.refresh:
         name = names[which_view(names, name or name_of(file), f"{state} holds")]
     if name is not None or not str(file).lower().endswith(SEVERAL):
         called = name or name_of(file)
-        if called not in names or wanted.refresh:  # it is read as a new view
+        if called not in names or how.refresh:  # it is read as a new view
             records = ()
         elif known is not None and not known.params["keep_encoders"]:
             raise no_encoder(called)
 
     def read(ids: str | bool | None) -> list[View]:
-        return views_of(records, file, ids=ids, name=name, me=str(state), options=wanted.options)
+        return read_views_to_fold(
+            records, file, ids=ids, name=name, me=str(state), options=how.options
+        )
 
     try:
-        return read(wanted.ids)
+        return read(how.ids)
     except ValueError as error:
         found = suggestion_of(error).get("ids")
         sure = isinstance(found, str) and not getattr(error, "choices", ())
-        if wanted.ids is not None or not sure:
+        if how.ids is not None or not sure:
             raise
         views = read(found)
         samples = [None if known is None else compare(known, view) for view in views]
@@ -220,36 +225,36 @@ def _read_views(state: Path, file: File, wanted: Wanted, known: State | None) ->
         return views
 
 
-def _first_model(state: Path, wanted: Wanted) -> FoldingEstimator:
-    if wanted.clusters is None:
+def _first_model(state: Path, how: FoldOptions) -> FoldingEstimator:
+    if how.clusters is None:
         raise ValueError(
             f"There is no {state} yet. To make it, say how many clusters: n_clusters=…."
         )
-    known, method = {name.lower(): name for name in METHODS.names()}, wanted.method.lower()
+    known, method = {name.lower(): name for name in METHODS.names()}, how.method.lower()
     if method not in known:
-        raise ValueError(f"There is no method {wanted.method!r}. Known are: {', '.join(known)}.")
+        raise ValueError(f"There is no method {how.method!r}. Known are: {', '.join(known)}.")
     return METHODS[known[method]](
-        n_clusters=wanted.clusters or 2,  # `AUTO` is chosen before the first fold
-        random_state=wanted.seed,
-        keep_encoders=not wanted.private,
+        n_clusters=how.clusters or 2,  # `AUTO` is chosen before the first fold
+        random_state=how.seed,
+        keep_encoders=not how.private,
     )
 
 
-def _set_parameters(model: FoldingEstimator, wanted: Wanted) -> list[str]:
+def _set_parameters(model: FoldingEstimator, how: FoldOptions) -> list[str]:
     """Set parameters before a fold; return the views whose encoders it will remove."""
-    unconnected = wanted.unconnected
+    unconnected = how.unconnected
     if unconnected is not None and "unconnected" not in model.get_params():
         method = type(model).__name__
         raise ValueError(f"{method} does not know {unconnected=}: leave it out.")
-    said = {"unconnected": unconnected, "n_clusters": wanted.clusters or None}
-    said["keep_encoders"] = False if wanted.private else None
+    said = {"unconnected": unconnected, "n_clusters": how.clusters or None}
+    said["keep_encoders"] = False if how.private else None
     model.set_params(**{name: value for name, value in said.items() if value is not None})
     views = model.views_ if hasattr(model, "views_") and not model.keep_encoders else ()
     return [record.name for record in views if record.encoder is not None]
 
 
 def _fold(
-    model: FoldingEstimator, view: View, step: Step, wanted: Wanted, aside: Quarantine | None
+    model: FoldingEstimator, view: View, step: Step, how: FoldOptions, aside: Quarantine | None
 ) -> dict[str, Any]:
     """Fold a view; return who came, who was there before, and who moved."""
     from viewfold.rows import engine_of
@@ -260,7 +265,7 @@ def _fold(
     came = Delivery(str(view.name), 0, 0)
     for _ in range(3):  # a delivery, the part of it that is not odd, or nothing
         try:
-            came = _deliver(model, rest, wanted) if rest is not None else came
+            came = _deliver(model, rest, how) if rest is not None else came
             break
         except DeliveryWarning as why:
             if aside is None:
@@ -299,18 +304,18 @@ def _fold(
     }
 
 
-def _deliver(model: FoldingEstimator, view: View, wanted: Wanted) -> Delivery:
+def _deliver(model: FoldingEstimator, view: View, how: FoldOptions) -> Delivery:
     """Fold rows; refuse those of a known view that are not as before, if that is asked for."""
     with warnings.catch_warnings():
-        if wanted.strict or wanted.quarantine is not None:
+        if how.options.strict or how.quarantine is not None:
             warnings.simplefilter("error", DeliveryWarning)
-        if wanted.only_new:
-            model.extend(view, view=view.name, similar_ids=wanted.similar_ids)
-        elif wanted.refresh:
-            same, least = wanted.similar_ids, wanted.min_shared
+        if how.only_new:
+            model.extend(view, view=view.name, similar_ids=how.similar_ids)
+        elif how.refresh:
+            same, least = how.similar_ids, how.min_shared
             model.refresh(view, view=str(view.name), similar_ids=same, min_shared=least)
         else:
-            model.partial_fit(view, similar_ids=wanted.similar_ids, min_shared=wanted.min_shared)
+            model.partial_fit(view, similar_ids=how.similar_ids, min_shared=how.min_shared)
     came: Delivery = model.delivery_
     return came
 
@@ -330,7 +335,7 @@ def fold_line(fold: dict[str, Any]) -> str:
         counts += "{corrected:,} corrected, {same:,} unchanged"
     counts += ", {empty:,} rows of zeros left out" if fold["empty"] else ""
     if fold["unseen"]:
-        unseen = _counted(fold["unseen"], "known sample is", "known samples are")
+        unseen = counted(fold["unseen"], "known sample is", "known samples are")
         counts += f"; {unseen} missing from this view"
     said = "{view}: {samples:,} samples × {features:,} features; " + counts
     moved = "{moved:,} changed cluster"
@@ -344,14 +349,10 @@ def fold_line(fold: dict[str, Any]) -> str:
     if not missing["cells"]:
         return line
     worst = ", ".join(f"{name} {100 * part:.3g} %" for name, part in missing["worst"].items())
-    cells = _counted(missing["cells"], "cell is", "cells are")
-    samples = _counted(missing["samples"], "sample", "samples")
-    columns = _counted(missing["features"], "column", "columns")
+    cells = counted(missing["cells"], "cell is", "cells are")
+    samples = counted(missing["samples"], "sample", "samples")
+    columns = counted(missing["features"], "column", "columns")
     return (
         f"{line} {cells} missing ({100 * missing['share']:.3g} % of all features),"
         f" in {samples} and {columns} (most: {worst})."
     )
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n:,} {one if n == 1 else many}"

@@ -1,4 +1,4 @@
-"""What would be understood of a file, before anything is folded: `inspect_views`.
+"""Show how a file would be read, before anything is folded: `inspect_views`.
 
 A view is read as a fold would read it. Where that is refused, the options that the error suggests
 are added (`suggestion_of`), and it is read again: there is no second set of rules here.
@@ -45,7 +45,7 @@ from viewfold.data.opening import (
 from viewfold.data.parts import Parts, check_part, is_path, split_file, split_object
 from viewfold.data.source import as_object, batch_rows, without
 from viewfold.data.view import invented_name, view_label
-from viewfold.estimators.known import check_rename, options_of, view_of_known
+from viewfold.estimators.known import check_rename, options_of, read_known_view
 from viewfold.method.scaling import chosen_scale
 from viewfold.rows import LocalEngine, Rows, current_engine, engine_of
 from viewfold.rows.normal import normal_forms
@@ -152,9 +152,9 @@ def inspect_views(
     rename: Mapping[str, str] | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> list[Inspection]:
-    r"""Say what would be understood of one or several views; nothing is folded.
+    r"""Show how one or several views would be read; nothing is folded.
 
-    What a fold would refuse is looked at, too, if there are options with which it would not.
+    If a fold would refuse a view, options are proposed with which it would not.
 
     Parameters
     ----------
@@ -167,14 +167,10 @@ def inspect_views(
         What the view is called; of several, the one to look at.
     model : FCMVC or ViewFold, optional
         Compare the samples with those that this model knows; it stays as it is.
-    similar_ids : {"refuse", "match", "new"}, default="refuse"
+    similar_ids, rename
         As for `partial_fit`.
-    rename : dict of str to str, optional
-        Known names of columns, and their new ones; see `partial_fit`.
-    empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-        How the view is to be read; see `as_view`.
-    as_is : bool, default=False
-        See `as_view`.
+    **reading
+        How the view is to be read: the keywords of `as_view`.
 
     Returns
     -------
@@ -233,10 +229,9 @@ def _looks_at_file(
     try:
         with warnings.catch_warnings(record=True, action="always") as notes:
             held = look.open()
-    except ValueError as error:
+    except ValueError:
         if view is not None or not is_book:
-            look.failed = error
-            return [look]  # it says what would help
+            return [look]  # it fails again, and says what would help
         # One sheet may be in order though another one lacks the column of ids.
         with warnings.catch_warnings(action="ignore"):
             path, options = path_and_options(X, ReadOptions())
@@ -261,7 +256,6 @@ class _Look:
         self.X, self.view, self.model = X, view, model
         self.given, self.options = given, dict(given)
         self.held: Any = None  # the opened file, for the first attempt
-        self.failed: ValueError | None = None  # why it could not be opened at the first attempt
         self.read: tuple[ReadOptions, Any] | None = None  # an attempt without ids, and what it gave
         self.notes: list[warnings.WarningMessage] = []  # warnings of opening it
         self.problems: list[str] = []
@@ -346,9 +340,6 @@ class _Look:
         return X, options, ids, rule
 
     def _read(self) -> None:
-        if self.failed is not None:
-            error, self.failed = self.failed, None
-            raise error
         X, options, ids, rule = self._read_options()
         check_part(X, options)
         parts, name, file, written = self._take_apart(X, ids, options)
@@ -384,7 +375,7 @@ class _Look:
             X, ids = make_view(parts, given, name, file, options, record.columns), none
         new_names = options_of(record, ReadOptions(rename=check_rename(rename, [record])))
         me = type(self.model).__name__
-        checked = view_of_known(X, record, ids=ids, gaps=True, me=me, options=new_names)
+        checked = read_known_view(X, record, ids=ids, gaps=True, me=me, options=new_names)
         admit(engine, state, checked, rule)
 
     def _take_apart(

@@ -43,10 +43,10 @@ def split(view: View, record: ViewRecord, found: Comparison | None) -> tuple[Vie
     odd = odd_rows(cells, record.profile, found.oddities)
     if not 0 < np.count_nonzero(odd) <= MOST * odd.size:
         return None, whole
-    return _some(whole, ~odd), _some(whole, odd)
+    return _keep_rows(whole, ~odd), _keep_rows(whole, odd)
 
 
-def _some(view: View, kept: Array) -> View:
+def _keep_rows(view: View, kept: Array) -> View:
     """Return some rows of a view that is in memory."""
     from viewfold.data.view import Gaps
     from viewfold.rows import Rows

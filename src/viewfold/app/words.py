@@ -112,3 +112,8 @@ def _quoted(value: object) -> str:
         csv.writer(line, lineterminator="").writerow(value)
         text = line.getvalue()
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with what it counts: ``1 sample``, ``2 samples``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

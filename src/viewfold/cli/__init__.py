@@ -19,26 +19,36 @@ from viewfold import __version__, errors
 from viewfold._util.replace import written
 from viewfold.app.words import for_cli
 from viewfold.cli.change import convert, forget, recluster, rename, undo
-from viewfold.cli.command import VOICE, Group, PluginGroup, listen
-from viewfold.cli.console import complain, journal, note, notes, print_json, say, showing, voice
+from viewfold.cli.command import SHARED, Group, PluginGroup, apply_shared
+from viewfold.cli.console import (
+    complain,
+    journal,
+    note,
+    notes,
+    print_json,
+    say,
+    show_progress,
+    voice,
+)
 from viewfold.cli.look import diff, explain, history, labels, predict, status, suggest, verify
+from viewfold.cli.options import HEADINGS
 from viewfold.cli.start import add, demo, inspect, refresh
 from viewfold.cli.write import export, report, ui
 
-__all__ = ["COMMANDS", "Group", "app", "main", "say", "showing"]
+__all__ = ["COMMANDS", "Group", "app", "main", "say", "show_progress"]
 
 
 @click.group(
     "viewfold",
     cls=PluginGroup,
     epilog="Begin with: viewfold add patients.vf labs.csv --id patient --clusters 10",
-    params=[*VOICE],
+    params=[*SHARED],
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, message="viewfold %(version)s", help="Print the version.")
 def app(quiet: bool, log: Path | None) -> None:
     """Cluster samples from tables that arrive over time and only partly overlap."""
-    listen(quiet, log)
+    apply_shared(quiet, log)
 
 
 # In the groups and the order of --help, each with what could follow it.
@@ -76,7 +86,8 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
 for group, examples in COMMANDS.items():
     for function, line in examples.items():
         name = function.__name__
-        app.command(name, group=group, epilog=f"Example: viewfold {name} {line}")(function)
+        example = f"Example: viewfold {name} {line}"
+        app.command(name, group=group, headings=HEADINGS, epilog=example)(function)
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from viewfold._util.messages import visible
-from viewfold.app import telling
-from viewfold.app.states import check_folded, returned
+from viewfold.app import summaries
+from viewfold.app.states import check_folded, describe_model
 from viewfold.cli import options as opt
-from viewfold.cli.command import PATH, argument
+from viewfold.cli.command import PATH
 from viewfold.cli.console import progress, say, tell
 
 
@@ -21,7 +21,7 @@ from viewfold.cli.console import progress, say, tell
 @opt.keep
 @opt.wait
 @opt.as_json
-@opt.works
+@opt.uses_engine
 def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json: bool) -> None:
     """Find another number of clusters in the same embedding.
 
@@ -30,9 +30,9 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
     from viewfold.store import edit
 
     with progress(f"looking at {state}"), edit(state, keep=keep, wait=wait) as model:
-        facts, chosen = telling.recluster(check_folded(state, model), clusters)
+        facts, chosen = summaries.recluster(check_folded(state, model), clusters)
     if chosen is not None:
-        say(telling.evidence(chosen))
+        say(summaries.explain_number(chosen))
     tell(
         as_json,
         {"file": str(state), **facts},
@@ -42,8 +42,8 @@ def recluster(state: Path, clusters: int, keep: int | None, wait: float, as_json
 
 
 @opt.state
-@argument("cluster", metavar="CLUSTER", type=opt.Whole(min=0), help="Number of the cluster.")
-@argument("name", metavar="NAME", help="Name of the cluster; '' removes it.")
+@opt.argument("cluster", metavar="CLUSTER", type=opt.Whole(min=0), help="Number of the cluster.")
+@opt.argument("name", metavar="NAME", help="Name of the cluster; '' removes it.")
 @opt.keep
 @opt.wait
 @opt.as_json
@@ -67,15 +67,15 @@ def rename(
 
 
 @opt.state
-@argument("ids", metavar="ID", nargs=-1, help="Ids of the samples.")
+@opt.argument("ids", metavar="ID", nargs=-1, help="Ids of the samples.")
 @click.option("--from", "listed", type=PATH, help="Text file with one id per line.")
 @opt.wait
 @opt.as_json
-@opt.works
+@opt.uses_engine
 def forget(
     state: Path, ids: tuple[str, ...], listed: Path | None, wait: float, as_json: bool
 ) -> None:
-    """Remove samples for good, also from the history and from all earlier states."""
+    """Delete samples for good, from the history and all earlier states as well."""
     from viewfold.store import forget as remove
 
     gone = [*ids]
@@ -102,20 +102,20 @@ def forget(
 
 
 @opt.state
-@click.option(
+@opt.option(
     "--to",
-    metavar="ENTRY",
+    "ENTRY",
+    "Return to the state after this entry of the log; viewfold status lists the entries whose "
+    "states the file keeps.",
     type=opt.Whole(min=0),
-    help="Return to the state after this entry of the log; viewfold status lists the entries "
-    "whose states the file keeps.",
 )
-@click.option(
+@opt.option(
     "--entry",
-    metavar="ENTRY",
+    "ENTRY",
+    "Take back this entry of the log, and fail if a later one can be taken back.",
     type=int,
-    help="Take back this entry of the log, and fail if it is not the last one that can be.",
 )
-@opt.yes
+@opt.flag("--yes -y", "Do not ask for confirmation.")
 @opt.wait
 @opt.as_json
 def undo(
@@ -146,7 +146,7 @@ def undo(
     line = f"Took back {' and '.join(map(str, taken)) or 'the last change'}."
     line = line if to is None else f"Returned to entry {to}."
     facts: dict[str, Any] = {"file": str(state), "undone": [event.entry for event in taken]}
-    facts |= ({} if to is None else {"entry": to}) | (now := returned(model))
+    facts |= ({} if to is None else {"entry": to}) | (now := describe_model(model))
     views = ", ".join(now["views"]) or "(none)"
     tell(as_json, facts, f"{line} {state} is at {now['samples']:,} samples and the views {views}.")
 
@@ -165,15 +165,13 @@ def _confirm(what: str) -> None:
 
 
 @opt.state
-@argument(
+@opt.argument(
     "target",
     metavar="TARGET",
     type=opt.StatePath(),
     help="State to write: a .vf file or a .vfd folder.",
 )
-@click.option(
-    "--buckets", metavar="N", type=opt.Whole(min=1), help="Number of buckets of the folder."
-)
+@opt.option("--buckets", "N", "Number of buckets of the folder.", type=opt.Whole(min=1))
 @opt.wait
 @opt.as_json
 def convert(state: Path, target: Path, buckets: int | None, wait: float, as_json: bool) -> None:

@@ -6,9 +6,9 @@ a click command as an entry point in the group ``viewfold.commands``, imported w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import click
 
@@ -16,19 +16,10 @@ from viewfold.cli.console import journal, voice
 from viewfold.errors import MissingExtraError
 from viewfold.state.registry import entry_points
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Decorator(Protocol):
-    """Adds an option or an argument to the function of a command."""
-
-    def __call__(self, command: Function, /) -> Function: ...
-
-
 PATH = click.Path(readable=False, path_type=Path)  # whoever opens it says what is wrong with it
 
 # Before the name of a command or after it.
-VOICE = (
+SHARED = (
     click.Option(["--quiet", "-q"], is_flag=True, help="Print errors only."),
     click.Option(
         ["--log"],
@@ -39,25 +30,11 @@ VOICE = (
 )
 
 
-def listen(quiet: bool, log: Path | None) -> None:
-    """Apply these two options; without them, everything stays as it is."""
+def apply_shared(quiet: bool, log: Path | None) -> None:
+    """Apply --quiet and --log; without them, everything stays as it is."""
     voice.quiet |= quiet
     if log is not None:
         journal.open(log)
-
-
-def section(title: str, *options: Decorator) -> Decorator:
-    """Return a decorator that adds options; the help of the command lists them under a heading."""
-
-    def decorate(command: Function) -> Function:
-        before = len(vars(command).get("__click_params__", ()))
-        for option in reversed(options):  # click lists first what was added last
-            command = option(command)
-        titles = vars(command).setdefault("sections", {})
-        titles |= {one.name: title for one in vars(command)["__click_params__"][before:]}
-        return command
-
-    return decorate
 
 
 class Argument(click.Argument):
@@ -79,47 +56,49 @@ class Argument(click.Argument):
         return [name if self.nargs == 1 else f"{name}..."]
 
 
-def argument(name: str, *, help: str, **more: Any) -> Decorator:
-    return click.argument(name, cls=Argument, help=help, **more)
-
-
 class Command(click.Command):
     """A command that takes --quiet and --log, and whose help describes its arguments.
 
-    The help of the program lists it under the heading `group`.
+    The help of the program lists it under the heading `group`. `headings` has the names of options
+    that its own help lists under a heading; all others are "Options".
     """
 
-    group: str
-
-    def __init__(self, *args: Any, group: str = "Commands", **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        group: str = "Commands",
+        headings: Mapping[str, Sequence[str]] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
-        self.group = group
-        self.params += VOICE
+        self.group, self.headings = group, headings or {}
+        self.params += SHARED
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options, the latter under the headings that `section` gave."""
+        """Write the arguments, then the options under their headings."""
         if records := [one.help_record() for one in self.params if isinstance(one, Argument)]:
             with formatter.section("Arguments"):
                 formatter.write_dl(records)
-        for title, options in self.sections(ctx).items():
-            found = [one.get_help_record(ctx) for one in options]
-            with formatter.section(title):
-                formatter.write_dl([record for record in found if record is not None])
+        for heading, options in self.sections(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [record for one in options if (record := one.get_help_record(ctx))]
+                )
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
-        """Return the options by heading, those without one first."""
-        titles = getattr(self.callback, "sections", {})
-        found: dict[str, list[click.Option]] = {"Options": []}
+        """Return the options by heading."""
+        heading_of = {name: title for title, names in self.headings.items() for name in names}
+        found: dict[str, list[click.Option]] = {"Options": [], **{one: [] for one in self.headings}}
         for one in self.get_params(ctx):
-            if isinstance(one, click.Option) and not one.hidden:
-                found.setdefault(titles.get(one.name, "Options"), []).append(one)
-        return found
+            if isinstance(one, click.Option):
+                found[heading_of.get(one.name or "", "Options")].append(one)
+        return {heading: options for heading, options in found.items() if options}
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing: `format_options` does it for every version of click."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        listen(ctx.params.pop("quiet"), ctx.params.pop("log"))
+        apply_shared(ctx.params.pop("quiet"), ctx.params.pop("log"))
         journal.begin(ctx.command_path.removeprefix(ctx.find_root().command_path).strip())
         try:
             return super().invoke(ctx)

@@ -21,6 +21,7 @@ from unicodedata import combining, east_asian_width
 import click
 
 from viewfold._util.messages import visible, visible_json
+from viewfold._util.version import __version__
 from viewfold._util.watch import watching
 from viewfold.app.output import as_json
 from viewfold.app.words import for_cli
@@ -53,8 +54,6 @@ class Journal:
     def begin(self, command: str) -> None:
         if self.command is None:
             self.command = command
-            from viewfold._util.version import __version__
-
             self.note("start", version=__version__, process=os.getpid())
 
     def note(self, event: str, **facts: Any) -> None:
@@ -178,7 +177,7 @@ def _cell(value: Any) -> str:
 def progress(doing: str) -> Iterator[Callable[[str], None]]:
     """Show on a terminal what is being done, how far it is, and how long it takes."""
     journal.note("step", doing=doing)
-    with showing(doing) as line:
+    with show_progress(doing) as line:
 
         def step(doing: str) -> None:
             journal.note("step", doing=doing)
@@ -190,7 +189,9 @@ def progress(doing: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def showing(doing: str, total: float | None = None, known: float = 0) -> Iterator[Line | None]:
+def show_progress(
+    doing: str, total: float | None = None, known: float = 0
+) -> Iterator[Line | None]:
     """Show a line that tells how far it is, if somebody is looking."""
     if voice.quiet or not sys.stderr.isatty():
         yield None

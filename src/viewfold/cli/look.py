@@ -12,11 +12,10 @@ from viewfold import errors
 from viewfold._util.arguments import which_view
 from viewfold._util.file import File
 from viewfold.app import output as tables
-from viewfold.app import telling
-from viewfold.app.states import folded_model, folded_table
-from viewfold.app.telling import DIGITS, described, explained, without_doubtful
+from viewfold.app import summaries
+from viewfold.app.states import check_table, load_folded
+from viewfold.app.summaries import DIGITS, describe_clusters, explain_sample, mark_doubtful
 from viewfold.cli import options as opt
-from viewfold.cli.command import argument
 from viewfold.cli.console import (
     complain,
     print_json,
@@ -40,11 +39,11 @@ EVENT = ("entry", "step", "kind", "said", "survival")
 
 
 @opt.state
-@click.option(
+@opt.option(
     "--least-certain",
-    metavar="N",
+    "N",
+    "Print only the N least certain samples, each with its next cluster.",
     type=opt.Whole(min=1),
-    help="Print only the N least certain samples, each with its next cluster.",
 )
 @opt.min_confidence
 @opt.delivers
@@ -55,62 +54,55 @@ def labels(
     from viewfold.store import queries
 
     if least_certain is None:
-        table = folded_table(state, queries.labels(state))
+        table = check_table(state, queries.labels(state))
     else:
-        table = tables.from_frame(folded_model(state).uncertain(least_certain))
-    output.deliver(without_doubtful(table, min_confidence))
+        table = tables.from_frame(load_folded(state).uncertain(least_certain))
+    output.deliver(mark_doubtful(table, min_confidence))
 
 
 @opt.state
 @opt.file_argument("One file or several, with the columns of known views.", several=True)
 @opt.id_column
 @opt.no_id
-@click.option(
+@opt.option(
     "--view",
-    metavar="NAME",
+    "NAME",
+    "Known view that a file belongs to. Give it once for each file, in the same order. By default,"
+    " the view with the name of the file, or the only view.",
     multiple=True,
-    help="Known view that a file belongs to; once for each file, in the same order. "
-    "Unless given, the view named like the file, or the only view.",
 )
 @opt.rename
 @opt.min_confidence
 @opt.max_novelty
 @opt.delivers
-@opt.reads
-@opt.works
+@opt.add_options(*opt.FILE_FLAGS.values())
+@opt.uses_engine
 def predict(
     state: Path,
     files: Sequence[File],
-    ids: str | bool | None,
     view: tuple[str, ...],
-    rename: dict[str, str],
     min_confidence: float | None,
-    max_novelty: float | None,
     output: opt.Output,
+    **given: Any,
 ) -> None:
     """Print the clusters of new samples without adding them.
 
     With several files, samples are matched by id, and all views of a sample count together.
     """
-    rows, which = opt.views_of_files(files, view)
-    model = folded_model(state)
+    ids, of_file, _ = opt.pop_reading(given)
+    rows, which = opt.views_of_files(files, view, of_file)
+    model = load_folded(state)
     with progress(f"reading {', '.join(map(str, files))}"):
-        frame = model.predict_frame(
-            rows, ids=ids, view=which, rename=rename, max_novelty=max_novelty
-        )
-    output.deliver(without_doubtful(tables.from_frame(frame), min_confidence))
+        frame = model.predict_frame(rows, ids=ids, view=which, **given)
+    output.deliver(mark_doubtful(tables.from_frame(frame), min_confidence))
 
 
 @opt.state
-@click.option("--cluster", metavar="N", type=int, help="Explain this cluster only.")
-@click.option("--id", "sample", metavar="ID", help="Explain why this sample is in its cluster.")
-@click.option("--view", metavar="NAME", help="Use this view only.")
-@click.option(
-    "--top",
-    metavar="N",
-    type=opt.Whole(min=1),
-    default=10,
-    help="Number of features to list for each cluster.",
+@opt.option("--cluster", "N", "Explain this cluster only.", type=int)
+@opt.option("--id sample", "ID", "Explain why this sample is in its cluster.")
+@opt.option("--view", "NAME", "Use this view only.")
+@opt.option(
+    "--top", "N", "Number of features to list for each cluster.", type=opt.Whole(min=1), default=10
 )
 @opt.as_json
 def explain(
@@ -123,12 +115,12 @@ def explain(
     if cluster is not None and sample is not None:
         raise ValueError("--cluster asks about a cluster, --id about a sample. Choose one.")
     with progress(f"looking at {state}"):
-        model = folded_model(state)
+        model = load_folded(state)
         if sample is not None:
-            facts, lists, text = explained(model, sample, view, top)
+            facts, lists, text = explain_sample(model, sample, view, top)
             say(text.partition("\n")[0])
         else:
-            facts, lists = described(model, cluster, view, top)
+            facts, lists = describe_clusters(model, cluster, view, top)
     if as_json:
         print_json(with_notes({"file": str(state), **facts, **lists}))
         return
@@ -146,11 +138,7 @@ def explain(
 
 
 @opt.state
-@click.option(
-    "--stability",
-    is_flag=True,
-    help="Cluster resampled rows, and name the clusters that are not found again.",
-)
+@opt.flag("--stability", "Cluster resampled rows, and name the clusters that are not found again.")
 @opt.as_json
 def status(state: Path, stability: bool, as_json: bool) -> None:
     """Show what a state holds, and which earlier states undo can return to."""
@@ -162,7 +150,7 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
     facts: Row = {"file": str(state), "bytes": store.size(), **found, "states": kept}
     if stability:
         with progress(f"looking at {state}"):
-            table = folded_model(state).stability().round({"stability": 3}).reset_index()
+            table = load_folded(state).stability().round({"stability": 3}).reset_index()
         rows = table.astype(object).where(table.notna(), None).to_dict("records")
         facts |= {"stability": rows, "untrusted": table["cluster"][~table["trusted"]].tolist()}
     if as_json:
@@ -190,13 +178,13 @@ def status(state: Path, stability: bool, as_json: bool) -> None:
                     f"its rows came since it was learned, and {name!r} has shifted by {far:.2g} "
                     "standard deviations"
                 )
-        if line := telling.hanging_line(facts["hanging"], private=facts["private"]):
+        if line := summaries.describe_hanging(facts["hanging"], private=facts["private"]):
             print_lines(line)
     else:
         print_lines("no view yet")
     for one in facts["states"]:
-        where = "one that is damaged" if one["entry"] is None else f"entry {one['entry']}"
-        print_lines(f"can be returned to: {where} ({one['bytes'] / 1e6:.1f} MB)")
+        where = "a damaged state" if one["entry"] is None else f"entry {one['entry']}"
+        print_lines(f"undo can return to: {where} ({one['bytes'] / 1e6:.1f} MB)")
     if stability:
         print_rows(facts["stability"])
         named = ", ".join(map(str, facts["untrusted"]))
@@ -220,18 +208,18 @@ def _since(row: Row) -> str:
 
 
 @opt.state
-@click.option("--range", "between", metavar="A-B", help="Numbers to choose from.")
+@opt.option("--range between", "A-B", "Numbers to choose from, such as 2-30.")
 @opt.delivers
-@opt.works
+@opt.uses_engine
 def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     """Suggest a number of clusters, and show how much each number stands out."""
     from viewfold._util.table import Table
 
     wanted = None if between is None else _range(between)
     with progress(f"looking at {state}"):
-        model = folded_model(state)
-        found = telling.suggestion(model, wanted)
-    facts = telling.suggested(model, found)
+        model = load_folded(state)
+        found = summaries.suggest_number(model, wanted)
+    facts = summaries.summarize_suggestion(model, found)
     if output.file is not None:
         output.deliver(Table.of_rows(facts["scores"]))
     elif output.as_json:
@@ -239,7 +227,7 @@ def suggest(state: Path, between: str | None, output: opt.Output) -> None:
     else:
         print_rows(facts["scores"])
     if not output.as_json:
-        say(f"{telling.evidence(found)} {state} has {model.n_clusters}.")
+        say(f"{summaries.explain_number(found)} {state} has {model.n_clusters}.")
 
 
 def _range(text: str) -> range:
@@ -277,13 +265,12 @@ def verify(state: Path, as_json: bool) -> None:
 
 
 @opt.state
-@click.option("--id", "sample", metavar="ID", help="Show the clusters of this sample over time.")
-@click.option("--moved", metavar="VIEW", help="Show which samples moved when this view came.")
-@click.option(
+@opt.option("--id sample", "ID", "Show the clusters of this sample over time.")
+@opt.option("--moved", "VIEW", "Show which samples moved when this view came.")
+@opt.flag(
     "--events",
-    is_flag=True,
-    help="Show how far labels agree from step to step, and which clusters were born, merged, "
-    "split, vanished, grew or shrank.",
+    "Show how far labels agree from step to step, and which clusters were born, merged, split, "
+    "vanished, grew or shrank.",
 )
 @opt.delivers
 def history(
@@ -340,11 +327,11 @@ def _fit_line(rows: list[Row]) -> list[Row]:
     ]
 
 
-@argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
-@argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
+@opt.argument("old", metavar="OLD.vf", type=opt.StatePath(), help="First state.")
+@opt.argument("new", metavar="NEW.vf", type=opt.StatePath(), help="Second state.")
 @opt.max_moved
 @opt.as_json
-def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
+def diff(old: Path, new: Path, max_moved: float | None, as_json: bool) -> None:
     """Compare two states: samples, who moved, events and views.
 
     If one file is a later state of the other, clusters have the same numbers in both; otherwise
@@ -353,12 +340,11 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
     from viewfold.explain.events import difference, one_story
     from viewfold.store import queries
 
-    limit = opt.Limit(max_moved)
     (was, log, views), (now, later, more) = (queries.clustering(path) for path in (old, new))
-    both = folded_table(old, was), folded_table(new, now)
+    both = check_table(old, was), check_table(new, now)
     before, after = ((tables.ids_of(table), table["cluster"]) for table in both)
     found = difference(before, after, same_numbers=one_story(log, later))
-    limit.moved, limit.known = found.n_moved, found.n_both
+    too_many = opt.too_many_moved(max_moved, found.n_moved, found.n_both)
     rand = found.adjusted_rand
     facts: Row = {
         "old": str(old),
@@ -376,9 +362,9 @@ def diff(old: Path, new: Path, max_moved: str | None, as_json: bool) -> None:
         "views_added": [name for name in more if name not in views],
         "views_gone": [name for name in views if name not in more],
     }
-    facts |= {} if max_moved is None else {"too_many_moved": limit.exceeded}
+    facts |= {} if max_moved is None else {"too_many_moved": too_many is not None}
     print_json(with_notes(facts)) if as_json else _say_difference(facts)
-    limit.end()
+    opt.exit_if_moved(max_moved, too_many)
 
 
 def _say_difference(facts: Row) -> None:

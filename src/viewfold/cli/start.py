@@ -1,4 +1,4 @@
-"""Commands to start with: demo, inspect, add."""
+"""Commands to start with: demo, inspect, add; and refresh, which folds as add does."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import click
 
 from viewfold import errors
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import Wanted, fold_line
+from viewfold.app.folding import FoldOptions, fold_line
 from viewfold.app.folding import add as fold
-from viewfold.app.states import is_there, load_model
-from viewfold.app.telling import command, evidence, inspected
+from viewfold.app.summaries import compose_command, explain_number, summarize_inspection
 from viewfold.app.words import for_cli, option
 from viewfold.cli import options as opt
-from viewfold.cli.command import PATH, argument, section
+from viewfold.cli.command import PATH
 from viewfold.cli.console import note, print_json, print_lines, progress, say, tell
 
 if TYPE_CHECKING:
     from viewfold.app.inspection import Inspection, SampleFacts
 
-# -- add
+# -- add, refresh
 
 # Options about clusters or known samples, which --only-new leaves as they are.
 FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
+dry_run = opt.flag("--dry-run", "Say what would change, and write nothing.")
 
 
 @opt.state
@@ -37,121 +37,113 @@ FOR_ALL = ("clusters", "private", "min_shared", "unconnected", "method", "seed")
 @opt.id_column
 @opt.view
 @opt.clusters()
-@click.option(
+@opt.flag(
     "--only-new",
-    is_flag=True,
-    help="Add new samples of a known view, and refuse the file if it has a known sample. No other "
+    "Add new samples of a known view, and refuse the file if it has a known sample. No other "
     "sample changes its cluster.",
 )
-@opt.private
-@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
-@opt.as_json
-@opt.rows_and_columns
-@opt.rename
-@section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
-@section(
-    "Clusters",
-    opt.max_moved,
-    click.option(
-        "--unconnected",
-        type=click.Choice(["pair", "separate"]),
-        help="If no view connects two groups of samples: pair their clusters by size (pair), or "
-        "keep them apart (separate).",
-    ),
-    opt.method,
-    opt.seed,
+@opt.flag(
+    "--private",
+    "Keep no encoders, and remove those of earlier views; predict then does not work. "
+    "docs/privacy.md says what the file still reveals.",
 )
-@section("State file", opt.quarantine, opt.keep, opt.wait)
-@opt.reads
-@opt.works
-def add(
-    state: Path,
-    file: File,
-    min_shared: str | None,
-    max_moved: str | None,
-    reading: dict[str, Any],
-    rename: dict[str, str],
-    as_json: bool,
-    **wanted: Any,
-) -> None:
+@dry_run
+@opt.as_json
+@opt.add_options(*opt.ROWS_AND_COLUMNS.values(), opt.rename, *opt.FILE_FLAGS.values())
+@opt.add_options(opt.no_id, opt.similar_ids, opt.min_shared, opt.max_moved)
+@click.option(
+    "--unconnected",
+    type=click.Choice(["pair", "separate"]),
+    help="If no view connects two groups of samples: pair their clusters by size (pair), or keep "
+    "them apart (separate).",
+)
+@opt.option(
+    "--method",
+    "NAME",
+    "Method of a new state: viewfold, fcmvc (the paper's FCMVC-IV), or one that another package "
+    "adds.",
+    default="viewfold",
+)
+@opt.option("--seed", "N", "Random seed of a new state.", type=opt.Whole(0, 2**32 - 1), default=0)
+@opt.option(
+    "--quarantine",
+    "FILE",
+    "Write rows of a known view that look unlike earlier ones to this table, fold the others, and "
+    "exit with code 15.",
+    type=PATH,
+)
+@opt.keep
+@opt.wait
+@opt.uses_engine
+def add(state: Path, file: File, **given: Any) -> None:
     """Fold a view, or more rows of a known view, into a state file.
 
     If there is no state file, add makes it. You do not need the view afterwards. It may be a CSV,
     TSV, Parquet, JSON lines, Excel, NumPy, MATLAB, AnnData, MuData or Matrix Market file; if
     a file holds several views, add folds all of them.
     """
-    given = click.get_current_context().get_parameter_source
-    for one in FOR_ALL if wanted["only_new"] else ():
-        if given(one) is click.core.ParameterSource.COMMANDLINE:
+    source = click.get_current_context().get_parameter_source
+    for one in FOR_ALL if given["only_new"] else ():
+        if source(one) is click.core.ParameterSource.COMMANDLINE:
             flag = f"--{one.replace('_', '-')}"
             raise click.UsageError(f"{flag} and --only-new do not go together. Leave one out.")
-    limit = opt.Limit(max_moved)
-    wanted["options"] = replace(ReadOptions.of(**reading), rename=rename)
-    wanted["strict"] = reading["strict"]
-    if wanted["strict"] and wanted["quarantine"] is not None:
+    if given["strict"] and given["quarantine"] is not None:
         raise click.UsageError("--strict and --quarantine do not go together. Leave one out.")
-    if min_shared is not None:
-        wanted["min_shared"] = opt.share(min_shared, "--min-shared")
-    _fold_and_tell(state, file, Wanted(**wanted), limit, as_json)
+    _fold(state, file, given)
 
 
 @opt.state
 @opt.file_argument("File, folder or glob with all rows of the view.")
 @opt.id_column
 @opt.view
-@click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
+@dry_run
 @opt.as_json
-@opt.rows_and_columns
-@section("Ids", opt.no_id, opt.similar_ids, opt.min_shared)
-@section("Clusters", opt.max_moved)
-@section("State file", opt.keep, opt.wait)
-@opt.reads
-@opt.works
-def refresh(
-    state: Path,
-    file: File,
-    min_shared: str | None,
-    max_moved: str | None,
-    reading: dict[str, Any],
-    as_json: bool,
-    **wanted: Any,
-) -> None:
-    """Replace a known view by all its rows of now, and learn it anew.
+@opt.add_options(*opt.ROWS_AND_COLUMNS.values(), *opt.FILE_FLAGS.values())
+@opt.add_options(opt.no_id, opt.similar_ids, opt.min_shared, opt.max_moved, opt.keep, opt.wait)
+@opt.uses_engine
+def refresh(state: Path, file: File, **given: Any) -> None:
+    """Replace all rows of a known view, and learn the view again.
 
     Use it when status says that a view is stale, or when its columns have changed. Samples that had
     the view and are not in the file keep what they had. undo takes it back.
     """
-    wanted |= {"options": ReadOptions.of(**reading), "strict": reading["strict"], "refresh": True}
-    if min_shared is not None:
-        wanted["min_shared"] = opt.share(min_shared, "--min-shared")
-    _fold_and_tell(state, file, Wanted(**wanted), opt.Limit(max_moved), as_json)
+    _fold(state, file, given | {"refresh": True})
 
 
-def _fold_and_tell(
-    state: Path, file: File, wanted: Wanted, limit: opt.Limit, as_json: bool
-) -> None:
+def _fold(state: Path, file: File, given: dict[str, Any]) -> None:
+    """Fold a file as the options say, and tell what happened."""
+    as_json, most = given.pop("as_json"), given.pop("max_moved")
+    ids, of_file, of_rows = opt.pop_reading(given)
+    file = File(file.path, **of_file)
+    options = replace(ReadOptions.of(**of_rows), rename=given.pop("rename", {}))
+    how = FoldOptions(ids=ids, options=options, **given)
     with progress(f"reading {file}") as step:
-        added = fold(state, file, wanted, step, limit.begin)
-    model, dry_run = added.model, added.dry_run
+        added = fold(state, file, how, step)
+    model = added.model
     if added.chosen is not None:
-        say(evidence(added.chosen, model.n_clusters))
+        say(explain_number(added.chosen, model.n_clusters))
     for done in added.folds:
         say(fold_line(done))
     for line in added.notes(state):
         note(line)
     if added.removed:
-        are = "would be" if dry_run else "are"
+        are = "would be" if how.dry_run else "are"
         say(f"encoders of {', '.join(added.removed)} {are} removed, also from states to return to.")
-    end = f" This was a dry run: {state} is as it was." if dry_run else ""
+    facts, found = {"file": str(state), **added.facts()}, None
+    if most is not None:
+        moved, known = added.count_moved()
+        found = opt.too_many_moved(most, moved, known, added.folds)
+        facts |= {"moved": moved, "known_before": known, "too_many_moved": found is not None}
+    end = f" This was a dry run: {state} is as it was." if how.dry_run else ""
     tell(
         as_json,
-        {"file": str(state), **added.facts(), **limit.facts(model, added.folds)},
+        facts,
         f"{model.n_samples_:,} samples in {model.n_clusters} clusters; views folded: "
         f"{len(model.views_)} ({added.seconds:.1f} s).{end}",
     )
     if added.set_aside():
         raise click.exceptions.Exit(errors.QUARANTINED[1])
-    limit.end()
+    opt.exit_if_moved(most, found)
 
 
 # -- inspect
@@ -169,55 +161,46 @@ SHOWN = 8  # names in a line
 
 
 @opt.file_argument("File, folder or glob.")
-@click.option(
-    "--state", metavar="STATE.vf", type=opt.StatePath(), help="Compare the file with this state."
-)
+@opt.option("--state", "STATE.vf", "Compare the file with this state.", type=opt.StatePath())
 @opt.id_column
-@opt.no_id
-@opt.similar_ids
-@opt.rows_and_columns
-@opt.rename
 @opt.view
 @opt.as_json
-@opt.reads
-def inspect(
-    file: File,
-    state: Path | None,
-    reading: dict[str, Any],
-    as_json: bool,
-    **how: Any,
-) -> None:
-    """Show how add would read a file, and the command to type next.
+@opt.add_options(*opt.ROWS_AND_COLUMNS.values(), opt.rename, *opt.FILE_FLAGS.values())
+@opt.no_id
+@opt.similar_ids
+def inspect(file: File, state: Path | None, as_json: bool, **given: Any) -> None:
+    """Show how add would read a file, and which command to type next.
 
     It shows rows, ids, kinds of columns, missing cells and scaling; with --state, also which
     samples are known. Nothing is changed.
     """
     from viewfold.app.inspection import inspect_views
+    from viewfold.store import load, store_of
 
-    model = load_model(state) if state is not None and is_there(state) else None
+    ids, of_file, of_rows = opt.pop_reading(given)
+    file = File(file.path, **of_file)
+    model = load(state) if state is not None and store_of(state).exists() else None
     with progress(f"reading {file}"):
-        found = inspect_views(file, model=model, **how, **reading)
+        found = inspect_views(file, ids=ids, model=model, **given, **of_rows)
     stem = "".join(c if c.isalnum() or c in "-_." else "-" for c in found[0].name).strip("-.")
-    target = state or Path(f"{stem or 'state'}.vf")
-    commands = [command(one, file, target, new=model is None) for one in found]
-    pairs = list(zip(found, commands, strict=True))
-    choices = [
-        [
-            command(one, file, target, new=model is None, choice=choice)
+    target, new = state or Path(f"{stem or 'state'}.vf"), model is None
+    views = []
+    for one in found:
+        line = compose_command(one, file, target, new=new)
+        choices = [
+            compose_command(one, file, target, new=new, choice=choice)
             for _, several in one.undecided
             for choice in several
         ]
-        for one in found
-    ]
-    if as_json:
-        views = [{**inspected(*pair), "choose": c} for pair, c in zip(pairs, choices, strict=True)]
-        print_json({"file": str(file), "views": views})
-        return
-    for (one, line), several in zip(pairs, choices, strict=True):
+        if as_json:
+            views.append({**summarize_inspection(one, line), "choose": choices})
+            continue
         lines = [f"next: {line}" if line else "next: correct the file; no option helps."]
-        if any(several):
-            lines = [f"{'or' if i else 'either':<7}{text}" for i, text in enumerate(several)]
+        if any(choices):
+            lines = [f"{'or' if i else 'either':<7}{text}" for i, text in enumerate(choices)]
         print_lines(*_describe(one, str(file)), *lines)
+    if as_json:
+        print_json({"file": str(file), "views": views})
 
 
 def _describe(found: Inspection, file: str) -> list[str]:
@@ -299,21 +282,21 @@ def _samples(samples: SampleFacts | None) -> str:
 # -- the demo
 
 BEGINNING = """\
-1,797 handwritten digits, described by six views. Each view lacks 30 % of the digits, comes in a
-file of its own, and is thrown away after it was folded. How many are in the right cluster can be
-told here, as the digits are known: a view may bring it down, and later ones up again.
+Six views describe 1,797 handwritten digits. Each view lacks 30 % of the digits, comes in a file of
+its own, and is deleted once it is folded. The true digits are known, so the demo can say how many
+are in the right cluster: a view may lower that number, and later views raise it again.
 """
 
 NEXT = """
 Now with your own files: a row per sample, a column with ids, numbers, categories or dates in the
-other columns. `viewfold inspect first.csv` says what would be understood of it.
+other columns. `viewfold inspect first.csv` shows how viewfold would read it.
 
   viewfold add my.vf first.csv --id COLUMN --clusters auto
   viewfold add my.vf second.csv --id COLUMN --clusters auto
   viewfold report my.vf -o report.html"""
 
 
-@argument("folder", type=PATH, default=".", help="Where to write the results.")
+@opt.argument("folder", type=PATH, default=".", help="Where to write the results.")
 @opt.as_json
 def demo(folder: Path, as_json: bool) -> None:
     """Try viewfold on six views of handwritten digits; write labels and a report."""
@@ -343,7 +326,7 @@ def _run_demo(folder: Path) -> float:
             _print(f"$ viewfold add {state} {path.name} --id digit{new}")
             _run("add", draft, path, "--id", "digit", "--clusters", "10")
             path.unlink()
-            model = load_model(draft)
+            model = store.load(draft)
             truth = digits.target[[int(name[1:]) for name in model.ids_]]
             accuracy = metrics.accuracy(truth, model.labels_)
             _print(f"  ({accuracy:.1%} in the right cluster)\n")

@@ -10,10 +10,10 @@ import click
 from viewfold._util.arguments import size_in_bytes
 from viewfold._util.file import File
 from viewfold.app import output as tables
-from viewfold.app.states import folded_model, folded_table
-from viewfold.app.telling import without_doubtful
+from viewfold.app.states import check_table, load_folded
+from viewfold.app.summaries import mark_doubtful
 from viewfold.cli import options as opt
-from viewfold.cli.command import PATH, argument
+from viewfold.cli.command import PATH
 from viewfold.cli.console import complain, progress, say, tell
 
 ENCODER = ".vfe"  # the ending of encoder files
@@ -21,7 +21,7 @@ KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless anot
 
 
 @opt.state
-@argument(
+@opt.argument(
     "file",
     metavar="FILE",
     type=PATH,
@@ -33,18 +33,16 @@ KEY = "viewfold"  # the name of new columns of an AnnData or MuData, unless anot
     "--output",
     type=PATH,
     help="File to write: .parquet, .arrow, .csv, .tsv, .xlsx or .jsonl; with FILE, the "
-    "copy (FILE-viewfold.h5ad unless given).",
+    "copy (by default FILE-viewfold.h5ad).",
 )
-@click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column of obs that holds the sample ids."
-)
-@click.option("--key", metavar="NAME", default=KEY, help="Name of the new columns of obs.")
-@click.option("--overwrite", is_flag=True, help="Replace columns of obs that have this name.")
-@click.option(
+@opt.option("--id id_column", "COLUMN", "Column of obs that holds the sample ids.")
+@opt.option("--key", "NAME", "Name of the new columns of obs.", default=KEY)
+@opt.flag("--overwrite", "Replace columns of obs that have this name.")
+@opt.option(
     "--encoder",
-    metavar="FILE.vfe",
+    "FILE.vfe",
+    "Write only what predictions need, without any sample; viewfold.load_encoder reads it.",
     type=PATH,
-    help="Write what predictions need, and no sample; viewfold.load_encoder reads it.",
 )
 @opt.raw
 @opt.min_confidence
@@ -61,7 +59,7 @@ def export(
     min_confidence: float | None,
     as_json: bool,
 ) -> None:
-    """Write all there is about every sample to a table, an AnnData or a MuData.
+    """Export all results of every sample to a table, an AnnData or a MuData file.
 
     A table has cluster, confidence, views, history and embedding. A copy of FILE has clusters and
     confidence in its obs, and the embedding in its obsm; FILE stays as it is. With --encoder, no
@@ -75,7 +73,7 @@ def export(
             raise ValueError("--encoder goes with --json only. Leave the rest out.")
         tables.check(encoder, (ENCODER,), [state])
         with progress(f"reading {state}"):
-            model = folded_model(state)
+            model = load_folded(state)
             model.export_encoder(encoder)
         views = [record.name for record in model.views_ if record.encoder is not None]
         size = encoder.stat().st_size
@@ -87,8 +85,8 @@ def export(
         from viewfold.data.hdf5 import Annotation
 
         target = _copy_target(state, file, output, key)
-        table = folded_table(state, queries.embedded(state))
-        table = without_doubtful(table, min_confidence)
+        table = check_table(state, queries.embedded(state))
+        table = mark_doubtful(table, min_confidence)
         clusters, confidence = table["cluster"], table["confidence"]
         names = {}
         if "name" in table.column_names:
@@ -123,7 +121,7 @@ def export(
         )
     tables.check(output, tables.TABLES, [state])
     with progress(f"reading {state}") as step:
-        table = without_doubtful(folded_table(state, queries.everything(state)), min_confidence)
+        table = mark_doubtful(check_table(state, queries.everything(state)), min_confidence)
         step(f"writing {output}")
         tables.write_table(table, output, [state], private=state, raw=raw)
     columns = tables.names(table)[1:]
@@ -158,25 +156,26 @@ def _copy_target(state: Path, file: Path, output: Path | None, key: str) -> Path
 @opt.state
 @click.option("-o", "--output", type=PATH, default="report.html", help="Page to write.")
 @click.option("--title", help="Title of the page.")
-@click.option(
-    "--ids", is_flag=True, help="Put the sample ids into the page, to search for and to show."
-)
-@click.option(
+@opt.flag("--ids", "Put the sample ids into the page, where people can search them.")
+@opt.option(
     "--metadata",
-    metavar="FILE",
+    "FILE",
+    "Table about the samples, with columns to colour the map by.",
     type=opt.FILE,
-    help="Table about the samples, with columns to colour the map by.",
 )
-@click.option(
-    "--metadata-id", metavar="COLUMN", help="Column of that table that holds the sample ids."
+@opt.option("--metadata-id", "COLUMN", "Column of that table that holds the sample ids.")
+@opt.option(
+    "--metadata-columns",
+    "A,B,…",
+    "Columns to colour the map by; all by default.",
+    callback=opt.split_names,
 )
-@click.option("--metadata-columns", metavar="A,B,…", help="Columns to colour by; all unless given.")
-@click.option(
+@opt.option(
     "--since",
-    metavar="ENTRY",
+    "ENTRY",
+    "Show what changed since this entry of the log; by default, since the report that this one "
+    "replaces.",
     type=int,
-    help="Show what changed since this entry of the log; unless given, since the report "
-    "that is replaced.",
 )
 @opt.as_json
 def report(
@@ -186,7 +185,7 @@ def report(
     ids: bool,
     metadata: File | None,
     metadata_id: str | None,
-    metadata_columns: str | None,
+    metadata_columns: list[str] | None,
     since: int | None,
     as_json: bool,
 ) -> None:
@@ -201,7 +200,7 @@ def report(
     from viewfold.web.report import last_report, write
 
     with progress(f"reading {state}") as step:
-        model = folded_model(state)
+        model = load_folded(state)
         entry = last_report(output, model) if since is None else since
         entries = [event.entry for event in model._fitted.log]
         if since is not None and since not in entries:
@@ -213,8 +212,7 @@ def report(
         if metadata is not None:
             from viewfold.web.metadata import read_metadata
 
-            columns = None if metadata_columns is None else opt.split_names(metadata_columns)
-            table = read_metadata(metadata, metadata_id, columns)
+            table = read_metadata(metadata, metadata_id, metadata_columns)
         step(f"drawing {output}")
         named = title or Path(state).stem
         private = state if ids else None
@@ -229,23 +227,16 @@ def report(
 
 
 @opt.state
-@click.option(
-    "--port",
-    metavar="N",
-    type=opt.Whole(0, 65535),
-    default=0,
-    help="Port to listen on; 0 takes any free one.",
+@opt.option(
+    "--port", "N", "Port to listen on; 0 takes any free one.", type=opt.Whole(0, 65535), default=0
 )
-@click.option("--no-browser", is_flag=True, help="Do not open a browser; only print the address.")
-@click.option(
-    "--max-upload",
-    metavar="SIZE",
-    default="2G",
-    help="Size of the largest file that you can drop on the page.",
+@opt.flag("--no-browser", "Do not open a browser; only print the address.")
+@opt.option(
+    "--max-upload", "SIZE", "Size of the largest file that you can drop on the page.", default="2G"
 )
 @opt.keep
 @opt.wait
-@opt.works
+@opt.uses_engine
 def ui(
     state: Path, port: int, no_browser: bool, max_upload: str, keep: int | None, wait: float
 ) -> None:
@@ -253,8 +244,8 @@ def ui(
 
     Only this machine can reach the page, and only with the address that is printed. Ctrl-C ends it.
     """
-    from viewfold.web.desk import Settings
     from viewfold.web.server import serve
+    from viewfold.web.session import Settings
 
     limit = size_in_bytes(max_upload, f"--max-upload {max_upload}")
 

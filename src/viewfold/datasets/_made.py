@@ -263,10 +263,9 @@ def load(path: str | PathLike[str]) -> Bunch:
     Parameters
     ----------
     path : str or path
-        A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features; for a sparse view the
-        parts of a CSR matrix, ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``,
-        or a ``.mat`` file in one of the layouts in which the field publishes its sets. Where views
-        have such names, other matrices of the file (masks, graphs) are no views.
+        A ``.npz`` file with ``view_0``, ``view_1``, … (samples × features, or the parts of a CSR
+        matrix: ``view_0_data``, ``_indices``, ``_indptr`` and ``_shape``) and ``y``, or a ``.mat``
+        file in one of the layouts in which the field publishes its sets.
 
     Returns
     -------

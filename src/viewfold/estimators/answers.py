@@ -45,12 +45,10 @@ def to_frame(
 ) -> Any:
     """Return a row for every sample ever seen: its cluster, and how far to trust that.
 
-    Confidence is the probability that a sample is in the right cluster, as far as distances
-    to the centres of clusters and its views tell; docs/method.md says how far. Novelty is the share
-    of known rows that are less unlike the others than the row of the sample was when it came, of
-    several views the most; NaN if that is not known. If a sample would be in another cluster
-    without one of its views, ``hangs_on`` names the view that matters most; None if there is none,
-    or if it is not known, as the sample has one view only or encoders are not kept.
+    Confidence is the probability that a sample is in the right cluster (docs/method.md says how far
+    to trust it). Novelty is the share of known rows that are less unlike the others than the row of
+    the sample was when it came, of several views the most; NaN if that is not known. ``hangs_on``
+    names the view without which the sample would be in another cluster; None if there is none.
 
     Parameters
     ----------
@@ -58,10 +56,9 @@ def to_frame(
         Whose DataFrame to return. That of polars has a first column ``id``, in which all ids are
         texts if some are.
     min_confidence : float, optional
-        Samples that are less certain have −1 for their cluster, the label of noise. Labels that
-        are kept stay as they are.
+        Samples that are less certain get −1, the label of noise.
     max_novelty : float, optional
-        So have samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
+        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
 
     Returns
     -------
@@ -118,11 +115,11 @@ def annotate(
         ``obs[f"{key}_confidence"]``; ``obs[f"{key}_name"]``, if clusters have names;
         ``obsm[f"X_{key}"]``, the embedding. Of a MuData, so do the samples of each modality.
     key : str, default="viewfold"
-        What they are called.
+        The name of these columns.
     ids : str, optional
         The column of ``obs`` that holds the ids, instead of ``obs_names``.
     overwrite : bool, default=False
-        Whether to replace what is called so already.
+        Whether to replace columns of these names.
     copy : bool, default=False
         Whether to annotate a copy, and return that.
     min_confidence : float, optional
@@ -144,17 +141,14 @@ def movers(
 ) -> pd.DataFrame:
     """Return the samples that changed their cluster when a view was folded, or at another step.
 
+    A DataFrame has their clusters ``before`` and ``after``, by id, without samples that were new.
+
     Parameters
     ----------
     view : str or int, default=-1
         Name or number of the view; the last one if not given.
     entry : int, optional
         The log entry of a step, instead.
-
-    Returns
-    -------
-    DataFrame
-        Their clusters ``before`` and ``after``, by id; samples that were new are not in it.
 
     See Also
     --------
@@ -199,9 +193,8 @@ def stability(
 
     Notes
     -----
-    At most 2,000 rows are used, or 50 for each cluster, so that time does not depend on the
-    number of samples. A stable cluster is found again in rows of *this* consensus; that it means
-    something is another question (C. Hennig, Computational Statistics & Data Analysis 52, 2007).
+    At most 2,000 rows are used, or 50 for each cluster. A stable cluster is found again in rows of
+    *this* consensus; that it means something is another question (docs/method.md).
     """
     check_is_fitted(self)
     if not is_whole_number(n_resamples) or n_resamples < 1:
@@ -226,14 +219,12 @@ def transform(
     Parameters
     ----------
     X : view, list of views, dict of views or MuData
-        Rows with the features of a known view. Columns that have names may be in any order; those
-        that are missing count as missing cells, and others are ignored, with a warning. Of several
-        views, samples get the mean over the views that they are in: they are matched by id, or by
-        row number, with rows of NaN for the views that they lack. Rows of zeros are such rows, too,
-        if they were taken for absent samples when the view was folded. In a list, files and `View`
-        belong to the known view of their name, everything else by its place in the list. An AnnData
-        is read as it was when the view was folded (``layer=``, ``use_rep=``), and so are empty
-        markers.
+        Rows with the features of a known view, read as the view was when it was folded. Columns
+        that have names may be in any order; those that are missing count as missing cells, and
+        others are ignored, with a warning. Samples of several views get the mean over the views
+        that they are in: they are matched by id, or by row number, with rows of NaN for the views
+        that they lack. In a list, files and `View` belong to the known view of their name,
+        everything else by its place in the list.
     ids : array-like, str, False, list or dict, optional
         The ids of the view, or those of each view; see `as_views`.
     view : str or int, optional
@@ -272,14 +263,10 @@ def predict(
 
     Parameters
     ----------
-    X, ids, view
+    X, ids, view, rename
         Rows with the features of a known view, or of several; see `transform`.
-    min_confidence : float, optional
-        Samples that are less certain get −1, the label of noise.
-    max_novelty : float, optional
-        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
-    rename : dict of str to str, optional
-        New names of columns, by the names that the view knows; see `transform`.
+    min_confidence, max_novelty : float, optional
+        Samples that are less certain, or more unlike known ones, get −1; see `to_frame`.
 
     Returns
     -------
@@ -296,8 +283,8 @@ def predict(
     for m landmarks, which ``encoder="linear"`` and FCMVC have not.
     """
     if min_confidence is not None or max_novelty is not None:
-        least = {"min_confidence": min_confidence, "max_novelty": max_novelty}
-        frame = self.predict_frame(X, ids=ids, view=view, rename=rename, **least)
+        limits = {"min_confidence": min_confidence, "max_novelty": max_novelty}
+        frame = self.predict_frame(X, ids=ids, view=view, rename=rename, **limits)
         return np.asarray(frame["cluster"])
     check_is_fitted(self)
     found = place_rows(self, X, ids, view, rename)
@@ -318,21 +305,14 @@ def predict_frame(
 
     Parameters
     ----------
-    X, ids, view
-        Rows with the features of a known view, or of several; see `transform`.
-    min_confidence : float, optional
-        Samples that are less certain get −1, the label of noise.
-    max_novelty : float, optional
-        So do samples that are more unlike known ones: 0.99 lets 1 % of these go, too.
-    rename : dict of str to str, optional
-        New names of columns, by the names that the view knows; see `transform`.
+    X, ids, view, rename, min_confidence, max_novelty
+        See `predict`.
 
     Returns
     -------
     DataFrame
-        With the columns ``cluster``, ``confidence`` and ``novelty`` (the share of known rows that
-        are less unlike the others), and ``name`` if clusters have names. Who is in fewer of the
-        views is less certain.
+        With the columns ``cluster``, ``confidence`` and ``novelty`` (see `to_frame`), and ``name``
+        if clusters have names. Who is in fewer of the views is less certain.
 
     See Also
     --------
@@ -369,17 +349,13 @@ def predict_proba(
     Parameters
     ----------
     X, ids, view, rename
-        Rows with the features of a known view, or of several; see `transform`.
+        See `transform`.
 
     Returns
     -------
     ndarray of shape (n_rows, n_clusters)
         Rows sum to 1. The largest number of a row is the confidence of `predict_frame`, which is
         lower for rows that are unlike all known ones.
-
-    See Also
-    --------
-    viewfold.ViewFold.predict_frame : The cluster of each row, by id, with its confidence.
     """
     check_is_fitted(self)
     engine, found = self._engine, place_rows(self, X, ids, view, rename)
@@ -394,18 +370,13 @@ def export_encoder(self: FoldingEstimator, path: PathLike) -> None:
     """Write a small file from which `viewfold.load_encoder` predicts: no sample is in it.
 
     It holds the encoders of the views, what became of their columns, and the centres and names of
-    clusters; no ids, and nothing by which the model could learn or forget. docs/howto/serve.md
-    shows a service that uses it.
+    clusters; no ids, and nothing by which the model could learn or forget. A file that is there is
+    replaced in one step. docs/howto/serve.md shows a service that uses it.
 
     Parameters
     ----------
     path : path
-        Where to, such as ``patients.vfe``. A file that is there is replaced in one step.
-
-    See Also
-    --------
-    viewfold.load_encoder : Read it.
-    viewfold.ViewFold.save : Write all of the model.
+        Where to, such as ``patients.vfe``.
     """
     check_is_fitted(self)
     importlib.import_module("viewfold.store.encoder").write(self, path)
@@ -416,22 +387,16 @@ def score(
 ) -> float:
     """Return how well rows of a known view lie in their clusters; the more the better.
 
-    The mean silhouette of the rows in the embedding, with squared distances: near 1 if they
-    are close to their own cluster and far from the next one. It can be compared across
-    numbers of clusters and encoders, as `GridSearchCV` does, and needs no classes. For a
-    number of clusters alone, `suggest_n_clusters` has more to go by.
+    The mean silhouette of the rows in the embedding, with squared distances, from −1 to 1: near 1
+    if they are close to their own cluster and far from the next one, 0 if all are in one. It can be
+    compared across numbers of clusters and encoders, as `GridSearchCV` does, and needs no classes.
 
     Parameters
     ----------
     X, view
-        Rows with the features of a known view, or of several; see `transform`.
+        See `transform`.
     y : Ignored
         Not used, present for API consistency. `viewfold.metrics` compares with classes.
-
-    Returns
-    -------
-    float
-        From −1 to 1; 0 if all rows are in one cluster.
 
     Examples
     --------
@@ -517,6 +482,7 @@ def explain(
     """Return why a sample is in its cluster, and what speaks for the next one.
 
     Values of features are what its row of the consensus says of them: no cell of a view is kept.
+    ``print`` says the answer in a few lines.
 
     Parameters
     ----------
@@ -524,11 +490,6 @@ def explain(
         The sample.
     view, top
         Which view to ask, and how many features to name; see `features`.
-
-    Returns
-    -------
-    Explanation
-        ``print`` says it in a few lines.
 
     See Also
     --------
@@ -555,17 +516,13 @@ def loadings(self: FoldingEstimator, view: str | int | None = None) -> pd.DataFr
 def variance(self: FoldingEstimator) -> pd.DataFrame:
     """Return the share of each view's variance that consensus and clusters explain.
 
-    Returns
-    -------
-    DataFrame
-        A row for each view: ``consensus``, what consensus and clusters explain together;
-        ``clusters``, what the clusters explain; and what each cluster adds to that, in a column
-        of its number. NaN for clusters with fewer than ten samples in the view.
+    A DataFrame has a row for each view: ``consensus``, what consensus and clusters explain
+    together; ``clusters``, what the clusters explain; and what each cluster adds to that, in a
+    column of its number. NaN for clusters with fewer than ten samples in the view.
 
     See Also
     --------
     viewfold.ViewFold.loadings : Which features go with which component.
-    viewfold.ViewFold.features : What makes a cluster.
     """
     return variance_table(self._engine, self._fitted, ask_views(self, None))
 

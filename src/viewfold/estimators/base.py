@@ -42,7 +42,14 @@ from viewfold.data.ids import Similar
 from viewfold.data.opening import own_name, read_view
 from viewfold.data.view import invented_name
 from viewfold.estimators import answers
-from viewfold.estimators.known import check_rename, check_y, delivered, embed, given, view_of_known
+from viewfold.estimators.known import (
+    check_rename,
+    check_y,
+    embed,
+    read_delivery,
+    read_known_view,
+    split_by_view,
+)
 from viewfold.explain.events import events_table, log_table
 from viewfold.explain.features import distinguished
 from viewfold.rows import BucketRows, Engine, RowSet, current_engine, engine_of, using
@@ -158,7 +165,7 @@ class FoldingEstimator(
         X : view, list of views, dict of views or MuData
             One 2-D array-like is one view; see `as_view` for what a view can be.
         y : Ignored
-            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+            Not used, present for API consistency. A view, a name or ids are refused.
         ids : array-like, str, False, list or dict, optional
             The sample ids of the view, or those of each view; see `as_views`.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
@@ -166,12 +173,10 @@ class FoldingEstimator(
             composition of their letters: refuse them, take them for the same sample, or for
             different ones.
         engine : Engine, optional
-            Who computes with the rows and holds them, in any thread; if not given, the engine of
-            `viewfold.rows.using`, or the memory of this process.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the views are to be read; see `as_view` and `as_views`.
-        as_is : bool, default=False
-            See `as_view`.
+            Who computes with the rows and holds them; by default, that of `viewfold.rows.using`, or
+            the memory of this process.
+        **reading
+            How the views are to be read: the keywords of `as_view`.
         """
         self._check_parameters()
         check_y(y, "fit")
@@ -208,17 +213,16 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-            The view; see `as_view`.
+        X : view
+            Anything that `as_view` takes.
         y : Ignored
-            Here for scikit-learn's sake: one target per sample. A view, a name or ids are refused.
+            Not used, present for API consistency. A view, a name or ids are refused.
         ids : array-like, str or False, optional
             The sample ids, or the name of the DataFrame column that holds them; see `as_view`.
         view : str, optional
-            What to call the view, or the known one that the rows belong to. Without a name, the
-            rows are a new view, called ``"view0"``, ``"view1"``, …: the next of these names that
-            no view has. A known view is read as it was before: of what is said
-            about reading, only `missing_cells` and `empty_rows` count.
+            The name of the view, new or known; by default the next of ``"view0"``, ``"view1"``, …
+            that no view has. A known view is read as it was before: of what is said about reading,
+            only `missing_cells` and `empty_rows` count.
         similar_ids : {"refuse", "match", "new"}, default="refuse"
             What to do with new ids that are almost known; see `fit`.
         min_shared : int or float, optional
@@ -227,12 +231,10 @@ class FoldingEstimator(
             New names of columns of a known view, by the names that it knows: ``{"iron": "Fe"}``.
             They are remembered for later rows.
         engine : Engine, optional
-            Who computes with the rows and holds them; see `fit`. A model whose rows another engine
-            holds already refuses it: `viewfold.load` can move them.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the view is to be read; see `as_view`.
-        as_is : bool, default=False
-            See `as_view`.
+            See `fit`. A model whose rows another engine holds refuses it: `viewfold.load` can move
+            them.
+        **reading
+            How the view is to be read: the keywords of `as_view`.
 
         Warns
         -----
@@ -248,8 +250,7 @@ class FoldingEstimator(
 
         Notes
         -----
-        The class says what a fold costs: time grows with the rows of the view, and with the samples
-        of the consensus.
+        The class says what a fold costs.
         """
         self._check_parameters()
         check_y(y, "partial_fit")
@@ -279,7 +280,7 @@ class FoldingEstimator(
             record, me = state.views[names.index(name)], type(self).__name__
             options = replace(options, rename=check_rename(rename, [record]))
             with using(engine):
-                came = delivered(record, X, ids=ids, me=me, options=options, views=state.views)
+                came = read_delivery(record, X, ids=ids, me=me, options=options, views=state.views)
             came = admit(engine, state, came, similar_ids)
             seed = seed_of(self.random_state)
             after, count = update(
@@ -396,24 +397,8 @@ class FoldingEstimator(
 
         Parameters
         ----------
-        X : array-like, sparse matrix, DataFrame, AnnData, memmap, path or iterator
-            All rows of the view; see `as_view`.
-        view : str
-            The name of the view.
-        ids : array-like, str or False, optional
-            The sample ids; see `as_view`.
-        similar_ids : {"refuse", "match", "new"}, default="refuse"
-            What to do with new ids that are almost known; see `fit`.
-        min_shared : int or float, optional
-            Refuse the delivery if fewer of its samples are known; see `partial_fit`.
-        empty_rows, missing_cells, columns, drop, categories, empty_markers, strict, layer, use_rep
-            How the view is to be read; see `as_view`.
-        as_is : bool, default=False
-            See `as_view`.
-
-        Returns
-        -------
-        self
+        X : view
+            All its rows; see `partial_fit` for the other parameters.
 
         See Also
         --------
@@ -449,13 +434,10 @@ class FoldingEstimator(
         Parameters
         ----------
         X, ids
-            Rows with the features of that view, and their ids, none of them known; see `as_view`.
+            Rows with the features of that view, and their ids, none of them known; `partial_fit`
+            describes the other parameters.
         view : str or int, optional
             Name or number of the view; needed if there is more than one.
-        similar_ids : {"refuse", "match", "new"}, default="refuse"
-            What to do with ids that are almost known; see `fit`.
-        rename : dict of str to str, optional
-            New names of columns, by the names that the view knows; see `partial_fit`.
 
         See Also
         --------
@@ -465,11 +447,11 @@ class FoldingEstimator(
         check_is_fitted(self)
         engine, state = self._engine, self._fitted.placed(self._engine)
         with using(engine):
-            (part, *others), _ = given(self.views_, X, ids, view, rename)
+            (part, *others), _ = split_by_view(self.views_, X, ids, view, rename)
             if others:
                 raise ValueError("extend takes rows of one view. Name it with view=….")
             me, options = type(self).__name__, part.options
-            new = view_of_known(part.rows, part.record, ids=part.ids, me=me, options=options)
+            new = read_known_view(part.rows, part.record, ids=part.ids, me=me, options=options)
         new = admit(engine, state, new, similar_ids, only_new=True)
         after, self.delivery_ = extend(engine, state, new)
         return self._keep(after)
@@ -478,9 +460,8 @@ class FoldingEstimator(
     def recluster(self, n_clusters: int, *, note: str | None = None) -> Self:
         """Find another number of clusters in the consensus, which stays as it is.
 
-        Clusters are found as after a fold, with the same seed, and those that stay the same keep
-        their numbers. Later folds find as many. The number that there is changes nothing. The log
-        has the `note`, which may say why.
+        Clusters that stay the same keep their numbers; later folds find as many. The number that
+        there is changes nothing. The log has the `note`, which may say why.
 
         See Also
         --------
@@ -523,13 +504,11 @@ class FoldingEstimator(
 
     @changes
     def rename(self, cluster: int, name: str | None) -> Self:
-        """Give a cluster a name, which is shown wherever the cluster is.
+        """Give a cluster a name of at most 60 letters, which no other cluster has.
 
-        A name goes with its cluster through folds and other changes, also to another number. If the
-        cluster is no more, so is its name; a warning and the log say so.
-
-        The name has at most 60 letters, and no other cluster may be called so. None or an empty
-        text takes it away.
+        The name is shown wherever the cluster is, and goes with it, also to another number. If the
+        cluster is no more, so is its name; a warning and the log say so. None or an empty text
+        takes the name away.
         """
         check_is_fitted(self)
         return self._keep(rename(self._fitted, cluster, name))
@@ -538,10 +517,9 @@ class FoldingEstimator(
     def forget(self, ids: Iterable[int | str]) -> Self:
         """Remove samples for good.
 
-        Their rows and labels are gone, and so is what the rows of others tell about them: the
-        columns of `embedding_` are made orthogonal again, and clusters get the centres of the
-        samples that are left. No other sample changes its cluster. What encoders learned from ten
-        or more samples at once stays (see docs/privacy.md).
+        Their rows and labels are gone, and so is what the rows of others tell about them. No other
+        sample changes its cluster. What encoders learned from ten or more samples at once stays
+        (see docs/privacy.md).
 
         See Also
         --------
@@ -572,14 +550,13 @@ class FoldingEstimator(
         """Write the model to a state file; `viewfold.load` brings it back, to the last bit.
 
         A file that is there is replaced in one step, if viewfold wrote it, with all states that it
-        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them, and others
-        may write to the file as well.
+        could be returned to. To fold into a file, use `viewfold.edit`: it keeps them.
 
         Parameters
         ----------
         path : path
-            Where to: a ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A
-            new one can be read by its owner only.
+            A ``.vf`` file, or a ``.vfd`` folder with as many buckets as the engine has. A new one
+            can be read by its owner only.
         wait : float, default=60
             Seconds to wait for another program that writes to the file.
 
@@ -635,8 +612,8 @@ class FoldingEstimator(
     def history_(self) -> pd.DataFrame:
         """The cluster of every sample after each step, −1 before it was seen.
 
-        A column for the fold of each view, and for every later step (more rows of a view, another
-        number of clusters) one that is called after what was done and its entry in the log.
+        A column for the fold of each view, and one for every later step, named after what was done
+        and its entry in the log.
         """
         history = self._collected(self._fitted.history)
         return pd.DataFrame(history, pd.Index(self.ids_, name="id"), self._fitted.step_names)
@@ -662,14 +639,9 @@ class FoldingEstimator(
     def events_(self) -> pd.DataFrame:
         """What happened to clusters from step to step: a row per event, none for the first step.
 
-        A ``step`` is one at which samples moved: ``agreement`` is the adjusted mutual information
-        of the labels before and after, ``survival`` the share of samples that stayed with most of
-        their cluster; of other events, that of the clusters ``before``.
-        ``novel`` samples look like a group of their own: `recluster` with one more cluster shows
-        it. Clusters are ``merged``, ``split``, ``born`` or ``vanished``; those that go on as one
-        ``grew`` or ``shrank``, or were ``renumbered``. ``before`` and ``after`` are their numbers;
-        a free number is given to another cluster. ``said`` has it in words. See
-        `viewfold.explain.events.ClusterEvent`.
+        The columns are those of `viewfold.explain.events.ClusterEvent`; docs/commands.md says what
+        the kinds of events mean. ``before`` and ``after`` are numbers of clusters, ``said`` has the
+        event in words.
         """
         return events_table(self._engine, self._fitted)
 

@@ -18,7 +18,7 @@ import pandas as pd
 from viewfold._util.arguments import which_view
 from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_options
 from viewfold._util.messages import format_names, frozen_record, with_suggestion
-from viewfold._util.types import Array, Ids, IdsLike, IdsOfViews, ViewLike, ViewsLike
+from viewfold._util.types import Array, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
 from viewfold.data.cells import tell_of_empty, without_absent
 from viewfold.data.features import known_options
@@ -38,7 +38,6 @@ from viewfold.data.view import Column, Gaps, columns_for
 from viewfold.rows import BucketRows, Engine, Rows, RowSet, using
 from viewfold.rows.linalg import pick_columns
 from viewfold.rows.normal import kind_of
-from viewfold.state.admission import placed
 from viewfold.state.state import State, ViewRecord
 from viewfold.state.updates import takes_gaps
 
@@ -153,7 +152,7 @@ def check_rename(rename: Mapping[str, str] | None, views: Sequence[ViewRecord]) 
     return dict(rename or {})
 
 
-class Given(NamedTuple):
+class RowsOfView(NamedTuple):
     """Rows of a known view, as the user holds them, and what is said of their ids."""
 
     record: ViewRecord
@@ -162,13 +161,13 @@ class Given(NamedTuple):
     options: ReadOptions
 
 
-def given(
+def split_by_view(
     views: Sequence[ViewRecord],
     X: Any,
     ids: Any,
     view: str | int | None,
     rename: Mapping[str, str] | None = None,
-) -> tuple[list[Given], bool]:
+) -> tuple[list[RowsOfView], bool]:
     """Return the rows of each known view that X holds, and whether X is a collection of views."""
     known = {record.name: record for record in views}
     said = ReadOptions(rename=check_rename(rename, views))
@@ -176,7 +175,7 @@ def given(
 
     def open_rows(rows: Any, ids: Any, record: ViewRecord | None) -> Any:
         options = ReadOptions() if record is None else each[record.name]
-        with _naming(record):
+        with _name_view_in_errors(record):
             return open_path(rows, ids, replace(options, views=each))
 
     if view is not None:
@@ -188,13 +187,13 @@ def given(
     held = listed_views(X) if named is None else list(named.values())
     if held is None:
         record = wanted or known_view(views, None)
-        return [Given(record, X, ids, replace(each[record.name], views=each))], False
+        return [RowsOfView(record, X, ids, replace(each[record.name], views=each))], False
     names = _names_in_list(held, views) if named is None else list(named)
     of_each = ids_of_each(ids, names)
     if view is not None and wanted is not None:
         at = which_view(names, wanted.name, "X holds")
-        return [Given(wanted, held[at], of_each[at], each[wanted.name])], False
-    parts: dict[str, Given] = {}
+        return [RowsOfView(wanted, held[at], of_each[at], each[wanted.name])], False
+    parts: dict[str, RowsOfView] = {}
     for name, rows, of_view in zip(names, held, of_each, strict=True):
         entry = {name: rows}
         if named is None:  # a file in a list may hold several views
@@ -209,7 +208,7 @@ def given(
             if key in parts:
                 raise ValueError(f"View {key!r} is given twice. Give each view once.")
             # A workbook that is given for one of its sheets holds others, too.
-            parts[key] = Given(known[key], one, of_view, replace(each[key], views=each))
+            parts[key] = RowsOfView(known[key], one, of_view, replace(each[key], views=each))
     return list(parts.values()), True
 
 
@@ -226,7 +225,7 @@ def _names_in_list(held: list[Any], views: Sequence[ViewRecord]) -> list[str]:
     return [name or views[i].name for i, name in enumerate(own)]
 
 
-def views_of(
+def read_views_to_fold(
     known: Sequence[ViewRecord],
     X: Any,
     *,
@@ -243,7 +242,7 @@ def views_of(
     own = name or own_name(X)
     if own in records:
         check_rename(options.rename, [records[own]])
-        return [delivered(records[own], X, ids=ids, me=me, options=options, views=known)]
+        return [read_delivery(records[own], X, ids=ids, me=me, options=options, views=known)]
     if name is not None or not records:
         check_rename(options.rename, ())
     if name is not None:
@@ -262,12 +261,12 @@ def views_of(
     return [
         made[name]
         if name in made
-        else delivered(records[name], rows, ids=ids, me=me, options=options, views=known)
+        else read_delivery(records[name], rows, ids=ids, me=me, options=options, views=known)
         for name, rows in held.items()
     ]
 
 
-def delivered(
+def read_delivery(
     record: ViewRecord,
     X: Any,
     *,
@@ -278,7 +277,7 @@ def delivered(
 ) -> View:
     """Return more rows of a known view, with the features that it has; `views` are all views."""
     advice = " If this is another view, give it a name of its own (view='NAME')."
-    with _naming(record, advice, views):
+    with _name_view_in_errors(record, advice, views):
         view = align_columns(_open(record, X, ids, options), record, me)
     gaps = options.missing_cells if takes_gaps(record.encoder) else "error"
     # What zeros mean was found out with the first rows, unless there were none.
@@ -288,7 +287,7 @@ def delivered(
 
 
 @contextmanager
-def _naming(
+def _name_view_in_errors(
     record: ViewRecord | None, advice: str = "", views: Sequence[ViewRecord] = ()
 ) -> Iterator[None]:
     """Name the view in errors about a file that has other columns, and the view that it fits."""
@@ -322,7 +321,7 @@ def _open(record: ViewRecord, X: Any, ids: Any, options: ReadOptions) -> View:
     return view
 
 
-def view_of_known(
+def read_known_view(
     X: ViewLike,
     record: ViewRecord,
     *,
@@ -338,7 +337,7 @@ def view_of_known(
             "had fewer than ten samples): nothing is known about samples that were not in it."
         )
     options = options or options_of(record)
-    with _naming(record):
+    with _name_view_in_errors(record):
         view = open_view(X, ids=ids, name=record.name, options=options, known=record.columns)
     view = align_columns(view, record, me)
     # A few rows cannot tell what their zeros mean; the view they belong to could.
@@ -368,8 +367,7 @@ class PlacedRows:
 
     def collect(self, rows: RowSet) -> Array:
         """Return rows of these samples as one array, in the order in which they came."""
-        found = self.engine.collect(rows)
-        return found if self.order is None else np.asarray(found[self.order])
+        return _in_order(self.engine.collect(rows), self.order)
 
 
 def place_rows(
@@ -384,32 +382,47 @@ def place_rows(
     """Return who the samples of new rows are, their embedding, and in which views."""
     engine, state, me = model._engine, model._fitted, type(model).__name__
     with using(engine):
-        parts, several = given(state.views, X, ids, view, rename)
+        parts, several = split_by_view(state.views, X, ids, view, rename)
         views = [
-            view_of_known(
+            read_known_view(
                 part.rows, part.record, ids=part.ids, gaps=several, me=me, options=part.options
             )
             for part in parts
         ]
-    order = None
-    if several and any(part.partitions is not None for part in views):
-        order = _order(engine, views)
-        views = [placed(engine, part) for part in views]
-    elif views[0].partitions is not None:
-        order = np.argsort(engine.collect(views[0].partitions.numbers))
     embedded = [embed(engine, state, one) for one in views]
+    novel = [measure_surprise(engine, state, one) for one in views] if surprise else None
     which = np.eye(len(state.views))[[state.names.index(part.record.name) for part in parts]]
+    orders = [
+        None if one.partitions is None else np.argsort(engine.collect(one.partitions.numbers))
+        for one in views
+    ]
     if not several:
-        one = engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
-        novel = surprises(engine, state, views[0]) if surprise else None
-        return PlacedRows(engine, views[0].ids, embedded[0], one, order, novel)
-    found, rows, seen = _mean_of(engine, views, embedded, which)
-    novel = _most_of(engine, state, views, found) if surprise else None
-    if order is not None:
-        at = pd.Index(found).get_indexer(pd.Index(order))
-        found, rows, seen = found[at], rows[at], seen[at]
-        novel = None if novel is None else novel[at]
-    return PlacedRows(engine, found, rows, seen, None, novel)
+        seen = engine.map(lambda block: np.tile(which, (len(block), 1)), embedded[0])
+        most = None if novel is None else novel[0]
+        return PlacedRows(engine, views[0].ids, embedded[0], seen, orders[0], most)
+    length = _check_alike(engine, views)
+    each = [
+        _in_order(engine.collect(one.ids), order) for one, order in zip(views, orders, strict=True)
+    ]
+    # In the order in which they came, or that of their row numbers.
+    found = pd.unique(np.concatenate(each)) if length is None else np.arange(length)
+    sums, seen = (
+        np.zeros((len(found), embedded[0].shape[1])),
+        np.zeros((len(found), which.shape[1])),
+    )
+    unlike, known = np.full(len(found), np.nan), pd.Index(found)
+    for i, (samples, order) in enumerate(zip(each, orders, strict=True)):
+        at = known.get_indexer(pd.Index(samples))
+        sums[at] += _in_order(engine.collect(embedded[i]), order)
+        seen[at] += which[i]
+        if novel is not None:
+            unlike[at] = np.fmax(unlike[at], _in_order(engine.collect(novel[i]), order))
+    count = seen.sum(axis=1, keepdims=True)
+    if not count.all():
+        row = int(found[np.flatnonzero(count == 0)].min())
+        gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
+        raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
+    return PlacedRows(engine, found, sums / count, seen, None, None if novel is None else unlike)
 
 
 def embed(engine: Engine, state: State, view: View) -> RowSet:
@@ -419,7 +432,7 @@ def embed(engine: Engine, state: State, view: View) -> RowSet:
         return engine.map(encode, replace(view.rows, fill=None))
 
 
-def surprises(engine: Engine, state: State, view: View) -> RowSet:
+def measure_surprise(engine: Engine, state: State, view: View) -> RowSet:
     """Return how unlike known rows those of a view are; NaN if its encoder does not tell."""
     encoder = state.views[state.names.index(view.name or state.names[0])].encoder
     told = getattr(encoder, "surprise", lambda block: np.full(block.shape[0], np.nan))
@@ -427,26 +440,18 @@ def surprises(engine: Engine, state: State, view: View) -> RowSet:
         return engine.map(told, replace(view.rows, fill=None))
 
 
-def _most_of(engine: Engine, state: State, views: list[View], found: Ids) -> Array:
-    """Return, for every sample, the largest surprise of its rows."""
-    most, known = np.full(len(found), np.nan), pd.Index(found)
-    for view in views:
-        at = known.get_indexer(pd.Index(engine.collect(view.ids)))
-        most[at] = np.fmax(most[at], engine.collect(surprises(engine, state, view)))
-    return most
+def _in_order(rows: Array, order: Array | None) -> Array:
+    return rows if order is None else np.asarray(rows[order])
 
 
-def _mean_of(
-    engine: Engine, views: list[View], embedded: list[RowSet], which: Array
-) -> tuple[Ids, Array, Array]:
-    """Return, for every sample, the mean of its rows in the views that it is in, and these."""
+def _check_alike(engine: Engine, views: list[View]) -> int | None:
+    """Return how many rows each of several views has, None if they have ids of one kind."""
     lengths = {part.length for part in views}
     if len(lengths) > 1:
         raise ValueError(
             f"The views have {sorted(map(str, lengths))} rows without ids. Give ids, or the "
             "same number of rows, empty ones (NaN) for samples that a view lacks."
         )
-    (length,) = lengths
     # In buckets, all ids are of one kind.
     kinds = [
         kind_of(engine.head(part.ids, 1) if isinstance(part.ids, BucketRows) else part.ids)
@@ -458,40 +463,4 @@ def _mean_of(
             f"View {views[other].name!r} has ids that are {kinds[other]}, others have "
             f"{kinds[0]}: samples could not be matched. Give all views ids of one kind."
         )
-    ids = views[0].ids
-    if length is not None:
-        every = np.arange(length)
-        ids = engine.partition(every)[0] if isinstance(ids, BucketRows) else every
-    width = embedded[0].shape[1]
-    total = engine.map(lambda block: np.zeros((len(block), width + which.shape[1])), ids)
-    for part, rows, mark in zip(views, embedded, which, strict=True):
-        alignment = engine.join(ids, part.ids)
-
-        def add(sums: Array, rows: Array, mark: Array = mark) -> Array:
-            return np.asarray(sums + np.column_stack([rows, np.tile(mark, (len(rows), 1))]))
-
-        total = alignment.merge(
-            (add, alignment.partners(total), rows),
-            (lambda block: block, alignment.absent(total)),
-        )
-        ids = alignment.ids
-    sums, found = engine.collect(total), engine.collect(ids)
-    seen = sums[:, width:]
-    count = seen.sum(axis=1, keepdims=True)
-    if not count.all():
-        row = int(found[np.flatnonzero(count == 0)].min())
-        gone = "NaN or zero" if any(part.n_empty for part in views) else "NaN"
-        raise ValueError(f"Row {row} is {gone} in every view: there is nothing to embed.")
-    return found, np.asarray(sums[:, :width] / count), seen
-
-
-def _order(engine: Engine, views: list[View]) -> Ids:
-    """Return the ids of several views in the order in which they came."""
-    came = []
-    for view in views:
-        ids = engine.collect(view.ids)
-        if view.partitions is not None:
-            ids = ids[np.argsort(engine.collect(view.partitions.numbers))]
-        came.append(ids)
-    together = np.concatenate(came)
-    return np.asarray(pd.unique(together) if views[0].length is None else np.unique(together))
+    return lengths.pop()

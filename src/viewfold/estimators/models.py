@@ -39,18 +39,13 @@ class ViewFold(FoldingEstimator):
     scale : {"auto", "zscore", "table", "center", "l2", "tfidf", "counts", None}, default="auto"
         How a view is scaled. "auto" looks at it: word counts (sparse whole numbers) get tf-idf and
         unit length, other sparse non-negative weights unit length, other counts whose rows differ
-        in depth (of genes or proteins in cells, say) are divided by it before a logarithm and a
-        z-score ("counts"), principal-component scores (uncorrelated columns of falling variance)
-        are centred, everything else gets a z-score.
-        Columns with names are a "table" of variables: levels of a category, and the two values of
-        a number that has two, keep their own variance; numbers with a long tail become logarithms
-        if that makes them agree better with the other columns; wild cells come nearer. The log
-        tells which columns are logarithms, and which views are counts. An array is no table unless
-        that is said. There is a warning if clusters follow the depth of counts.
+        in depth (of genes in cells, say) are divided by it before a logarithm and a z-score
+        ("counts"), principal-component scores are centred, columns with names are a "table" of
+        variables (levels keep their own variance, long tails become logarithms), everything else
+        gets a z-score. The log says which. docs/method.md has the rules.
     unconnected : {"pair", "separate"}, default="pair"
         What to do with groups of samples that no view connects (views that share fewer than ten
-        samples): pair their clusters by size, if sizes tell, or not. Pairing is right if samples
-        are in a group by chance. There is a warning either way.
+        samples): pair their clusters by size, if sizes tell, or not; with a warning either way.
     max_moved : int or float, default=None
         So many known samples, or this part of them, change their cluster at most when a view is
         folded or learned again: those that gain most by it. The others keep theirs.
@@ -62,8 +57,8 @@ class ViewFold(FoldingEstimator):
         an int, the same views give the same answer; see scikit-learn's glossary.
     keep_encoders : bool, default=True
         Whether to keep what `predict`, `transform` and `extend` need: aggregates of ten samples or
-        more. With the embedding they give a low-rank copy of a view. If not, the next fold removes
-        those of earlier views, too. docs/privacy.md says what a file tells either way.
+        more. If not, the next fold removes those of earlier views, too. docs/privacy.md says what a
+        file tells either way.
 
     Attributes
     ----------
@@ -235,9 +230,8 @@ class FCMVC(FoldingEstimator):
     The first view enters through its first `n_clusters` features only, and every later view nearly
     replaces what came before: the method is the paper's, not a recommendation.
 
-    A view with fewer features than clusters adds as many dimensions as it has features. If the
-    consensus has not full rank (a first view of this kind), its missing columns are zero, where
-    the published program has arbitrary ones.
+    If the consensus has not full rank (after a first view with fewer features than clusters), its
+    missing columns are zero, where the published program has arbitrary ones.
 
     To fold a view of n samples and d features takes time of order n d² + t d² k with
     ``solver="gram"`` and t n d k with ``"direct"`` (t iterations, k clusters; of a sparse view, the

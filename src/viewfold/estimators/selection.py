@@ -45,19 +45,11 @@ class Suggestion:
 
     Notes
     -----
-    If there are k clusters, two series fall most after their k-th value. The heights of a tree of
-    Ward's method: the merge of k clusters into k − 1 is much longer than the one before. The
-    singular values of the consensus: k clusters fill k columns. With a(k) and b(k), the logarithms
-    of the ratios of the two consecutive values, the score is √k (a + min(a, b)). Columns may also
-    end because features do, so they can confirm what trees say, and say nothing alone. Both
-    logarithms shrink as 1 / k where nothing stands out, but there are as many more numbers to
-    choose from by chance: √k is between the two.
-
-    Heights are the mean of fifty trees, each on four fifths of the rows, at most a thousand (or ten
-    for each cluster). Time and memory beyond one pass over the samples do not depend on their
-    number. On nineteen data sets with known classes, the suggestion was within a fifth of their
-    number on fifteen; docs/method.md has more. Where clusters are not clear, their number is not
-    well defined, so look at the scores and try several.
+    If there are k clusters, two series fall most after their k-th value: the heights of a tree of
+    Ward's method (the mean of fifty, on at most a thousand rows or ten for each cluster), and the
+    singular values of the consensus. With a(k) and b(k), the logarithms of the ratios of the two
+    consecutive values, the score is √k (a + min(a, b)). docs/method.md says why, and how far to
+    trust it: where clusters are not clear, look at the scores and try several numbers.
 
     A model that was fitted for few clusters has few columns, which is all that larger k see: start
     from the views if unsure. The columns of `FCMVC` all have the same singular value, so that only

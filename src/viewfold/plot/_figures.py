@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.app.words import counted
 from viewfold.explain.events import opening_step
 from viewfold.plot._style import (
     MANY,
@@ -27,7 +28,7 @@ from viewfold.rows.linalg import unit_rows
 from viewfold.state.hashes import draw
 from viewfold.state.names import Transfers
 from viewfold.web.layout import LAID_OUT, tsne
-from viewfold.web.words import GREY, called, counted, counted_sample, short, shorten
+from viewfold.web.words import GREY, counted_sample, label_cluster, short, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -275,7 +276,7 @@ def label_flow(model: FoldingEstimator, ax: Axes | None = None, *, all_steps: bo
         # What clusters are called today is written where they are those of today.
         last = fold == n_folds - 1
         today = model.cluster_names_ if last else {}
-        titles = [name if isinstance(name, str) else called(name, today) for name in names]
+        titles = [name if isinstance(name, str) else label_cluster(name, today) for name in names]
         _blocks(ax, fold, (names, titles), counts[fold], top[fold], ends=(fold == 0, last))
     n_thin, unseen = 0, len(names) - 1
     for fold, (before, after) in enumerate(pairwise(states.T)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from viewfold._util.arguments import suggests_arguments
 from viewfold._util.messages import needed
 from viewfold._util.types import Array
-from viewfold.web.words import GREY, called, colour_of
+from viewfold.web.words import GREY, colour_of, label_cluster
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def tag_cluster(ax: Axes, at: Array, c: int, many: bool, names: Mapping[int, str
         "linewidth": 0.6 if many else 1,
     }
     up, size = (9, 6) if many else (0, 8)
-    said = called(c, names)
+    said = label_cluster(c, names)
     text = ax.annotate(said, (at[0], at[1]), (0, up), textcoords="offset points", bbox=tag)
     text.set(ha="center", va="center", size=size, weight="bold", gid=f"cluster{c}.tag")
     text.set_parse_math(False)
@@ -93,7 +93,7 @@ def cluster_axis(ax: Axes, n_clusters: int, names: Mapping[int, str]) -> None:
     """Let x be the clusters, with as many numbers as can be read, and their names."""
     shown = range(0, n_clusters, 1 if n_clusters <= MANY else 5 * -(-n_clusters // 100))
     how: dict[str, Any] = {"rotation": 30, "ha": "right"} if names else {}
-    texts = [called(c, names) for c in shown]
+    texts = [label_cluster(c, names) for c in shown]
     size = 8 if n_clusters > 20 else None
     ax.set_xticks(shown, texts, fontsize=size, parse_math=False, **how)
     ax.set(xlim=(-0.6, n_clusters - 0.4), xlabel="cluster")

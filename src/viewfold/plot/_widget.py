@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from viewfold._util.arguments import suggests_arguments
 from viewfold.plot._figures import sample_map
 from viewfold.web import static_text
-from viewfold.web.words import from_line, named
+from viewfold.web.words import clip_name, from_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,10 +45,9 @@ def map(  # as users call it: plot.map
     Returns
     -------
     anywidget.AnyWidget or matplotlib Axes
-        The widget, if anywidget is installed (``pip install 'viewfold[notebook]'``):
-        ``widget.selection`` has the numbers of the points that were chosen, ``widget.selected``
-        their sample ids; both follow the map, and setting ``selection`` or ``colour_by`` changes
-        it. Without anywidget, the Axes of `sample_map`, coloured by cluster.
+        The widget, if anywidget is installed: ``widget.selection`` has the numbers of the points
+        that were chosen, ``widget.selected`` their sample ids; setting ``selection`` or
+        ``colour_by`` changes the map. Else the Axes of `sample_map`.
 
     Examples
     --------
@@ -84,10 +83,10 @@ def _way(data: PageData, colour_by: str) -> str:
     """Return what a page calls something to colour by."""
     ways: dict[str, str] = {one["name"]: one["column"] for one in data.summary["metadata"]}
     ways |= {name: name for name in ("cluster", "confidence", "coverage")}
-    if named(colour_by) not in ways:
+    if clip_name(colour_by) not in ways:
         known = ", ".join(repr(name) for name in ways)
         raise ValueError(f"colour_by={colour_by!r} is not there. Choose one of {known}.")
-    return ways[named(colour_by)]
+    return ways[clip_name(colour_by)]
 
 
 @cache

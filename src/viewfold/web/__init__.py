@@ -1,6 +1,6 @@
 """The page: a report in one file, `viewfold ui` in the browser, a widget in a notebook.
 
-`server` and `desk` are a small server for one person's browser; docs/ui.md describes its JSON
+`server` and `session` are a small server for one person's browser; docs/ui.md describes its JSON
 interface and who can reach it. Figures share the colours, the words and the map.
 """
 

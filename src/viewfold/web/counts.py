@@ -5,7 +5,6 @@ And what changed since an entry of the log: who is new, who moved, who is gone.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from viewfold._util.types import Array
+from viewfold.app.states import transfers_since
+from viewfold.app.words import counted
 from viewfold.rows import Engine, RowSet
 from viewfold.state.names import Transfers
 from viewfold.state.state import State
-from viewfold.web.words import counted, named, rounded
+from viewfold.web.words import clip_name, rounded
 
 STEPS = 24  # how many of the latest steps a page shows
 # So many clusters, the largest, are on their own where samples move; others are together.
@@ -106,52 +107,30 @@ def largest_clusters(sizes: NDArray[np.intp]) -> list[int] | None:
     return [int(c) for c in np.sort(np.argsort(-sizes, kind="stable")[:FLOWING])]
 
 
-def least_certain(engine: Engine, sure: RowSet, most: int) -> tuple[NDArray[np.intp], Array]:
-    """Return row numbers and confidence of the least certain samples, the least certain first."""
-
-    def first(certain: Array, numbers: Array) -> tuple[Array, Array]:
-        if certain.size > most:
-            at = np.flatnonzero(certain <= np.partition(certain, most - 1)[most - 1])
-            certain, numbers = certain[at], numbers[at]
-        order = np.lexsort((numbers, certain))[:most]
-        return certain[order], numbers[order]
-
-    def both(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
-        return first(np.append(a[0], b[0]), np.append(a[1], b[1]))
-
-    certain, numbers = engine.reduce(first, sure, engine.numbers(sure), combine=both)
-    return np.asarray(numbers, np.intp), certain
-
-
 def last_entry(state: State) -> int:
     return state.log[-1].entry if state.log else max(state.steps, default=0)
 
 
-def changed(
+def summarize_changes(
     engine: Engine, state: State, entry: int, alone: list[int] | None
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """Return what changed since an entry of the log, from the history of labels."""
     events = {event.entry: event for event in state.log}
-    column = bisect_right(state.steps, entry) - 1
-    if (events and entry not in events) or entry > last_entry(state) or column < 0:
+    unknown = (events and entry not in events) or entry > last_entry(state)
+    found = None if unknown else transfers_since(engine, state, entry)
+    if found is None:
         first = max(state.steps[0], min(events, default=0))
         raise ValueError(
             f"since={entry!r}: labels are known from entry {first} to "
             f"{last_entry(state)} of the log. Name one of these."
         )
-
-    def work(history: Array, added: Array) -> Transfers:
-        before = np.where(added <= entry, history[:, column], -1)
-        return Transfers.of(before, history[:, -1])
-
-    found: Transfers = engine.reduce(work, state.history, state.added, combine=lambda a, b: a + b)
     known = found.before >= 0
     new, stayed = int(found.count[~known].sum()), int(found.count[known].sum())
     moved = int(found.count[known & (found.before != found.after)].sum())
     event = events.get(entry)
     gone = 0 if event is None else max(0, event.n_samples + new - state.n_samples)
     share = moved / stayed if stayed else 0.0
-    where = f"entry {entry}" if event is None else named(str(event))
+    where = f"entry {entry}" if event is None else clip_name(str(event))
     text = (
         f"Since {where}: {counted(new, 'new sample')}, {moved:,} moved to another cluster "
         f"({100 * share:.1f} %), {gone:,} gone."

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 from viewfold._util.constants import FEWEST
 from viewfold._util.types import Array
 from viewfold._util.version import __version__
-from viewfold.app.telling import hanging_line
+from viewfold.app.summaries import describe_hanging
+from viewfold.app.words import counted
 from viewfold.estimators.answers import ask_views
 from viewfold.explain import ViewEffects, feature_table, variance_table
 from viewfold.explain.events import opening_step
@@ -31,15 +32,14 @@ from viewfold.web.counts import (
     STEPS,
     Counts,
     as_flow,
-    changed,
     count_moves,
     count_samples,
     largest_clusters,
     last_entry,
-    least_certain,
+    summarize_changes,
 )
 from viewfold.web.layout import ModelRows, Points
-from viewfold.web.words import colour_of, counted, named, printable, rounded
+from viewfold.web.words import clip_name, colour_of, printable, rounded
 
 if TYPE_CHECKING:
     from viewfold.estimators import FoldingEstimator
@@ -87,7 +87,9 @@ def page_data(
     model = model._snapshot()
     found = ModelFacts(model)
     # An entry that is not there is refused before the work is done.
-    since_then = None if since is None else changed(found.engine, found.state, since, found.alone)
+    since_then = (
+        None if since is None else summarize_changes(found.engine, found.state, since, found.alone)
+    )
     points = Points.of(found, metadata, ids)
     k = found.counts.sizes.size
     columns = points.columns(k, ids)
@@ -139,7 +141,7 @@ class ModelFacts(ModelRows):
         n_known = int(last.count[known].sum())
         moved = int(last.count[known & (last.before != last.after)].sum())
         share = moved / n_known if n_known else 0.0
-        step = named(self.state.step_names[-1])
+        step = clip_name(self.state.step_names[-1])
         return {"count": moved, "share": rounded(share), "step": step}
 
     def clusters(self, points: Points) -> list[dict[str, Any]]:
@@ -183,7 +185,9 @@ class ModelFacts(ModelRows):
                 share = {"consensus": rounded(consensus), "explained": rounded(clusters)}
                 share["by_cluster"] = [rounded(one) for one in each]
             agreement = rounded(record.agreement)
-            found.append({"name": named(record.name), **counts, "agreement": agreement, **share})
+            found.append(
+                {"name": clip_name(record.name), **counts, "agreement": agreement, **share}
+            )
         return found
 
     def coverage(self) -> dict[str, Any]:
@@ -199,20 +203,22 @@ class ModelFacts(ModelRows):
         found: Counter[int] = self.engine.reduce(
             lambda block: Counter(block[:, 0].tolist()), self.hangs, combine=lambda a, b: a + b
         )
-        shares = hanging_shares(found, [named(name) for name in self.state.names])
-        return hanging_line(shares, private=not self.model.keep_encoders)
+        shares = hanging_shares(found, [clip_name(name) for name in self.state.names])
+        return describe_hanging(shares, private=not self.model.keep_encoders)
 
     def uncertain(self, points: Points, name_ids: bool) -> list[dict[str, Any]]:
         """Return the samples whose cluster is least certain."""
         assert self.state.clusters is not None
-        numbers, sure = least_certain(self.engine, self.sure, UNCERTAIN)
+        every = self.engine.collect(self.sure)
+        numbers = every.argsort(kind="stable")[:UNCERTAIN]
+        sure = every[numbers]
         labels, rows = self.take(self.labels, numbers), self.take(self.state.embedding, numbers)
         other = self.engine.collect(next_nearest(self.engine, self.state.clusters, rows, labels))
         ids = self.take(self.state.ids, numbers).tolist() if name_ids else [None] * numbers.size
         return [
             {
                 "point": point,
-                "id": None if name is None else named(str(name)),
+                "id": None if name is None else clip_name(str(name)),
                 "cluster": int(own),
                 "next": int(second) if second >= 0 else None,
                 "confidence": rounded(float(certain)),
@@ -229,7 +235,7 @@ class ModelFacts(ModelRows):
 
     def summary(self, points: Points, name_ids: bool) -> dict[str, Any]:
         """Return what a page shows of samples, clusters and views."""
-        features, variance = explained(self.model)
+        features, variance = summarize_features(self.model)
         state, k = self.state, self.counts.sizes.size
         return {
             "n": state.n_samples,
@@ -240,7 +246,7 @@ class ModelFacts(ModelRows):
             "moved": self.moved(),
             "clusters": self.clusters(points),
             "views": self.views(variance),
-            "steps": [named(name) for name in state.step_names[-STEPS:]],
+            "steps": [clip_name(name) for name in state.step_names[-STEPS:]],
             "earlier_steps": max(0, len(state.steps) - STEPS),
             "opening_step": opening_step(self.moves[1:]),
             "flow": [as_flow(moved, self.alone) for moved in self.moves],
@@ -269,7 +275,7 @@ def events(model: FoldingEstimator) -> list[dict[str, Any]]:
     found = model.events_[::-1][:EVENTS].to_dict("records")
     return [
         {
-            "step": named(event["step"]),
+            "step": clip_name(event["step"]),
             "entry": None if event["entry"] is None else int(event["entry"]),
             "kind": event["kind"],
             "before": [int(c) for c in event["before"]],
@@ -303,7 +309,7 @@ MOST = 2000  # how many are named in all: fewer for each where there are very ma
 HEAT = 60  # how many rows the heat map has
 
 
-def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | None]:
+def summarize_features(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | None]:
     """Return what features tell about the clusters, and how much of each view is explained."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -330,7 +336,7 @@ def explained(model: FoldingEstimator) -> tuple[dict[str, Any], pd.DataFrame | N
 
 
 def _row(row: dict[Any, Any]) -> dict[str, Any]:
-    names = {name: named(str(row[name])) for name in ("view", "feature")}
+    names = {name: clip_name(str(row[name])) for name in ("view", "feature")}
     numbers = {name: rounded(row[name]) for name in ("mean", "overall_mean", "effect")}
     return {"cluster": int(row["cluster"]), **names, **numbers, "rank": int(row["rank"])}
 
@@ -346,8 +352,8 @@ def _heat(tellers: Sequence[ViewEffects]) -> dict[str, Any] | None:
     for at in chosen.tolist():
         which = int(np.searchsorted(starts, at, side="right")) - 1
         one = tellers[which]
-        name = named(str(one.names[at - int(starts[which])]))
-        rows.append({"view": named(one.view.name), "feature": name})
+        name = clip_name(str(one.names[at - int(starts[which])]))
+        rows.append({"view": clip_name(one.view.name), "feature": name})
     return {
         "rows": rows,
         "effects": [[rounded(float(e)) for e in effects[:, at]] for at in chosen.tolist()],
@@ -374,18 +380,18 @@ def _strongest(effects: Array) -> Array:
     return np.asarray(columns[order])
 
 
-def changes(model: FoldingEstimator, since: int) -> dict[str, Any] | None:
+def changes_since(model: FoldingEstimator, since: int) -> dict[str, Any] | None:
     """Return what changed since an entry of the log; None if nothing was known then."""
     state = model._fitted
     if not state.steps or since < state.steps[0]:
         return None
-    found = changed(model._engine, state, since, None)
+    found = summarize_changes(model._engine, state, since, None)
     assert found is not None
     later = [one for one in events(model) if one["entry"] is not None and one["entry"] > since]
     return {**found, "events": later}
 
 
-def renamed(data: PageData, model: FoldingEstimator) -> PageData | None:
+def with_new_names(data: PageData, model: FoldingEstimator) -> PageData | None:
     """Return a page with other names of clusters; None if more than these changed since.
 
     A map and the stability of clusters take a while for many samples, and a name changes neither.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from viewfold._util.file import File, ReadOptions
-from viewfold.app.folding import Wanted
-from viewfold.app.telling import AUTO
+from viewfold.app.folding import FoldOptions
+from viewfold.app.summaries import AUTO
 from viewfold.errors import FULL, InputError, NoSpaceError
 from viewfold.web.words import printable
 
@@ -147,23 +147,12 @@ def pick(said: Mapping[str, Any], names: Mapping[str, Check]) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name in names}
 
 
-def fold_options(
-    said: Mapping[str, Any], view: str | None, keep: int | None, wait: float
-) -> Wanted:
-    rest = {
-        name: value
-        for name, value in said.items()
-        if name in FOLD and name not in VIEW and name != "keep"
-    }
-    return Wanted(
-        ids=ids_option(said),
-        view=view,
-        options=ReadOptions.of(**pick(said, READING)),
-        similar_ids=said.get("similar_ids", "refuse"),
-        keep=said.get("keep", keep),
-        wait=wait,
-        **rest,
-    )
+def fold_options(said: Mapping[str, Any], wait: float) -> FoldOptions:
+    rest = {name: said[name] for name in FOLD if name in said and name not in (*FILE, *READING)}
+    for name in ("upload", "id_column", "no_id"):
+        rest.pop(name, None)
+    options = ReadOptions.of(**pick(said, READING))
+    return FoldOptions(ids=ids_option(said), options=options, wait=wait, **rest)
 
 
 # -- files

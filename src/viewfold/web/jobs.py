@@ -105,14 +105,6 @@ class Worker:
             self._thread.start()
             return self._thread
 
-    def now(self, job: Job, work: Work) -> dict[str, Any]:
-        """Do something that is soon done; return what came of it."""
-        self.start(job, work).join()
-        if job.raised is not None:
-            raise job.raised
-        assert job.answer is not None
-        return job.answer
-
     def stop(self, seconds: float | None = None) -> None:
         """End what is being done, and wait for the end."""
         if self.latest is not None:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
 from viewfold._util.types import Array, Ids
+from viewfold.app.words import counted
 from viewfold.data.files import File, read
 from viewfold.data.ids import as_ids
 from viewfold.data.parts import split_file
 from viewfold.rows import Engine, RowSet
-from viewfold.web.words import counted, named, rounded
+from viewfold.web.words import clip_name, rounded
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Codes
@@ -146,7 +147,7 @@ def colour_columns(
     at = index.get_indexer(_index(ids))
     found: list[ColourColumn] = []
     for number, name in enumerate(table.columns):
-        one = _column(table.iloc[:, number], named(str(name)), len(table), name_ids)
+        one = _column(table.iloc[:, number], clip_name(str(name)), len(table), name_ids)
         if isinstance(one, str):
             notes.append(one)
             continue
@@ -196,7 +197,7 @@ def _column(
         cells = column.astype("category").cat.remove_unused_categories().cat
     except TypeError:  # of lists, say
         return f"Column {name!r} of the metadata has cells that cannot be compared. It is left out."
-    levels = [named(str(level)) for level in cells.categories]
+    levels = [clip_name(str(level)) for level in cells.categories]
     if not levels:
         return empty
     if len(levels) > LEVELS:

@@ -41,12 +41,10 @@ def write(
     since: int | Literal["last"] | None = None,
     private: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """Write a report to a file, and return its path.
+    """Write a report to a file, and return its path; see `render` for the other parameters.
 
     Parameters
     ----------
-    model, title, ids, metadata
-        See `render`.
     path : str or path-like
         The HTML file. If there is one already, it is replaced once the new one is complete.
     since : int or "last", optional
@@ -92,9 +90,8 @@ def render(
     ids : bool, default=False
         Whether sample ids are in the page, to search for and to be named; else it names nobody.
     metadata : DataFrame, optional
-        Columns to colour the map by, with the sample ids in the index. Numbers are a scale; texts,
-        booleans, categories and whole numbers with at most ten different values are categories,
-        with at most 200 levels. A column that cannot be shown is left out, with a warning.
+        Columns to colour the map by, with the sample ids in the index; docs/report.md says how
+        each kind is shown. A column that cannot be shown is left out, with a warning.
     since : int, optional
         An entry of the log: the report says what changed since.
 
@@ -119,12 +116,9 @@ _SUMMARY = re.compile(r'<script type="application/json" id="summary">(.*?)</scri
 
 @suggests_arguments
 def last_report(path: str | os.PathLike[str], model: FoldingEstimator) -> int | None:
-    """Return the entry of the log that a report is about, for one that is about to replace it.
+    """Return the entry of the log that a report is about; None if it is not one of this model.
 
-    A report that was written at the present entry tells the same as the new one: then it is the
-    entry that it was compared with.
-
-    It is None if the report is not there, damaged, no report or one of another model.
+    Of a report that was written at the present entry, it is the entry that it was compared with.
     """
     try:
         with open(path, "rb") as file:

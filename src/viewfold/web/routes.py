@@ -21,9 +21,9 @@ from starlette.routing import Route
 from viewfold.app.output import TABLES, as_json
 from viewfold.errors import InputError
 from viewfold.web import inputs
-from viewfold.web.desk import Desk
 from viewfold.web.inputs import Check, checked
 from viewfold.web.jobs import Job, error_facts, status_of
+from viewfold.web.session import Session
 
 T = TypeVar("T")
 Answer = Callable[[Request], Awaitable[Response]]
@@ -48,11 +48,11 @@ class Json(Response):
         return as_json(content).encode()
 
 
-def app_of(desk: Desk) -> Starlette:
-    api = _Api(desk)
+def app_of(session: Session) -> Starlette:
+    api = _Api(session)
     routes = [Route(f"/{name}", _static(*where), methods=["GET"]) for name, where in STATIC.items()]
     routes += [
-        Route(f"/api/{path}", _answering(answer, desk.named), methods=[method])
+        Route(f"/api/{path}", _answering(answer, session.named), methods=[method])
         for method, path, answer in api.table()
     ]
     handlers = {Exception: _failed, HTTPException: _not_served}
@@ -62,36 +62,36 @@ def app_of(desk: Desk) -> Starlette:
 class _Api:
     """What is asked, by whom it is answered."""
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def table(self) -> list[tuple[str, str, Answer]]:
         """Return methods and addresses."""
-        desk, entry = self.desk, {"entry": inputs.whole(0)}
+        session, entry = self.session, {"entry": inputs.whole(0)}
         asks = {"id": inputs.text, "cluster": inputs.whole(0), "view": inputs.text}
         asks["top"] = inputs.whole(1, 1000)
         numbers = {"from": inputs.whole(2, 10_000), "to": inputs.whole(2, 10_000)}
         new = {"clusters": inputs.clusters, **entry}
         name = {"cluster": inputs.whole(0), "name": inputs.any_text, **entry}
         return [
-            ("GET", "status", self._ask(lambda said: desk.status(said.get("entry")), entry)),
-            ("GET", "summary", self._ask(lambda said: desk.page().summary)),
+            ("GET", "status", self._ask(session.status, entry)),
+            ("GET", "summary", self._ask(lambda said: session.page().summary)),
             ("GET", "columns/{name}", self.column),
-            ("GET", "changes", self._ask(lambda s: desk.changes(s["entry"]), entry, "entry")),
-            ("GET", "explain", self._ask(desk.explain, asks)),
+            ("GET", "changes", self._ask(session.changes_since, entry, "entry")),
+            ("GET", "explain", self._ask(session.explain, asks)),
             ("GET", "export", self.export),
             ("PUT", "uploads", self.upload),
             ("DELETE", "uploads/{upload}", self.drop),
-            ("POST", "inspect", self._ask(desk.inspect, inputs.VIEW, "upload")),
-            ("POST", "fold", self._ask(desk.fold, inputs.FOLD, "upload")),
-            ("POST", "recluster", self._ask(desk.recluster, new, "clusters")),
-            ("POST", "suggest", self._ask(desk.suggest, numbers)),
+            ("POST", "inspect", self._do("inspect", inputs.VIEW, "upload")),
+            ("POST", "fold", self._do("fold", inputs.FOLD, "upload")),
+            ("POST", "recluster", self._do("recluster", new, "clusters")),
+            ("POST", "suggest", self._do("suggest", numbers)),
             ("GET", "job", self.job),
             ("DELETE", "job", self.job),
-            ("POST", "rename", self._ask(desk.rename, name, "cluster", "name")),
-            ("GET", "undo", self._ask(lambda said: desk.undoable())),
-            ("POST", "undo", self._ask(desk.undo, entry, "entry")),
-            ("POST", "forget", self._ask(desk.forget, {"ids": inputs.ids}, "ids")),
+            ("POST", "rename", self._do("rename", name, "cluster", "name")),
+            ("GET", "undo", self._ask(lambda said: session.undoable())),
+            ("POST", "undo", self._do("undo", entry, "entry")),
+            ("POST", "forget", self._do("forget", {"ids": inputs.ids}, "ids")),
         ]
 
     def _ask(self, ask: Callable[[dict[str, Any]], Any], known: Any = None, *needed: str) -> Answer:
@@ -107,16 +107,19 @@ class _Api:
 
         return answer
 
+    def _do(self, what: str, known: Any, *needed: str) -> Answer:
+        return self._ask(partial(self.session.do, what), known, *needed)
+
     async def _call(self, ask: Callable[..., T], *args: Any) -> T:
         """Call something that may take a while, with the engine of the command line."""
-        return await run_in_threadpool(self.desk.worker.context.copy().run, ask, *args)
+        return await run_in_threadpool(self.session.worker.context.copy().run, ask, *args)
 
     # -- those with a shape of their own
 
     async def column(self, request: Request) -> Response:
         said = checked(dict(request.query_params), {"entry": inputs.whole(0)})
         name = request.path_params["name"]
-        data, kind = await self._call(self.desk.column, name, said.get("entry"))
+        data, kind = await self._call(self.session.column, name, said.get("entry"))
         text = kind == "text"
         return Response(
             data, media_type="text/plain; charset=utf-8" if text else "application/octet-stream"
@@ -127,28 +130,28 @@ class _Api:
         endings = tuple(one.removeprefix(".") for one in TABLES)
         known: dict[str, Check] = {"format": inputs.one_of(*endings)}
         ending = checked(dict(request.query_params), known).get("format", "csv")
-        path: Path = await self._call(self.desk.export, f".{ending}")
+        path: Path = await self._call(self.session.export, f".{ending}")
         gone = BackgroundTask(partial(path.unlink, missing_ok=True))
         return FileResponse(
             path,
-            filename=f"{Path(self.desk.state).stem}-clusters.{ending}",
+            filename=f"{Path(self.session.state).stem}-clusters.{ending}",
             media_type="application/octet-stream",
             background=gone,
         )
 
     async def upload(self, request: Request) -> Response:
         said = checked(dict(request.query_params), {"name": inputs.text}, ("name",))
-        uploads = self.desk.uploads
+        uploads = self.session.uploads
         uploads.check(request.headers.get("content-length"))
         found = await uploads.receive(said["name"], request.stream())
         facts = {"upload": found.key, "file": found.name, "bytes": found.size}
         return Json(facts, status_code=201)
 
     async def drop(self, request: Request) -> Response:
-        return Json({"removed": self.desk.uploads.drop(request.path_params["upload"])})
+        return Json({"removed": self.session.uploads.drop(request.path_params["upload"])})
 
     async def job(self, request: Request) -> Response:
-        job = self.desk.worker.latest
+        job = self.session.worker.latest
         if job is None:
             raise FileNotFoundError("Nothing was asked for yet.")
         if request.method == "DELETE":  # it ends at its next sign of life

@@ -26,7 +26,7 @@ from viewfold.errors import BusyError
 if TYPE_CHECKING:
     import uvicorn
 
-    from viewfold.web.desk import Desk, Settings
+    from viewfold.web.session import Session, Settings
 
 
 HOST = "127.0.0.1"
@@ -50,16 +50,16 @@ def serve(
     """
     for module in ("starlette", "uvicorn"):
         needed(module, "ui", "viewfold ui")
-    from viewfold.web.desk import Desk
     from viewfold.web.routes import app_of
+    from viewfold.web.session import Session
 
     token = secrets.token_urlsafe(32)
     # Files that are dropped go into a folder; what a killed server left is cleared first.
     room = workshop(Path(tempfile.gettempdir(), "viewfold-ui"))
     with closing(_listening(port)) as listener, room as folder:
         port = listener.getsockname()[1]
-        desk = Desk(state, folder, settings)
-        guard = Guard(app_of(desk), port, token)
+        session = Session(state, folder, settings)
+        guard = Guard(app_of(session), port, token)
         server = server_of(guard)
         address = f"http://{HOST}:{port}/#{token}"
 
@@ -73,7 +73,7 @@ def serve(
                 webbrowser.open(address)
             importlib.import_module("viewfold.web")  # while the browser starts
 
-        with _ending(server, desk):
+        with _ending(server, session):
             threading.Thread(target=tell, daemon=True).start()
             server.run(sockets=[listener])
 
@@ -93,7 +93,7 @@ def _listening(port: int) -> socket.socket:
 
 
 @contextmanager
-def _ending(server: Any, desk: Desk) -> Iterator[None]:
+def _ending(server: Any, session: Session) -> Iterator[None]:
     """End in good order: on Ctrl-C, when the process is ended, or the terminal is closed."""
 
     def end(*_: Any) -> None:
@@ -110,7 +110,7 @@ def _ending(server: Any, desk: Desk) -> Iterator[None]:
         for name, handler in before.items():
             signal.signal(getattr(signal, name), handler)
         with suppress(KeyboardInterrupt):  # a second Ctrl-C: do not wait for the work
-            desk.close(PATIENCE)
+            session.worker.stop(PATIENCE)
 
 
 Scope = MutableMapping[str, Any]

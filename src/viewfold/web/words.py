@@ -9,12 +9,9 @@ from functools import cache
 from math import isfinite
 
 from viewfold._util.messages import visible
+from viewfold.app.words import counted
 
 LONGEST = 200  # letters of a name on a page: endless ones would make the page endless, too
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def counted_sample(drawn: int, n: int) -> str:
@@ -34,7 +31,7 @@ def short(number: float) -> str:
     return f"{number / 1e6:,.3g}M" if abs(number) < 999.5e6 else f"{number:.2g}"
 
 
-def called(cluster: int, names: Mapping[int, str], most: int = 20) -> str:
+def label_cluster(cluster: int, names: Mapping[int, str], most: int = 20) -> str:
     """Return the number of a cluster, with its name if it has one."""
     return f"{cluster} {shorten(names[cluster], most)}" if cluster in names else str(cluster)
 
@@ -45,7 +42,7 @@ def shorten(name: str, most: int = 28) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[1 - most // 2 :]}"
 
 
-def named(text: str) -> str:
+def clip_name(text: str) -> str:
     """Return a name as pages tell it: whole, unless it is endless."""
     return shorten(text, LONGEST)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from viewfold.cli import Group, say, showing
+from viewfold.cli import Group, say, show_progress
 from viewfold_research.bench import _options as opt
 from viewfold_research.bench._options import Whole
 
@@ -203,7 +203,7 @@ def list_datasets(fetch: str | None, folder: Path | None, as_json: bool) -> None
     from viewfold_research import datasets
 
     if fetch is not None:
-        with showing(f"fetching {fetch}"):
+        with show_progress(f"fetching {fetch}"):
             held = datasets.fetch(fetch, data_home=folder)
         views = {view: list(map(int, X.shape)) for view, X in held.views.items()}
         if as_json:

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from viewfold.cli import showing
+from viewfold.cli import show_progress
 from viewfold_research.bench.plan import EXPERIMENTS, Options, plan
 from viewfold_research.bench.protocol import CLUSTERS, Task, compute, load, load_of_machine
 from viewfold_research.bench.results import (
@@ -381,7 +381,7 @@ def _end_with_parent() -> None:
 @contextmanager
 def _progress(experiment: str, total: int, known: int) -> Iterator[Callable[[], None]]:
     """Show how many cells are done and the time left, if somebody is looking."""
-    with showing(experiment, total, known) as line:
+    with show_progress(experiment, total, known) as line:
 
         def advance(cells: int = 1) -> None:
             if line is not None:

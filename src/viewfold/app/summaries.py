@@ -1,4 +1,4 @@
-"""Plain values about files, clusters and samples, and the number of clusters."""
+"""What commands and the page say of files, clusters and samples, as plain values and texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLEARLY = 0.15
 # -- files
 
 
-def command(
+def compose_command(
     found: Inspection,
     file: File,
     state: Path,
@@ -65,7 +65,7 @@ def command(
     return " ".join(words)
 
 
-def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
+def summarize_inspection(found: Inspection, line: str | None) -> dict[str, Any]:
     samples = found.samples
     return {
         "view": found.name,
@@ -119,7 +119,7 @@ def inspected(found: Inspection, line: str | None) -> dict[str, Any]:
 # -- clusters and samples
 
 
-def explained(
+def explain_sample(
     model: FoldingEstimator, sample: str, view: str | None, top: int
 ) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]], str]:
     """Return why a sample is in its cluster: facts, rows of tables, and a text that says it."""
@@ -135,7 +135,7 @@ def explained(
     return facts, lists, str(why)
 
 
-def described(
+def describe_clusters(
     model: FoldingEstimator, cluster: int | None, view: str | None, top: int
 ) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
     """Return what makes one cluster, or each: facts, and rows of tables."""
@@ -154,7 +154,7 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def hanging_line(hanging: dict[str, Any] | None, *, private: bool) -> str | None:
+def describe_hanging(hanging: dict[str, Any] | None, *, private: bool) -> str | None:
     """Say how many labels hang on one view; None if no sample has two."""
     if hanging is None:
         lost = "Whether labels hang on one view is not known: a private state has no evidence."
@@ -167,7 +167,7 @@ def hanging_line(hanging: dict[str, Any] | None, *, private: bool) -> str | None
     return f"{100 * hanging['share']:.2g} % of the labels {of} hang on one view: {each}."
 
 
-def without_doubtful(table: Table, least: float | None) -> Table:
+def mark_doubtful(table: Table, least: float | None) -> Table:
     """Return a table with -1 for clusters of samples that are less certain than asked for."""
     if least is None:
         return table
@@ -185,7 +185,7 @@ def without_doubtful(table: Table, least: float | None) -> Table:
 # -- the number of clusters
 
 
-def suggestion(model: FoldingEstimator, between: range | None = None) -> Suggestion:
+def suggest_number(model: FoldingEstimator, between: range | None = None) -> Suggestion:
     from viewfold.estimators.selection import candidates, suggest_n_clusters
 
     numbers = candidates(model) if between is None else between
@@ -202,7 +202,7 @@ def choose_first(views: Sequence[View], **options: Any) -> Suggestion:
     with warnings.catch_warnings(action="ignore"):  # the fold itself will tell
         for view in views:
             trial.partial_fit(view, **options)
-    return suggestion(trial)
+    return suggest_number(trial)
 
 
 def choose_again(model: FoldingEstimator) -> Suggestion:
@@ -210,7 +210,7 @@ def choose_again(model: FoldingEstimator) -> Suggestion:
 
     Else numbers that are about as good would take turns from file to file.
     """
-    found, now = suggestion(model), model.n_clusters
+    found, now = suggest_number(model), model.n_clusters
     best, score = found.scores[found.best], found.scores.get(now)
     if score is None or best - score > CLEARLY:
         of_now = "" if score is None else f", and {now} have {score:.2f}"
@@ -223,14 +223,14 @@ def recluster(
 ) -> tuple[dict[str, Any], Suggestion | None]:
     """Find another number of clusters; return what is told, and why, if it was `AUTO`."""
     before = model.n_clusters
-    chosen = suggestion(model) if clusters == AUTO else None
+    chosen = suggest_number(model) if clusters == AUTO else None
     model.recluster(chosen.best if chosen is not None else clusters or before)
     moved = int(model.log_["n_moved"].iloc[-1]) if model.n_clusters != before else 0
     facts = {"clusters": model.n_clusters, "before": before, "moved": moved}
-    return facts | ({} if chosen is None else {"suggestion": scores(chosen)}), chosen
+    return facts | ({} if chosen is None else {"suggestion": list_scores(chosen)}), chosen
 
 
-def evidence(found: Suggestion, now: int | None = None) -> str:
+def explain_number(found: Suggestion, now: int | None = None) -> str:
     """Say which number stands out most, and why there are others `now`, if so."""
     others = {k: score for k, score in found.scores.items() if k != found.best}
     said = f"{found.best} clusters stand out most, with a score of {found.scores[found.best]:.2f}"
@@ -244,17 +244,17 @@ def evidence(found: Suggestion, now: int | None = None) -> str:
     return f"{said}. {now} stay: they have {found.scores[now]:.2f}, which is not clearly less."
 
 
-def scores(found: Suggestion) -> list[dict[str, Any]]:
+def list_scores(found: Suggestion) -> list[dict[str, Any]]:
     return [
         {"clusters": k, "score": round(score, 3), "suggested": k == found.best}
         for k, score in found.scores.items()
     ]
 
 
-def suggested(model: FoldingEstimator, found: Suggestion) -> dict[str, Any]:
+def summarize_suggestion(model: FoldingEstimator, found: Suggestion) -> dict[str, Any]:
     return {
         "clusters": model.n_clusters,
         "suggested": found.best,
         "stands_out": found.stands_out,
-        "scores": scores(found),
+        "scores": list_scores(found),
     }
