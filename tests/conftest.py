@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+
+from viewfold.rows import DiskEngine
 
 pytest_plugins = [
     "browser_tabs",
@@ -79,6 +82,22 @@ def zscore(X: np.ndarray) -> np.ndarray:
     X = X.astype(np.float64)
     spread = X.std(axis=0, ddof=1)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+
+
+AS_USERS_HAVE_IT = DiskEngine.__init__.__defaults__
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_buckets() -> Iterator[None]:
+    """Give folders six buckets where a test does not say how many: 64 are 64 times the files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DiskEngine.__init__, "__defaults__", (6, None))
+        yield
+
+
+@pytest.fixture
+def buckets_as_users_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiskEngine.__init__, "__defaults__", AS_USERS_HAVE_IT)
 
 
 @pytest.fixture

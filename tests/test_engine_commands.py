@@ -58,6 +58,7 @@ def test_a_folder_gets_the_labels_of_a_file_and_every_command_reads_it(run: Run)
     assert type(current_engine()).__name__ == "LocalEngine"
 
 
+@pytest.mark.usefixtures("buckets_as_users_have_them")
 def test_a_new_folder_has_64_buckets_unless_it_is_told_otherwise(tmp_path: Path) -> None:
     viewfold.ViewFold(2, n_init=1).fit(np.eye(9)).save(tmp_path / "a.vfd")
     (manifest,) = (tmp_path / "a.vfd").glob("manifest-*.json")

@@ -33,7 +33,7 @@ def npy_header(shape: tuple[int, ...], version: int = 1) -> bytes:
 
 def npz(path: Path, shape: tuple[int, ...], data: int = 0, version: int = 1) -> None:
     with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("x.npy", "w", force_zip64=True) as member,
     ):
         member.write(npy_header(shape, version))
@@ -60,7 +60,7 @@ def keys_of_json(path: Path) -> None:
 
 def mat5(path: Path, size: int, content: bytes) -> None:
     """Write a packed element that says it has so many bytes, and the beginning of it."""
-    packed = zlib.compress(struct.pack("<II", 14, size) + content, 6)
+    packed = zlib.compress(struct.pack("<II", 14, size) + content, 1)
     tag = struct.pack("<II", 15, len(packed))
     path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x00\x01IM" + tag + packed)
 
@@ -187,7 +187,7 @@ def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(guard, "free_disk", lambda: 20 * MEGA)
     with pytest.raises(io.FileError, match=r"25.2 MB of disk, but 21 MB are free.*TMPDIR"):
         io.read(tmp_path / "a.parquet")
-    with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
+    with gzip.open(tmp_path / "a.csv.gz", "wb", compresslevel=1) as file:
         file.write((b"1." + b"0" * 125 + b"\n") * (MEGA // 4))  # the text is larger than the disk
     assert as_views(tmp_path / "a.csv.gz")[0].shape == (MEGA // 4, 1)
     monkeypatch.setenv("VIEWFOLD_MEMORY", "1M")  # of memory; neither text nor rows are kept in it

@@ -18,7 +18,6 @@ import pytest
 from children import start
 
 import viewfold
-from viewfold.rows import DiskEngine
 
 PORT, TOKEN = 8765, "the-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -116,13 +115,6 @@ def server(state: Path, scratch: Path | None = None) -> Iterator[tuple[str, Any]
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-@pytest.fixture
-def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a folder that a page begins have few buckets: there is nobody to say how many."""
-    made = lambda n_buckets=6: DiskEngine(n_buckets)  # noqa: E731
-    monkeypatch.setattr("viewfold.store.buckets.DiskEngine", made)
 
 
 @pytest.fixture
