@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import random
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine
 
 pytest_plugins = [
@@ -21,8 +25,10 @@ pytest_plugins = [
     "vfd_models",
     "writers",
 ]
+as_users_have_it = pytest.mark.as_users_have_it
 
-settings.register_profile("viewfold", deadline=None)  # the first example imports things
+# The first example imports things; whoever runs the tests again sees what others saw.
+settings.register_profile("viewfold", deadline=None, derandomize=True)
 settings.load_profile("viewfold")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -84,20 +90,32 @@ def zscore(X: np.ndarray) -> np.ndarray:
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
 
 
-AS_USERS_HAVE_IT = DiskEngine.__init__.__defaults__
-
-
 @pytest.fixture(scope="module", autouse=True)
-def _few_buckets() -> Iterator[None]:
-    """Give folders six buckets where a test does not say how many: 64 are 64 times the files."""
+def _cheap_defaults(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Use six buckets, not 64, and two starts of k-means, not 20, where a test asks for none.
+
+    Tests of results and of pages have all as users have it: ``pytestmark = as_users_have_it``.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DiskEngine.__init__, "__defaults__", (6, None))
+        if not request.node.get_closest_marker("as_users_have_it"):
+            patch.setattr(DiskEngine.__init__, "__defaults__", (6, None))
+            for estimator in (ViewFold, FCMVC):
+                init = inspect.unwrap(estimator.__init__)
+                patch.setattr(init, "__kwdefaults__", {**init.__kwdefaults__, "n_init": 2})
         yield
 
 
-@pytest.fixture
-def buckets_as_users_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DiskEngine.__init__, "__defaults__", AS_USERS_HAVE_IT)
+@pytest.fixture(scope="module", autouse=True)
+def _keys_of_the_module(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Draw the keys of fingerprints alike in every run: two of 16 bits may be equal by chance."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _keys_of_the_test(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "randbits", random.Random(request.node.nodeid).getrandbits)
 
 
 @pytest.fixture
