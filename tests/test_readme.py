@@ -23,6 +23,7 @@ def commands() -> list[str]:
     return [command for command, _ in pages.steps(first)]
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_newcomers_come_from_two_tables_to_a_report_in_ten_commands(
     commands, tmp_path, monkeypatch
 ) -> None:
