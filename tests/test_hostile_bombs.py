@@ -33,7 +33,7 @@ def npy_header(shape: tuple[int, ...], version: int = 1) -> bytes:
 
 def npz(path: Path, shape: tuple[int, ...], data: int = 0, version: int = 1) -> None:
     with (
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
         archive.open("x.npy", "w", force_zip64=True) as member,
     ):
         member.write(npy_header(shape, version))
@@ -60,7 +60,7 @@ def keys_of_json(path: Path) -> None:
 
 def mat5(path: Path, size: int, content: bytes) -> None:
     """Write a packed element that says it has so many bytes, and the beginning of it."""
-    packed = zlib.compress(struct.pack("<II", 14, size) + content, 1)
+    packed = zlib.compress(struct.pack("<II", 14, size) + content, 6)
     tag = struct.pack("<II", 15, len(packed))
     path.write_bytes(b"MATLAB 5.0".ljust(124) + b"\x00\x01IM" + tag + packed)
 
