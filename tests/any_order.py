@@ -74,7 +74,7 @@ class AnyOrder(RuleBasedStateMachine):
     def start(self, kind: type, k: int, begun: bool) -> None:
         constants.TREE = 20  # trees see a part of the rows only
         selection.TREES = 3  # many trees make a better suggestion, not another kind of one
-        self.model = kind(k, random_state=0)
+        self.model = kind(k, n_init=3, random_state=0)
         self.new = 1000
         self.checked = None
         if begun:

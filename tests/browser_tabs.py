@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-ARTEFACTS = Path(
-    os.environ.get("VIEWFOLD_ARTEFACTS", Path(__file__).resolve().parents[1] / ".artefacts")
-)
-"""Where pictures of pages are kept."""
+ARTEFACTS = os.environ.get("VIEWFOLD_ARTEFACTS")
+"""A folder for pictures of pages, for somebody who wants to look at them."""
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
-"""WebGL without a GPU."""
+FLAGS += ("--disable-gpu-compositing",)
+"""WebGL without a GPU; the rest of a page is painted without it."""
 DRIVER = "GL Driver Message (OpenGL, Performance"
 """What the stand-in for a GPU says, now and then, when the browser shows what it has drawn."""
 NO_WEBGL = """
@@ -24,6 +23,11 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
   return kind.startsWith("webgl") ? null : known.call(this, kind, ...more);
 };
 """
+
+
+def keep_picture(page: Any, name: str, *, whole: bool = False) -> None:
+    if ARTEFACTS:
+        page.screenshot(path=Path(ARTEFACTS, f"{name}.png"), full_page=whole)
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +118,5 @@ class Tab:
         right, low = area["width"] - 12, area["height"] - 12
         self.lasso([(12, 12), (right, 12), (right, low), (12, low)], key)
 
-    def shot(self, name: str, *, whole: bool = False) -> bytes:
-        """Keep a picture."""
-        ARTEFACTS.mkdir(parents=True, exist_ok=True)
-        taken: bytes = self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=whole)
-        return taken
+    def shot(self, name: str, *, whole: bool = False) -> None:
+        keep_picture(self.page, name, whole=whole)

@@ -9,7 +9,7 @@ import pytest
 
 import viewfold
 from commands import Run, runner
-from viewfold.rows import DiskEngine, current_engine
+from viewfold.rows import current_engine
 
 run = pytest.fixture(runner, name="run")
 
@@ -56,13 +56,6 @@ def test_a_folder_gets_the_labels_of_a_file_and_every_command_reads_it(run: Run)
     facts = json.loads(run("status p.vfd --json")[1])
     assert facts["samples"] == len(viewfold.load("p.vfd").ids_)
     assert type(current_engine()).__name__ == "LocalEngine"
-
-
-def test_a_new_folder_has_64_buckets_unless_it_is_told_otherwise(tmp_path: Path) -> None:
-    viewfold.ViewFold(2, n_init=1).fit(np.eye(9)).save(tmp_path / "a.vfd")
-    (manifest,) = (tmp_path / "a.vfd").glob("manifest-*.json")
-    assert json.loads(manifest.read_text())["states"][0]["n_buckets"] == 64
-    assert DiskEngine().n_buckets == 64
 
 
 @pytest.mark.usefixtures("deliveries")

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from engine_contract import BucketContract, Make
+from engine_contract import Make, SmallBucketsContract
 
 from viewfold import FCMVC, ViewFold
 from viewfold.rows import DiskEngine, using
 from viewfold.rows.bucket_files import bucket_of, store
 
 
-class TestDiskEngine(BucketContract):
+class TestDiskEngine(SmallBucketsContract):
     @pytest.fixture
     def make(self) -> Make:
         return lambda folder, n_buckets: DiskEngine(n_buckets, folder)

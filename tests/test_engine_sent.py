@@ -1,7 +1,7 @@
 """Whatever a method asks of an engine can be sent to another process: no task holds on to rows."""
 
 import pytest
-from engine_contract import BucketContract, Make
+from engine_contract import Make, SmallBucketsContract
 from test_engine import ESTIMATORS, _new_ids, folded, views
 
 from viewfold.rows import using
@@ -21,7 +21,7 @@ class Here(SendingEngine):
         return fold(sent, *done)
 
 
-class TestSendingEngine(BucketContract):
+class TestSendingEngine(SmallBucketsContract):
     @pytest.fixture
     def make(self) -> Make:
         return lambda folder, n_buckets: Here(folder, n_buckets, dumps)

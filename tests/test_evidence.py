@@ -158,7 +158,7 @@ def test_refresh_adds_no_weight() -> None:
     _, labs, _ = tables()
     model, more = folded(), folded()
     before = np.linalg.norm(model.embedding_)
-    for i in range(6):
+    for i in range(3):
         model.refresh(labs[:280], view="labs")
         more.partial_fit(labs[:280], view=f"labs {i}")
     lengths = [np.linalg.norm(each.embedding_) / before for each in (model, more)]

@@ -187,8 +187,7 @@ def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(guard, "free_disk", lambda: 20 * MEGA)
     with pytest.raises(io.FileError, match=r"25.2 MB of disk, but 21 MB are free.*TMPDIR"):
         io.read(tmp_path / "a.parquet")
-    with gzip.open(tmp_path / "a.csv.gz", "wb") as file:
+    with gzip.open(tmp_path / "a.csv.gz", "wb", compresslevel=1) as file:
         file.write((b"1." + b"0" * 125 + b"\n") * (MEGA // 4))  # the text is larger than the disk
-    assert as_views(tmp_path / "a.csv.gz")[0].shape == (MEGA // 4, 1)
     monkeypatch.setenv("VIEWFOLD_MEMORY", "1M")  # of memory; neither text nor rows are kept in it
     assert as_views(tmp_path / "a.csv.gz")[0].shape == (MEGA // 4, 1)

@@ -42,8 +42,8 @@ def prefixes(path: Path) -> None:
 
 
 def lists(path: Path) -> None:
-    starts = pa.array(np.arange(0, 51_000_000, 1_000_000, dtype=np.int32))
-    table = pa.table({"x": pa.ListArray.from_arrays(starts, pa.array(np.zeros(50_000_000)))})
+    starts = pa.array(np.arange(0, 41_000_000, 1_000_000, dtype=np.int32))
+    table = pa.table({"x": pa.ListArray.from_arrays(starts, pa.array(np.zeros(40_000_000)))})
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
 
@@ -65,7 +65,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "texts of Parquet": ("a.parquet", texts, "the texts of column 'ward'"),
     "ids of Parquet": ("a.parquet", lambda path: texts(path, "id"), "the texts of column 'id'"),
     "prefixes of Parquet": ("a.parquet", prefixes, "its texts would take more than"),
-    "lists of Parquet": ("a.parquet", lists, "50,000,000 numbers would take"),
+    "lists of Parquet": ("a.parquet", lists, "40,000,000 numbers would take"),
     "rows of Excel": (
         "a.xlsx",
         lambda path: book(path, b'<row r="3"/>' * 3_000_000),

@@ -57,7 +57,7 @@ def test_damaged_files_raise_nothing_but_clear_errors(name: str, tmp_path: Path)
     path = tmp_path / f"damaged-{name}"
 
     @settings(
-        max_examples=int(os.environ.get("VIEWFOLD_FUZZ", 40)),
+        max_examples=int(os.environ.get("VIEWFOLD_FUZZ", 20)),
         deadline=None,
         derandomize="VIEWFOLD_FUZZ" not in os.environ,
         database=None,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser_tabs import ARTEFACTS, NO_WEBGL, Tab
+from browser_tabs import NO_WEBGL, Tab
 from page_models import markup, named_data, tiled, write
 from report_models import few_draws  # noqa: F401
 
@@ -247,8 +247,6 @@ def test_page_prints_with_a_picture_of_the_map(tab: Tab) -> None:
         }, {once: true})"""
     )
     paper = tab.page.pdf()
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    (ARTEFACTS / "page.pdf").write_bytes(paper)
     assert paper.startswith(b"%PDF")
     assert tab.page.evaluate("window.printed").startswith("data:image/png;base64,")
     assert tab.see(".printed").count() == 0
@@ -302,8 +300,6 @@ def test_million_points_are_drawn_after_the_first_paint(
     )
     assert paint < drawn
     tab.shot("million")
-    told = f"browser already open, 4 clusters: first paint {paint:.0f} ms, map {drawn:.0f} ms"
-    (ARTEFACTS / "million.txt").write_text(f"{told}\n")
     area = tab.box(".map")
     middle = area["width"] / 2
     low = area["height"] - 12

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from browser_tabs import ARTEFACTS, DRIVER
+from browser_tabs import DRIVER, keep_picture
 from page_models import named_data
 from report_models import few_draws  # noqa: F401
 
@@ -86,8 +86,7 @@ def test_selection_and_colour_from_python_are_shown(notebook: Any) -> None:
     notebook.wait_for_timeout(150)
     assert notebook.locator("select").input_value() == "meta1"
     assert shown() != chosen
-    ARTEFACTS.mkdir(parents=True, exist_ok=True)
-    notebook.screenshot(path=ARTEFACTS / "widget.png")
+    keep_picture(notebook, "widget")
 
 
 def test_nothing_stays_behind_a_widget_that_is_closed(notebook: Any) -> None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from matplotlib.patches import PathPatch, Rectangle
-from report_models import NAMES, axes, model, synthetic  # noqa: F401
+from report_models import NAMES, axes, few_draws, model, synthetic  # noqa: F401
 
 from viewfold import ViewFold, plot
 from viewfold.plot import _style

@@ -4,13 +4,17 @@ from pathlib import Path
 
 import pages
 import pytest
+from conftest import as_users_have_it
 
 from viewfold.datasets import make_patients
 
 README = Path(__file__).parents[1] / "README.md"
 FIRST_SCREEN = 40  # lines
 
-pytestmark = pytest.mark.skipif(not README.exists(), reason="not in a clone")
+pytestmark = [
+    as_users_have_it,
+    pytest.mark.skipif(not README.exists(), reason="not in a clone"),
+]
 
 
 @pytest.fixture
@@ -19,6 +23,7 @@ def commands() -> list[str]:
     return [command for command, _ in pages.steps(first)]
 
 
+@pytest.mark.usefixtures("quick_pages")
 def test_newcomers_come_from_two_tables_to_a_report_in_ten_commands(
     commands, tmp_path, monkeypatch
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from browser_tabs import ARTEFACTS
+from browser_tabs import keep_picture
 from ui_pages import MARKUP, csv, server
 
 import viewfold
@@ -75,13 +75,12 @@ class Tab:
         return self.page.get_by_text(words).first.wait_for()
 
     def shoot(self, name: str) -> None:
-        """Keep a picture in both widths; nothing is wider than a phone."""
-        ARTEFACTS.mkdir(exist_ok=True)
+        """Look at both widths: nothing is wider than a phone."""
         for width in (1300, 390):
             self.page.set_viewport_size({"width": width, "height": 900})
             wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             assert self.page.evaluate(wide) <= 0, (name, width)
-            self.page.screenshot(path=ARTEFACTS / f"ui-{name}-{width}.png")
+            keep_picture(self.page, f"ui-{name}-{width}")
         self.page.set_viewport_size({"width": 1300, "height": 900})
 
     def close(self) -> None:

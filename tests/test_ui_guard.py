@@ -202,7 +202,7 @@ def test_a_refused_file_stays_for_another_try_and_names_no_folder_of_ours(ui_fol
     assert ui_folded.get("summary")["views"][1]["name"] == MARKUP
 
 
-@pytest.mark.usefixtures("few_buckets", "quick_pages")
+@pytest.mark.usefixtures("quick_pages")
 @pytest.mark.parametrize(
     ("name", "shown", "state"),
     [

@@ -309,7 +309,6 @@ def test_a_fold_that_waited_in_vain_can_be_tried_again(tmp_path: Path, ui_folded
     assert page.job("fold", **asked)["state"] == "done"
 
 
-@pytest.mark.usefixtures("few_buckets")
 def test_folders_of_buckets_are_served_too(tmp_path: Path) -> None:
     page = Page(tmp_path / "s.vfd", tmp_path / "uploads")
     assert page.get("status")["exists"] is False

@@ -60,24 +60,30 @@ class Fault:
         return counted
 
 
-@pytest.fixture(scope="module", params=["p.vf", "p.vfd"])
-def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = Path(tmp_path_factory.mktemp("good") / request.param)
+def write_good(path: Path) -> None:
     rng = np.random.default_rng(0)
     for i in range(3):
         new = ViewFold(2, n_init=1, random_state=0)
         with viewfold.edit(path, new=new, keep=3, engine=DiskEngine(2)) as model:
             model.partial_fit(rng.normal(size=(30, 3)), ids=range(30), view=f"v{i}")
-    return path
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("error", [KeyboardInterrupt, eio])
+@pytest.mark.parametrize(
+    ("name", "error", "late"),
+    [  # every pair of two of the three
+        ("p.vf", KeyboardInterrupt, False),
+        ("p.vf", eio, True),
+        ("p.vfd", KeyboardInterrupt, True),
+        ("p.vfd", eio, False),
+    ],
+)
 def test_what_is_said_to_be_written_is_written(
-    good: Path, error: Any, late: bool, tmp_path: Path, run: Run
+    name: str, error: Any, late: bool, tmp_path: Path, run: Run
 ) -> None:
-    name, n = good.name, len(viewfold.load(good).log_)
-    work = tmp_path / "work"
+    good, work = tmp_path / "good" / name, tmp_path / "work"
+    good.parent.mkdir()
+    write_good(good)
+    n = len(viewfold.load(good).log_)
 
     def undo(step: int) -> tuple[Fault, int, str, str]:
         shutil.rmtree(work, ignore_errors=True)

@@ -18,7 +18,6 @@ import pytest
 from children import start
 
 import viewfold
-from viewfold.rows import DiskEngine
 
 PORT, TOKEN = 8765, "the-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
@@ -93,7 +92,9 @@ tempfile.tempdir = sys.argv.pop(1)
 from viewfold import cli
 from viewfold.estimators import answers, selection
 from viewfold.method.clusters import stability_table
+from viewfold.web import layout
 selection.TREES = 8
+layout.tsne = lambda rows: rows[:, :2]
 answers.stability_table = lambda *asked: stability_table(*asked[:3], 2, asked[4])
 cli.main()
 """
@@ -116,13 +117,6 @@ def server(state: Path, scratch: Path | None = None) -> Iterator[tuple[str, Any]
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-@pytest.fixture
-def few_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a folder that a page begins have few buckets: there is nobody to say how many."""
-    made = lambda n_buckets=6: DiskEngine(n_buckets)  # noqa: E731
-    monkeypatch.setattr("viewfold.store.buckets.DiskEngine", made)
 
 
 @pytest.fixture
