@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import random
 import secrets
 from collections.abc import Iterator
@@ -14,9 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from viewfold import FCMVC, ViewFold
-from viewfold.rows import DiskEngine
-
 pytest_plugins = [
     "browser_tabs",
     "crafted_files",
@@ -25,7 +21,6 @@ pytest_plugins = [
     "vfd_models",
     "writers",
 ]
-as_users_have_it = pytest.mark.as_users_have_it
 
 # The first example imports things; whoever runs the tests again sees what others saw.
 settings.register_profile("viewfold", deadline=None, derandomize=True)
@@ -88,21 +83,6 @@ def zscore(X: np.ndarray) -> np.ndarray:
     X = X.astype(np.float64)
     spread = X.std(axis=0, ddof=1)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _cheap_defaults(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Use six buckets, not 64, and two starts of k-means, not 20, where a test asks for none.
-
-    Tests of results and of pages have all as users have it: ``pytestmark = as_users_have_it``.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        if not request.node.get_closest_marker("as_users_have_it"):
-            patch.setattr(DiskEngine.__init__, "__defaults__", (6, None))
-            for estimator in (ViewFold, FCMVC):
-                init = inspect.unwrap(estimator.__init__)
-                patch.setattr(init, "__kwdefaults__", {**init.__kwdefaults__, "n_init": 2})
-        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

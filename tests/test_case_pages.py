@@ -8,12 +8,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import as_users_have_it
 from pages import answer, difference, python_differs, steps
 
 from viewfold import plot
-
-pytestmark = as_users_have_it
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 CASES = ["tumours", "news", "embryos", "cells", "customers"]

@@ -4,12 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import as_users_have_it
 from pages import answer, blocks, difference, steps
 
 import viewfold
-
-pytestmark = as_users_have_it
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "cluster.md").read_text(encoding="utf-8")

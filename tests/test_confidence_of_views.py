@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import as_users_have_it
 
 import viewfold
 from viewfold import ViewFold
@@ -17,8 +16,6 @@ from viewfold.explain import distinguished
 from viewfold.rows import LocalEngine
 from viewfold.state.clusters import confidence
 from viewfold.store.check import check_state
-
-pytestmark = as_users_have_it
 
 N, K = 600, 4
 RNG = np.random.default_rng(0)

@@ -3,12 +3,9 @@
 import inspect
 from pathlib import Path
 
-from conftest import as_users_have_it
 from pages import blocks, steps
 
 from viewfold.cli.look import explain
-
-pytestmark = as_users_have_it
 
 PAGE = (Path(__file__).parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
 

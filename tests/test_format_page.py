@@ -6,11 +6,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from conftest import as_users_have_it
 
 from viewfold import FCMVC, ViewFold
-
-pytestmark = as_users_have_it
 
 PAGE = (Path(__file__).parents[1] / "docs" / "format.md").read_text()
 

@@ -5,12 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import as_users_have_it
 from pages import answer, difference, python_differs, steps
 
 import viewfold
-
-pytestmark = as_users_have_it
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 PAGE = (TUTORIALS / "hospital.md").read_text(encoding="utf-8")

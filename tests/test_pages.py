@@ -5,10 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import as_users_have_it
 from pages import DOCS, RUN_BY, SHELL, blocks, in_folder_of_page, run_page
-
-pytestmark = as_users_have_it
 
 ROOT = DOCS.parent
 PAGES = sorted(

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SHARED, as_users_have_it, golden_files, load, zscore
+from conftest import SHARED, golden_files, load, zscore
 from sklearn.cluster import KMeans
 
 from viewfold import FCMVC
 from viewfold.datasets.missing import by_mask
 from viewfold.metrics import evaluate
 from viewfold.rows.linalg import unit_rows
-
-pytestmark = as_users_have_it
 
 
 def test_golden_files_are_tested_where_they_are_present() -> None:

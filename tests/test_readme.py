@@ -4,17 +4,13 @@ from pathlib import Path
 
 import pages
 import pytest
-from conftest import as_users_have_it
 
 from viewfold.datasets import make_patients
 
 README = Path(__file__).parents[1] / "README.md"
 FIRST_SCREEN = 40  # lines
 
-pytestmark = [
-    as_users_have_it,
-    pytest.mark.skipif(not README.exists(), reason="not in a clone"),
-]
+pytestmark = pytest.mark.skipif(not README.exists(), reason="not in a clone")
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from conftest import Data, as_users_have_it
+from conftest import Data
 from every_estimator import folded, folded_once
 
 import viewfold
 from viewfold import FCMVC, ViewFold, metrics
 from viewfold.store import queries
-
-pytestmark = as_users_have_it
 
 
 def quiet(model: Any, k: int) -> Any:

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import as_users_have_it
 
 sys.path.insert(0, str(Path(__file__).parent / "recorded"))
 import cases
-
-pytestmark = as_users_have_it
 
 RECORDED = json.loads(cases.FILE.read_text())
 

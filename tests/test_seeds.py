@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import as_users_have_it
 from sklearn.base import clone
 
 from viewfold import FCMVC, ViewFold
@@ -13,8 +12,6 @@ from viewfold.estimators.selection import suggest_n_clusters
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine
 from viewfold.state.hashes import draw
-
-pytestmark = as_users_have_it
 
 N = 900
 

@@ -4,13 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import as_users_have_it, load
+from conftest import load
 
 from viewfold import ViewFold
 from viewfold.estimators import selection
 from viewfold.estimators.selection import Suggestion, suggest_n_clusters
-
-pytestmark = as_users_have_it
 
 
 def clusters(k: int) -> list[np.ndarray]:

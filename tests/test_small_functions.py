@@ -1,7 +1,6 @@
 """Functions inside viewfold that no other test calls by themselves: one example each."""
 
 import numpy as np
-from conftest import as_users_have_it
 from scipy import sparse
 
 from viewfold import ViewFold
@@ -20,8 +19,6 @@ from viewfold.state.names import Transfers, problems
 from viewfold.state.parts import Tag, put_together, take_apart
 from viewfold.state.state import count_levels
 from viewfold.state.updates import joined
-
-pytestmark = as_users_have_it
 
 
 def test_the_nearest_landmark_is_the_first_of_the_largest_weights() -> None:

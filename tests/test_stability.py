@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import as_users_have_it
 
 import viewfold
 from commands import runner
 from viewfold import ViewFold
 from viewfold.method import clusters
 from viewfold.method.clusters import resampled
-
-pytestmark = as_users_have_it
 
 TRUE = 0.6
 """Clusters with less should not be trusted, by the author of the measure."""

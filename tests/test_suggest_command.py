@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import as_users_have_it
 from report_models import few_draws  # noqa: F401
 from test_cli import Run, run  # noqa: F401
 
@@ -16,8 +15,6 @@ from viewfold import FCMVC, ViewFold, suggest_n_clusters
 from viewfold.app import summaries
 from viewfold.estimators import selection
 from viewfold.web import page_data
-
-pytestmark = as_users_have_it
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from conftest import as_users_have_it, load
+from conftest import load
 from scipy import sparse
 
 import viewfold
@@ -14,8 +14,6 @@ from viewfold.method import encoders, scaling
 from viewfold.metrics import accuracy
 from viewfold.rows import LocalEngine, Rows
 from viewfold.rows.linalg import ridge
-
-pytestmark = as_users_have_it
 
 CSR = sparse.csr_array
 
