@@ -232,7 +232,7 @@ class Place:
 def find_table(rows: Sequence[Sequence[Any]]) -> Place:
     """Find titles, and a second row of names or units, in the first rows of a file."""
     rows = [row[:MOST_LOOKED_AT] for row in rows]
-    filled = [sum(_is_filled(cell) for cell in row) for row in rows]
+    filled = [sum(is_filled(cell) for cell in row) for row in rows]
     typical = float(np.median(filled)) if filled else 0
     if typical < 3 or len(rows) < 3:
         return Place()
@@ -243,7 +243,7 @@ def find_table(rows: Sequence[Sequence[Any]]) -> Place:
     width = len(rows[skip])
     numbers = [j for j in range(width) if _are_numbers([row[j] for row in body if len(row) > j])]
     second = rows[skip + 1]
-    held = [second[j] for j in numbers if len(second) > j and _is_filled(second[j])]
+    held = [second[j] for j in numbers if len(second) > j and is_filled(second[j])]
     texts = [cell for cell in held if isinstance(cell, str) and not _is_value(cell)]
     is_second = bool(texts) and len(texts) == len(held) and 2 * len(held) >= len(numbers)
     return Place(skip, 2 if is_second else 1)
@@ -254,7 +254,7 @@ def _is_title(
 ) -> bool:
     if filled[at] <= 1 or filled[at + 1] == 0:
         return filled[at] < typical / 2
-    where = [j for j, cell in enumerate(rows[at]) if _is_filled(cell)]
+    where = [j for j, cell in enumerate(rows[at]) if is_filled(cell)]
     return where == [0, 1] and typical > 4  # a word and its value, such as a date of the report
 
 
@@ -273,7 +273,7 @@ def joined_names(rows: Sequence[Sequence[Any]]) -> list[str]:
     return names
 
 
-def _is_filled(cell: Any) -> bool:
+def is_filled(cell: Any) -> bool:
     return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 
@@ -288,7 +288,7 @@ def _is_value(cell: Any) -> bool:
 
 
 def _are_numbers(cells: Sequence[Any]) -> bool:
-    held = [cell for cell in cells if _is_filled(cell)]
+    held = [cell for cell in cells if is_filled(cell)]
     return len(held) > 1 and sum(map(_is_value, held)) >= 0.8 * len(held)
 
 
@@ -302,6 +302,7 @@ class Cleaned:
     forms: Mapping[str, Form] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)  # by column
     plain: Collection[str] = ()  # columns of numbers as Python writes them
+    decimal: str | None = None  # the decimal sign, if some cell leaves no doubt, and no other does
 
 
 def find_forms(
@@ -348,10 +349,11 @@ def find_forms(
             and any(found.detail[0] in cell for cell in cells)
         ):
             signs.add(found.detail[0])
-    for name, cells in texts.items():
-        if not signs and name not in forms and any("." in cell for cell in cells):
-            facts = [_facts(cell) for cell in cells]
-            signs |= {one[1] for one in facts if one is not None and one[0] == "d"}
+    for mark in ".,":
+        for name, cells in texts.items():
+            if not signs and name not in forms and options.kind_of(name) != "category":
+                if any(mark in cell and _facts(cell) == ("d", mark) for cell in cells):
+                    signs.add(mark)
     for name, either in unclear.items():
         form = _decide(name, texts[name], either, signs, options, delimiter)
         if form is not None:
@@ -369,7 +371,7 @@ def find_forms(
         )
         for name, form in forms.items()
     }
-    return Cleaned(forms, told, plain - forms.keys())
+    return Cleaned(forms, told, plain - forms.keys(), signs.pop() if len(signs) == 1 else None)
 
 
 def declare_codes(codes: Mapping[str, Any], forms: Mapping[str, Form]) -> None:
@@ -560,7 +562,7 @@ def _decide(
 
 def is_remark(cells: Sequence[Any]) -> bool:
     """Whether a row holds one cell at most, as a remark below a table does."""
-    return sum(map(_is_filled, cells)) <= 1
+    return sum(map(is_filled, cells)) <= 1
 
 
 def without_end(rows: list[Any]) -> list[Any]:

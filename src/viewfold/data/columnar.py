@@ -26,7 +26,7 @@ from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold._util.watch import Tally
-from viewfold.data.arrays import Spool
+from viewfold.data.arrays import Batches, Spool
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.fetch import fetched, with_end_only
 from viewfold.data.guard import Budget, shown
@@ -149,11 +149,11 @@ def open_parquet(
     if _TEXT.fullmatch(kind) or _INTEGER.fullmatch(kind):
         kind = "texts" if _TEXT.fullmatch(kind) else "whole numbers"
     return Table(
-        tuple(features),
-        dtype,
-        partial(table.batches, columns, groups, row),
-        codes,
-        without(names, (*wanted, ids)),
+        Batches(partial(table.batches, columns, groups, row)),
+        features=tuple(features),
+        codes=codes,
+        dropped=without(names, (*wanted, ids)),
+        dtype=dtype,
         sizes=sizes,
         id_kind=kind,
         nothing=frozenset(column.name for column in taken if column.kind == '"NULL"'),
@@ -498,7 +498,7 @@ class Run:
 
         def whole() -> Iterator[Batch]:
             n = 0
-            for known, block in table.batches(Spool()):
+            for known, block in table.rows:
                 yield known, block
                 n += len(block)
             if n != self.n:

@@ -326,25 +326,14 @@ def _table(
             # One number for a level in all files; a column may begin without any value.
             first.codes.update({**table.codes, **first.codes})
             table.codes.update(first.codes)
-            for known, block in table.batches(spool):
+            for known, block in table.rows.into(spool):
                 rows += len(block)
                 yield known, block if order is None else block[:, order]
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(
-        Batches(batches),
-        features=first.features,
-        name=name,
-        file=whole,
-        codes=first.codes,
-        dropped=first.dropped,
-        written=first.written,
-        cleaning=first.cleaning,
-        cleaned=first.cleaned,
-        files=tuple(files) if first.sizes is not None else (),
-        id_column=ids,
-    )
+    parts = tuple(files) if first.sizes is not None else ()
+    return replace(first, rows=Batches(batches), name=name, file=whole, files=parts, id_column=ids)
 
 
 # -- which files a path stands for

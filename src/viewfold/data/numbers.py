@@ -7,20 +7,19 @@ cells that can be read in one way only; where there are none, the user has to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
+from viewfold._util.file import SEPARATORS, SPACES
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data.source import FileError
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
-_DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
 _DAY = r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./-])\d{1,2}\4\d{1,2})"
 # A date, in whatever order day, month and year are.
 _DATE = re.compile(rf"{_DAY}([T ]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?", re.ASCII)
@@ -102,37 +101,6 @@ class NotANumberError(ValueError):
     def __init__(self, at: int, cell: str) -> None:
         super().__init__(f"{cell!r} is not a number")
         self.at, self.cell = at, cell
-
-
-def numerals_of(
-    sample: list[list[str]],
-    delimiter: str,
-    skip: Collection[int],
-    options: ReadOptions,
-    place: Callable[[int, int], str],
-) -> Numerals:
-    """Tell from the first rows, without columns to skip, how numbers are written.
-
-    What the user says counts. `place` names a cell of these rows.
-    """
-    if options.decimal is not None or options.thousands is not None:
-        return Numerals(
-            options.decimal or ("," if options.thousands == "." else "."), options.thousands
-        )
-    first: FileError | None = None
-    for i, row in enumerate(sample):
-        for j, cell in enumerate(map(str.strip, row)):
-            if j in skip:
-                continue
-            either = _EITHER.fullmatch(cell)
-            # Semicolons are there where commas are decimal signs: a point may be a separator.
-            if either and (either[1] == "," or delimiter == ";"):
-                first = first or _unclear(place(i, j), cell)
-            elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
-                return Numerals(found[1], met=True)
-    if first is not None:
-        raise first
-    return Numerals(unsure=delimiter == ";")
 
 
 def holds_numbers(cells: list[str]) -> bool:
