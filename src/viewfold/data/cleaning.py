@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from viewfold._util.file import SPACES, ReadOptions
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data.ids import may_be_called_id
 from viewfold.data.source import FileError
@@ -32,7 +33,8 @@ MIXED = 30  # cells such as 1,107, beside others below 1000, that make the sign 
 # -- how a cell may be written
 
 _SIGN = r"[+\-\u2212\u2013]?"
-_MONEY = r"(?:[€$£¥₽₺₹]|R\$|kr\.?|zł|Kč|Ft|[A-Z]{3})"
+_CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|KRW|CAD|AUD|NZD|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RON|RUB|TRY"
+_MONEY = rf"(?:[€$£¥₽₺₹]|R\$|kr\.?|zł|Kč|Ft|{_CODES})"
 _CORE = r"(?:\d[\d.,'’_ \u00a0\u202f\u2009]*\d|\d|[.,]\d+|\d+[.,])(?:[eE][+-]?\d+)?"
 # A unit without a space begins with a small letter: 1A and 2A are names of rooms.
 _MORE = r"[\w/µμ²³^.·*-]{0,9}"
@@ -351,9 +353,9 @@ def find_forms(
             signs.add(found.detail[0])
     for mark in ".,":
         for name, cells in texts.items():
-            if not signs and name not in forms and options.kind_of(name) != "category":
-                if any(mark in cell and _facts(cell) == ("d", mark) for cell in cells):
-                    signs.add(mark)
+            open_ = not signs and name not in forms and options.kind_of(name) != "category"
+            if open_ and any(mark in cell and _facts(cell) == ("d", mark) for cell in cells):
+                signs.add(mark)
     for name, either in unclear.items():
         form = _decide(name, texts[name], either, signs, options, delimiter)
         if form is not None:
@@ -555,6 +557,51 @@ def _decide(
     a, b = (_number(cell.strip(), *way) for way in ((sign, ""), (other, sign)))
     said = f"{cell.strip()!r} is {a} (decimal={sign!r}) or {b} (thousands={sign!r})."
     raise UndecidedError(said, name, cell, {"decimal": sign}, {"thousands": sign})
+
+
+# -- numbers and dates in disguise, in tables that are not cleaned
+
+_EITHER_SIGN = re.compile(rf"{_SIGN}(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
+    """Refuse a column of texts that are no words: numbers or dates that are not written as such.
+
+    ``5.1 mg``, ``1,5`` in a column of texts, ``03/04/2024``, and numbers among words: as categories
+    they would be misread, and nobody would notice.
+    """
+    if found := _disguised(list(levels)):
+        said = (
+            f"{label}: column {name!r} holds {found} If it is a category, say "
+            f"categories={name!r}; if it is none of these, drop={name!r}."
+        )
+        error = with_suggestion(ValueError(said), drop=[name])
+        error.choices = ({"drop": [name]}, {"categories": [name]})  # type: ignore[attr-defined]
+        raise error
+
+
+def _disguised(levels: list[str]) -> str:
+    if len(levels) < 2:
+        return ""
+    if all(_DATE.fullmatch(level) for level in levels):
+        return (
+            f"dates such as {levels[0]!r}. One form is read, as 03/04 may be March or April. "
+            "Write them as 2024-12-31."
+        )
+    found = [_QUANTITY.fullmatch(level) for level in levels]
+    around = {(one["before"], one["unit"]) for one in found if one}
+    if all(found) and len(around) == 1:
+        ((before, unit),) = around
+        extra = f"with {unit or before!r}" if unit or before else "in another form"
+        return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
+    numbers = [level for level in levels if _EITHER_SIGN.fullmatch(level)]
+    if numbers:
+        others = (f" such as {level!r}" for level in levels if not _EITHER_SIGN.fullmatch(level))
+        return (
+            f"numbers such as {numbers[0]!r} and texts{next(others, '')}. Correct or impute the "
+            "texts; if they stand for missing cells, name them with empty_markers=…."
+        )
+    return ""
 
 
 # -- rows at the end

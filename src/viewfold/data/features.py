@@ -18,6 +18,7 @@ from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
+from viewfold.data.cleaning import refuse_disguised
 from viewfold.data.codes import (
     DAYS,
     LONGEST_LEVEL,
@@ -30,7 +31,6 @@ from viewfold.data.codes import (
     weekday_of,
 )
 from viewfold.data.ids import is_called_id, may_be_called_id
-from viewfold.data.numbers import refuse_disguised
 from viewfold.data.source import without
 from viewfold.data.view import Column, features_of, tell_columns
 from viewfold.rows import Rows

@@ -235,7 +235,7 @@ def _kind(
             continue
         kind = "flag" if text in _BOOLEAN else "number" if numerals.can_read(text) else "text"
         found.setdefault(kind, (number, text))
-        if kind == "text" and hint(text):
+        if kind == "text" and hint(text)[0]:
             found.setdefault("number", (number, text))  # it is meant as one
     if "text" not in found:
         return "flag" if "flag" in found and "number" not in found else "number"
