@@ -16,7 +16,6 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Found, look_at, unusable
-from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.partitions import LazyRows, read_partitions
 from viewfold.data.view import Gaps, View, missing_in, view_label
 from viewfold.rows import BucketRows, engine_of
@@ -118,17 +117,6 @@ def tell_of_empty(view: View) -> View:
             f"empty_rows='keep' takes them for samples.",
         )
     return view
-
-
-def check_no_id_column(view: View) -> None:
-    """Refuse a column of ids that would be taken for a feature: by its name, and by its values."""
-    if view.length is None or view.features is None or isinstance(view.rows, LazyRows):
-        return  # what is not read yet is looked at when it is
-    if view.rows.is_sparse:
-        return
-    for j, name in enumerate(view.features):
-        if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
-            raise like_ids(name, view_label(view.name, view.file))
 
 
 def _suggest(view: View, found: Found) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from viewfold._util.file import SPACES, ReadOptions
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
-from viewfold.data.ids import may_be_called_id
+from viewfold.data.id_columns import may_be_called_id
 from viewfold.data.source import FileError
 
 SAMPLE_ROWS = 2000  # rows that tell how columns are written; later ones have to fit

@@ -143,7 +143,6 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
         known = part.index if index else ids
         held = part.set_axis([str(name) for name in part.columns], axis=1)
         table = pa.Table.from_pandas(held.reset_index(drop=True), preserve_index=False)
-        table = table.replace_schema_metadata(None)
     else:
         if not isinstance(part, np.ndarray):
             raise TypeError(

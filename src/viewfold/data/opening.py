@@ -12,11 +12,9 @@ from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments, warn_user, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
-from viewfold._util.messages import format_names, suggestion_of, with_suggestion
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
+from viewfold.data.cells import tell_of_empty, tell_of_rare, without_absent
 from viewfold.data.cleaning import without_identical
-from viewfold.data.codes import HEAD
 from viewfold.data.dask_spark import (
     ID,
     is_dask,
@@ -25,18 +23,14 @@ from viewfold.data.dask_spark import (
 )
 from viewfold.data.features import (
     as_features,
-    check_no_new_ids,
-    check_no_text_ids,
     check_same,
     with_new_names,
 )
 from viewfold.data.files import FileView, name_of, read_file, read_parts
+from viewfold.data.id_columns import check_no_ids, check_no_new_ids
 from viewfold.data.ids import (
     as_ids,
     check_characters,
-    choose_ids,
-    is_called_id,
-    like_ids,
     tell_of_totals,
 )
 from viewfold.data.partitions import open_partitions
@@ -125,8 +119,6 @@ def as_view(
 
 def read_view(X: Any, ids: Any, name: str | None, options: ReadOptions) -> View:
     view = open_view(X, ids=ids, name=name, options=options)
-    if ids is None and not view.checked:
-        check_no_id_column(view)
     checked = without_absent(view, options.empty_rows, options.missing_cells)
     return checked if view.checked else tell_of_rare(tell_of_empty(checked))
 
@@ -243,59 +235,6 @@ def make_view(
     if known is None and length is None:
         tell_of_totals(ids, label)
     return View(ids, Rows(matrix), name, features, length, file, columns=columns)
-
-
-def check_no_ids(
-    parts: Parts, label: str, *, is_file: bool, known: frozenset[str] = frozenset()
-) -> None:
-    """Refuse columns that look like ids where none are given; the error knows the likeliest."""
-    cells, codes = first_cells(parts), parts.codes
-    found = choose_ids(cells, known)
-    choices = {"ids": found[0]} if found else {}
-    if len(found) > 1 and is_file:
-        said = (
-            f"{label}: columns {format_names(found)} look like ids. Say which holds them: "
-            f"{' or '.join(f'ids={name!r}' for name in found)}."
-        )
-        error = with_suggestion(ValueError(said), **choices)
-        error.choices = tuple({"ids": name} for name in found)  # type: ignore[attr-defined]
-        raise error
-    if is_file:  # free text is left out, and told
-        codes = {n: c for n, c in codes.items() if n in found or is_called_id(n, first=False)}
-        if found and all(str(cell).isdecimal() for cell in cells.get(found[0], [""])):
-            raise like_ids(found[0], label)
-    try:
-        check_no_text_ids(codes, label)
-    except ValueError as error:
-        raise with_suggestion(error, **choices or suggestion_of(error)) from None
-    if is_file and found:
-        what = "columns" if "," in found[0] and found[0] not in (parts.names or ()) else "column"
-        said = (
-            f"{label}: {what} {found[0]!r} looks like ids. Say ids={found[0]!r} if it holds them, "
-            "or ids=False if samples are known by their row number."
-        )
-        raise with_suggestion(ValueError(said), **choices)
-
-
-def first_cells(parts: Parts) -> dict[str, list[Any]]:
-    """Return the first cells of each column: texts where they may be ids."""
-    if parts.names is None or sparse.issparse(parts.rows):
-        return {}
-    rows = np.asarray(parts.rows[:HEAD])
-    found: dict[str, list[Any]] = {}
-    for j, name in enumerate(parts.names):
-        codes, values = parts.codes.get(name), rows[:, j]
-        if codes is not None and codes.kind == "category" and len(codes.head) >= len(rows):
-            found[name] = codes.head[: len(rows)]
-        elif (codes is None or codes.kind == "number") and _are_whole(values):
-            found[name] = [None if v != v else f"{v:.0f}" for v in values.tolist()]
-        else:
-            found[name] = values.tolist()
-    return found
-
-
-def _are_whole(values: Any) -> bool:
-    return bool((np.isnan(values) | (values == np.rint(values))).all())
 
 
 def tell_cleaned(view: FileView) -> None:

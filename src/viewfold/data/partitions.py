@@ -24,14 +24,14 @@ from viewfold.data.arrays import Found, look_at
 from viewfold.data.codes import tell_unknown
 from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
-    check_no_text_ids,
     check_no_twins,
     expand,
     known_options,
     learn_columns,
 )
 from viewfold.data.files import FileError, FileView
-from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
+from viewfold.data.id_columns import check_no_text_ids, is_called_id, like_ids, look_like_ids
+from viewfold.data.ids import as_ids, tell_of_totals
 from viewfold.data.source import Table
 from viewfold.data.view import Column, Gaps, Partitions, View, features_of, tell_columns, view_label
 from viewfold.rows import BucketEngine, BucketRows, Rows
