@@ -141,11 +141,10 @@ def _view(
 
 
 def _blocks(sheet: _Sheet, layout: Layout, rows: Iterator[Row]) -> Blocks:
-    width, size, budget = len(layout.names), batch_rows(len(layout.names)), Budget(sheet.file)
+    width = len(layout.names)
     empty = True
     with closing(sheet):
-        while held := list(islice(rows, size)):
-            budget.spool(8 * len(held) * len(layout.features), "its rows")
+        while held := list(islice(rows, batch_rows(width))):
             table = np.full((len(held), width), None, object)
             for i, (number, cells) in enumerate(held):
                 if len(cells) > width:

@@ -34,6 +34,7 @@ from viewfold.data.cleaning import (
     without_end,
 )
 from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.guard import Budget
 from viewfold.data.numbers import NotANumberError, Numerals, hint, is_too_large, not_a_number
 from viewfold.data.source import (
     Batch,
@@ -265,13 +266,13 @@ def open_table(layout: Layout, blocks: Blocks, file: str) -> Table:
     """Return a table whose blocks of rows are read when they are asked for."""
     codes = codes_of(
         (name for name in layout.features if layout.kinds[name] == "text"),
-        file if not layout.typed else layout.place,
+        layout.place,
         layout.options,
     )
     declare_codes(codes, layout.forms)
     nameless = {layout.names[j] for j in layout.left_out}
     return Table(
-        Batches(lambda _: _batches(layout, blocks, codes)),
+        Batches(lambda _: _batches(layout, blocks, codes, Budget(file))),
         # Features of categories are called like the columns that they come from.
         features=layout.features if layout.named or codes else None,
         codes=codes,
@@ -281,7 +282,9 @@ def open_table(layout: Layout, blocks: Blocks, file: str) -> Table:
     )
 
 
-def _batches(layout: Layout, blocks: Blocks, codes: dict[str, Codes]) -> Iterator[Batch]:
+def _batches(
+    layout: Layout, blocks: Blocks, codes: dict[str, Codes], budget: Budget
+) -> Iterator[Batch]:
     column = {name: j for j, name in enumerate(layout.names)}
     features, markers = layout.features, layout.options.markers
     numeric = [at for at, name in enumerate(features) if layout.kinds[name] != "text"]
@@ -289,6 +292,8 @@ def _batches(layout: Layout, blocks: Blocks, codes: dict[str, Codes]) -> Iterato
     totals = Totals(len(numbers))
     with closing(blocks):
         for rows, table, last in mark_last(blocks):
+            # A packed file of commas is small: every cell takes time and room.
+            budget.spool(8 * len(rows) * len(features), "its rows")
             if not layout.options.as_is:
                 rows, table = _without_blank(layout, rows, table, last)
                 if last and len(table) and _ends_in_totals(layout, table, numbers, totals):
