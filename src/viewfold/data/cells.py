@@ -96,25 +96,20 @@ def _names(view: View, at: Array) -> str:
     return ", ".join(names) + (f", … ({at.size} in all)" if at.size > 5 else "")
 
 
-def tell_of_rare(view: View) -> View:
-    """Say which features hardly anybody has, if there are any; return the view."""
-    if view.gaps is not None and view.gaps.rare.any():
+def tell_of_cells(view: View, *, rare: bool = True) -> View:
+    """Say what became of rows of zeros, and which features hardly anybody has; return the view."""
+    label = view_label(view.name, view.file)
+    if view.n_empty:
+        warn_user(
+            f"{label}: {view.n_empty:,} of {view.n_came:,} rows hold nothing but zeros and are "
+            "taken for samples that the view lacks. empty_rows='keep' takes them for samples.",
+        )
+    if rare and view.gaps is not None and view.gaps.rare.any():
         at = np.flatnonzero(view.gaps.rare)
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warn_user(
-            f"{view_label(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
-            f"{_names(view, at)}, which counts as constant. drop=… leaves it out.",
-        )
-    return view
-
-
-def tell_of_empty(view: View) -> View:
-    """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
-    if view.n_empty:
-        warn_user(
-            f"{view_label(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
-            "hold nothing but zeros and are taken for samples that the view lacks. "
-            f"empty_rows='keep' takes them for samples.",
+            f"{label}: {few} a value in column{'s' * (at.size > 1)} {_names(view, at)}, which "
+            "counts as constant. drop=… leaves it out.",
         )
     return view
 
