@@ -403,8 +403,9 @@ def _find_form(
     bare = [cell for cell in bare if cell.casefold() not in _NO_VALUE]
     if len(set(bare)) < 2:
         return None  # one text tells nothing
-    if form := _flag_form(bare):
-        return form
+    words = {cell.casefold() for cell in bare}
+    if pair := next((pair for pair in _YES_NO if words == set(pair)), None):
+        return Form("flag", "/".join(pair))
     if all(map(_ISO.fullmatch, bare)):
         return None
     if all(map(_DATE.fullmatch, bare)):
@@ -444,12 +445,6 @@ def are_numbered(name: str, cells: Sequence[str]) -> bool:
         return True
     digits = set(map(len, held))
     return len(held) == len(cells) >= FEWEST_ROWS and len(digits) == 1 and min(digits) >= 4
-
-
-def _flag_form(bare: Sequence[str]) -> Form | None:
-    found = {cell.casefold() for cell in bare}
-    pair = next((pair for pair in _YES_NO if found == set(pair)), None)
-    return Form("flag", "/".join(pair)) if pair else None
 
 
 def _date_form(bare: Sequence[str], options: ReadOptions) -> Form | set[str] | None:

@@ -8,7 +8,7 @@ that stand in two partitions) follows from the summaries of the workers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -166,7 +166,7 @@ def _read_codes(
     return found
 
 
-def _add_codes(found: dict[str, Codes], more: dict[str, Codes]) -> None:
+def _add_codes(found: dict[str, Codes], more: Mapping[str, Codes]) -> None:
     for name, codes in more.items():
         found[name] = found[name].joined(codes) if name in found else codes
 

@@ -44,7 +44,7 @@ from viewfold.data.source import (
     too_large,
     without,
 )
-from viewfold.data.tables import LOOKED_AT, Block, Layout, find_layout, open_table
+from viewfold.data.tables import LOOKED_AT, Blocks, Layout, find_layout, open_table
 
 _WHAT = "text with one row per sample"
 _SAMPLE = 4 * 2**20  # bytes that tell the encoding
@@ -218,7 +218,7 @@ def _delimiter_of_line(line: str) -> str:
     return max(",\t;|", key=bare.count)
 
 
-def _blocks(layout: Layout, lines: _Lines, delimiter: str, skip: int) -> Iterator[Block]:
+def _blocks(layout: Layout, lines: _Lines, delimiter: str, skip: int) -> Blocks:
     """Yield the lines in which rows begin, and their cells."""
     file, width = lines.file, len(layout.names)
     longest = max(map(len, lines.looked_at))  # the others may well be like these
@@ -239,7 +239,7 @@ def _blocks(layout: Layout, lines: _Lines, delimiter: str, skip: int) -> Iterato
             line += len(some)
 
 
-def _parsed_blocks(layout: Layout, reader: Any, most: int, line: int) -> Iterator[Block]:
+def _parsed_blocks(layout: Layout, reader: Any, most: int, line: int) -> Blocks:
     # Not pandas: it fills rows that are too short, and does not say in which line a cell is.
     width, begin = len(layout.names), line
     while rows := list(islice(reader, most)):
