@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from viewfold._util.messages import format_names, needed, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
+
+if TYPE_CHECKING:
+    from viewfold.data.arrays import Batches
+    from viewfold.data.codes import Codes
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
 FLOAT64: np.dtype[Any] = np.dtype(np.float64)
@@ -64,6 +68,8 @@ class Table(FileView):
     So a file of gigabytes with the wrong columns fails at once. Its rows are `Batches`.
     """
 
+    rows: Batches
+    codes: dict[str, Codes] = field(default_factory=dict)
     dtype: np.dtype[Any] = FLOAT64
     sizes: tuple[int, ...] | None = None  # rows of each part that can be read by itself
     id_kind: str = ""  # what the column of ids holds, where the file says so
