@@ -163,9 +163,7 @@ def test_a_sheet_is_read_as_a_text_of_its_cells_is(tmp_path: Path) -> None:
     assert view.rows.X[:3, 0].tolist() == [1.5, 2.5, 0.25]
     assert view.features == ("x", "seen.days", "seen.weekday.sin", "seen.weekday.cos")
     rows[1][1] = True
-    with pytest.raises(
-        ValueError, match="'Sheet', row 2, column 'x': 'True' is not a number"
-    ):
+    with pytest.raises(ValueError, match="'Sheet', row 2, column 'x': 'True' is not a number"):
         as_view(sheet("b.xlsx"), ids="id")
 
 
