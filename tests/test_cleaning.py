@@ -14,6 +14,7 @@ from ugly_exports import judge, write_exports
 import viewfold
 from viewfold import ViewFold, as_view, inspect_views
 from viewfold._util.file import ReadOptions
+from viewfold.data import File
 from viewfold.data.cleaning import Form, Totals, find_forms, find_table, joined_names
 
 N = 40
@@ -73,6 +74,8 @@ def test_fifty_exports_are_understood(tmp_path: Path) -> None:
         (["1.5", "2"], None, None),
         (["2024-01-31", "2024-02-01"], None, None),
         (["1A", "2A"], None, None),
+        (["ICU 1", "ICU 2"], None, None),  # three letters are no currency
+        (["EUR 1,50", "EUR 2,25"], "number:,", ["1.50", "2.25"]),
     ],
 )
 def test_all_cells_of_a_column_tell_how_it_is_written(
@@ -133,6 +136,35 @@ def test_a_cleaning_is_told_remembered_and_undone(tmp_path: Path, run: Run) -> N
     code, _, said = run("add t.vf shop.csv --as-is --id Kundennummer --clusters 2")
     assert code == 1
     assert "numbers with '€'" in said
+
+
+def test_as_is_reads_numbers_as_python_does(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id;x", IDS, [german(v) for v in VALUES / 1e4])
+    with pytest.raises(ValueError, match=r"is not a number. If it is one, say decimal=','"):
+        as_view(path, ids="id", as_is=True)
+    view = as_view(File(path, decimal=","), ids="id", as_is=True)
+    assert np.allclose(view.rows.X[:, 0], (VALUES / 1e4).round(2))
+
+
+def test_a_sheet_is_read_as_a_text_of_its_cells_is(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    rows = [["id", "x", None, "seen"], ["p1", 1.5, None, "01.02.2024"], ["p2", "2,5", None, None]]
+    rows += [[f"q{i}", f"{i},25", None, "13.02.2024"] for i in range(9)]
+
+    def sheet(name: str) -> Path:
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(tmp_path / name)
+        return tmp_path / name
+
+    with pytest.warns(UserWarning, match="left out column 3, which is empty"):
+        view = as_view(sheet("a.xlsx"), ids="id")
+    assert view.rows.X[:3, 0].tolist() == [1.5, 2.5, 0.25]
+    assert view.features == ("x", "seen.days", "seen.weekday.sin", "seen.weekday.cos")
+    rows[1][1] = True
+    with pytest.raises(ValueError, match="'Sheet', row 2, column 'x': 'True' is not a number"):
+        as_view(sheet("b.xlsx"), ids="id")
 
 
 def test_later_cells_have_to_fit(tmp_path: Path) -> None:

@@ -191,3 +191,18 @@ def test_what_is_not_free_is_not_taken(tmp_path: Path, monkeypatch) -> None:
         file.write((b"1." + b"0" * 125 + b"\n") * (MEGA // 4))  # the text is larger than the disk
     monkeypatch.setenv("VIEWFOLD_MEMORY", "1M")  # of memory; neither text nor rows are kept in it
     assert as_views(tmp_path / "a.csv.gz")[0].shape == (MEGA // 4, 1)
+
+
+def test_a_packed_file_of_commas_is_refused_by_its_cells_and_by_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packed, an empty cell is a thousandth of a byte; its number takes eight."""
+    monkeypatch.setattr(guard, "HARMLESS", 2**20)
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress((b"," * 999 + b"\n") * 900))
+    with pytest.raises(ValueError, match=r"its rows would take .* of disk"):
+        as_views(path, ids=False)
+    monkeypatch.setattr(guard.gzip, "GzipFile", None)  # nothing is unpacked to know that
+    path.write_bytes(gzip.compress(b"," * 4_000_000))
+    with pytest.raises(ValueError, match=r"what is unpacked would take 4 MB of text"):
+        as_views(path, ids=False)

@@ -16,7 +16,7 @@ from ids_rows import TEXTS, N, folded, rows
 from sklearn import datasets
 
 from viewfold import FCMVC, as_view, as_views
-from viewfold.data.ids import is_called_id
+from viewfold.data.id_columns import is_called_id
 
 
 @pytest.mark.parametrize("word", ["", " ", "N/A", "NA", "nan", "NaN", "null", "None", "<NA>"])
@@ -53,7 +53,7 @@ def test_a_column_of_ids_is_no_feature(name: str, tmp_path: Path) -> None:
     frame[name] = np.arange(1000, 1000 + N)
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet", index=False)
-    message = f"column {name!r} looks like ids: whole numbers that are all different. Say ids="
+    message = f"column {name!r} looks like ids (whole numbers that are all different). Say ids="
     for held in (frame, pl.from_pandas(frame), tmp_path / "a.csv", tmp_path / "a.parquet"):
         for take in (as_view, as_views, FCMVC(2).fit, FCMVC(2).partial_fit):
             with pytest.raises(ValueError, match=re.escape(message)):

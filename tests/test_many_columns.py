@@ -20,6 +20,7 @@ from viewfold import as_view, inspect_views
 from viewfold._util.file import ReadOptions
 from viewfold.data import files as io
 from viewfold.data import numbers
+from viewfold.data.arrays import Batches
 from viewfold.data.columnar import same_columns
 from viewfold.data.features import check_no_twins, expand
 from viewfold.data.source import Table, without
@@ -47,7 +48,7 @@ def names(d: int) -> list[str]:
 
 
 def facts(features: list[str]) -> Table:
-    return Table(tuple(features), np.dtype(float), iter, sizes=(5,), id_kind="texts")
+    return Table(Batches(iter), features=tuple(features), sizes=(5,), id_kind="texts")
 
 
 def refuse_twins(d: int) -> None:

@@ -227,7 +227,7 @@ def test_new_names_that_make_no_sense_are_refused() -> None:
 def test_a_new_column_that_is_called_like_ids_is_asked_about() -> None:
     model, new = folded(numbers()), numbers(1, "q").rename_axis("patient").reset_index()
     for call in (model.predict, model.partial_fit):
-        with pytest.raises(ValueError, match="'patient' is called like ids") as caught:
+        with pytest.raises(ValueError, match="'patient' looks like ids") as caught:
             call(new, view="labs")
         assert caught.value.options == {"ids": "patient"}
     assert told(lambda: model.predict(new, ids=False, view="labs"))[0].size == N

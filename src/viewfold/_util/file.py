@@ -121,23 +121,18 @@ class ReadOptions:
         if markers is not None:
             markers = [markers] if isinstance(markers, str) else markers
             given["empty_markers"] = tuple(sorted({"", *map(str, markers)}))
-        for name in given.keys() & _NORMAL.keys():
-            given[name] = _NORMAL[name](name, given[name])
+        for name in given.keys() & {"columns", "drop", "categories"}:
+            given[name] = _as_said(name, given[name])
         given["strict"], given["as_is"] = bool(given.get("strict")), bool(given.get("as_is"))
         return cls(by_view=by_view, **given)
 
     def for_view(self, name: str, names: Sequence[str]) -> ReadOptions:
         """Return what is said about one of several views, whose names are given."""
         several = len(names) > 1
-        if not several and not self.by_view:
-            return self
-        own: dict[str, Any] = {"columns": None, "drop": (), "categories": ()}
-        for key in own:
+        own: dict[str, Any] = {}
+        for key in ("columns", "drop", "categories"):
             given = self.by_view.get(key, getattr(self, key))
-            if not given:
-                continue
-            if key == "categories" and not several:
-                own[key] = given
+            if not given or (not several and key not in self.by_view):
                 continue
             by_view = isinstance(given, Mapping) and None not in given.values()
             if not by_view or not set(given) <= set(names):
@@ -148,14 +143,13 @@ class ReadOptions:
                     else f"{key}=… is given for the views {format_names(given)}, but this one is "
                     f"{name!r}."
                 )
-            own[key] = given.get(name, own[key])
-        own = {key: _NORMAL[key](key, given) for key, given in own.items()}
-        return replace(self, by_view={}, **own)
+            own[key] = _as_said(key, given.get(name))
+        return replace(self, by_view={}, **own) if own or self.by_view else self
 
     def in_file(self, name: str) -> ReadOptions:
         if name in self.views:
             return self.views[name].with_file(self)
-        own = {key: _NORMAL[key](key, by[name]) for key, by in self.by_view.items() if name in by}
+        own = {key: _as_said(key, by[name]) for key, by in self.by_view.items() if name in by}
         return replace(self, **own) if own else self
 
     def with_file(self, file: ReadOptions) -> ReadOptions:
@@ -267,24 +261,16 @@ FILE_OPTIONS = ("sheet", "encoding", "decimal", "thousands", "day_first", "layer
 _PARTS = ("layer", "use_rep")
 
 
-def _names(name: str, given: Names | None) -> tuple[str, ...] | None:
+def _as_said(key: str, given: Any) -> Any:
+    """Return columns that a user names with an option, in whatever form, as it is kept."""
+    if key == "categories" and isinstance(given, Mapping):
+        return dict(given)
     if given is None:
-        return None
+        return {"columns": None, "drop": (), "categories": {}}[key]
     names = (given,) if isinstance(given, str) else tuple(given)
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{name}=… takes names of columns (texts), got {list(names)!r}.")
-    return names
-
-
-def _categories(name: str, given: Any) -> dict[str, Any]:
-    return dict(given) if isinstance(given, Mapping) else dict.fromkeys(_names(name, given) or ())
-
-
-_NORMAL: dict[str, Callable[..., Any]] = {
-    "columns": _names,
-    "drop": _names,
-    "categories": _categories,
-}
+        raise TypeError(f"{key}=… takes names of columns (texts), got {list(names)!r}.")
+    return dict.fromkeys(names) if key == "categories" else names
 
 
 def takes_reading(function: Function) -> Function:

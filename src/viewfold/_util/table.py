@@ -112,36 +112,6 @@ def _to_arrow(pa: Any, column: Column, kind: str | None) -> Any:
         "VARCHAR": pa.string(),
         "VARCHAR[]": pa.list_(pa.string()),
     }
-    if kind is not None:
-        return pa.array(column, types[kind])
-    if not isinstance(column, np.ndarray):
-        return pa.array(column)
-    if column.ndim == 2:
-        return pa.FixedSizeListArray.from_arrays(_numbers(pa, np.ravel(column)), column.shape[1])
-    if column.dtype == object:
-        return _texts(pa, column.tolist())
-    return _numbers(pa, column)
-
-
-# Arrow imports pandas first whenever it is to make an array itself; from bytes it does not.
-
-
-def _texts(pa: Any, texts: list[Any]) -> Any:
-    if not all(text is None or isinstance(text, str) for text in texts):
-        return pa.array(texts)
-    held = [b"" if text is None else text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, held)])
-    there = np.packbits(np.array([text is not None for text in texts], bool), bitorder="little")
-    if ends[-1] >= 2**31:
-        return pa.array(texts, pa.large_string())
-    buffers = [pa.py_buffer(part) for part in (there, ends.astype(np.int32), b"".join(held))]
-    return pa.Array.from_buffers(pa.string(), len(texts), buffers)
-
-
-def _numbers(pa: Any, column: Column) -> Any:
-    kind = pa.from_numpy_dtype(column.dtype)
-    held = np.packbits(column, bitorder="little") if column.dtype == bool else column
-    gaps = np.ma.getmaskarray(column)
-    there = pa.py_buffer(np.packbits(~gaps, bitorder="little")) if gaps.any() else None
-    buffer = pa.py_buffer(np.ascontiguousarray(held))
-    return pa.Array.from_buffers(kind, len(column), [there, buffer])
+    if kind is None and isinstance(column, np.ndarray) and column.ndim == 2:
+        return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(column)), column.shape[1])
+    return pa.array(column, None if kind is None else types[kind])

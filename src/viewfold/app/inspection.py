@@ -32,10 +32,9 @@ from viewfold.data.arrays import Spool
 from viewfold.data.cells import SENTINELS
 from viewfold.data.features import learn
 from viewfold.data.fetch import STDIN, standard_input
-from viewfold.data.ids import Similar, alike, find_ids, is_called_id
+from viewfold.data.id_columns import check_no_ids, find_ids, first_cells, is_called_id
+from viewfold.data.ids import Similar, alike
 from viewfold.data.opening import (
-    check_no_ids,
-    first_cells,
     make_view,
     named_views,
     open_path,
@@ -417,7 +416,8 @@ class _Look:
         counts = count_cells(parts.rows)
         candidates = self.facts.get("id_candidates", [])
         if parts.ids is None:
-            candidates = find_ids(first_cells(parts), self._known_ids()) or candidates
+            likely = find_ids(first_cells(parts), self._known_ids())
+            candidates = [column for column, _ in likely] or candidates
         flags = (counts.others == 0) & (counts.missing < n)
         found = []
         for j, column in enumerate(names):

@@ -16,7 +16,6 @@ from viewfold._util.constants import FEWEST
 from viewfold._util.file import EmptyRows, MissingCells
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Found, look_at, unusable
-from viewfold.data.ids import is_called_id, like_ids, look_like_ids
 from viewfold.data.partitions import LazyRows, read_partitions
 from viewfold.data.view import Gaps, View, missing_in, view_label
 from viewfold.rows import BucketRows, engine_of
@@ -97,38 +96,22 @@ def _names(view: View, at: Array) -> str:
     return ", ".join(names) + (f", … ({at.size} in all)" if at.size > 5 else "")
 
 
-def tell_of_rare(view: View) -> View:
-    """Say which features hardly anybody has, if there are any; return the view."""
-    if view.gaps is not None and view.gaps.rare.any():
+def tell_of_cells(view: View, *, rare: bool = True) -> View:
+    """Say what became of rows of zeros, and which features hardly anybody has; return the view."""
+    label = view_label(view.name, view.file)
+    if view.n_empty:
+        warn_user(
+            f"{label}: {view.n_empty:,} of {view.n_came:,} rows hold nothing but zeros and are "
+            "taken for samples that the view lacks. empty_rows='keep' takes them for samples.",
+        )
+    if rare and view.gaps is not None and view.gaps.rare.any():
         at = np.flatnonzero(view.gaps.rare)
         few = "fewer than ten samples have" if view.shape[0] >= FEWEST else "no sample has"
         warn_user(
-            f"{view_label(view.name, view.file)}: {few} a value in column{'s' * (at.size > 1)} "
-            f"{_names(view, at)}, which counts as constant. drop=… leaves it out.",
+            f"{label}: {few} a value in column{'s' * (at.size > 1)} {_names(view, at)}, which "
+            "counts as constant. drop=… leaves it out.",
         )
     return view
-
-
-def tell_of_empty(view: View) -> View:
-    """Say that rows of zeros were taken for absent samples, if there were any; return the view."""
-    if view.n_empty:
-        warn_user(
-            f"{view_label(view.name, view.file)}: {view.n_empty:,} of {view.n_came:,} rows "
-            "hold nothing but zeros and are taken for samples that the view lacks. "
-            f"empty_rows='keep' takes them for samples.",
-        )
-    return view
-
-
-def check_no_id_column(view: View) -> None:
-    """Refuse a column of ids that would be taken for a feature: by its name, and by its values."""
-    if view.length is None or view.features is None or isinstance(view.rows, LazyRows):
-        return  # what is not read yet is looked at when it is
-    if view.rows.is_sparse:
-        return
-    for j, name in enumerate(view.features):
-        if is_called_id(name, first=j == 0) and look_like_ids(view.rows.X[:, j]):
-            raise like_ids(name, view_label(view.name, view.file))
 
 
 def _suggest(view: View, found: Found) -> None:

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from viewfold._util.file import SPACES, ReadOptions
+from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
-from viewfold.data.ids import may_be_called_id
+from viewfold.data.id_columns import may_be_called_id
 from viewfold.data.source import FileError
 
 SAMPLE_ROWS = 2000  # rows that tell how columns are written; later ones have to fit
@@ -32,7 +33,8 @@ MIXED = 30  # cells such as 1,107, beside others below 1000, that make the sign 
 # -- how a cell may be written
 
 _SIGN = r"[+\-\u2212\u2013]?"
-_MONEY = r"(?:[€$£¥₽₺₹]|R\$|kr\.?|zł|Kč|Ft|[A-Z]{3})"
+_CODES = "EUR|USD|GBP|CHF|JPY|CNY|INR|KRW|CAD|AUD|NZD|BRL|MXN|SEK|NOK|DKK|PLN|CZK|HUF|RON|RUB|TRY"
+_MONEY = rf"(?:[€$£¥₽₺₹]|R\$|kr\.?|zł|Kč|Ft|{_CODES})"
 _CORE = r"(?:\d[\d.,'’_ \u00a0\u202f\u2009]*\d|\d|[.,]\d+|\d+[.,])(?:[eE][+-]?\d+)?"
 # A unit without a space begins with a small letter: 1A and 2A are names of rooms.
 _MORE = r"[\w/µμ²³^.·*-]{0,9}"
@@ -232,7 +234,7 @@ class Place:
 def find_table(rows: Sequence[Sequence[Any]]) -> Place:
     """Find titles, and a second row of names or units, in the first rows of a file."""
     rows = [row[:MOST_LOOKED_AT] for row in rows]
-    filled = [sum(_is_filled(cell) for cell in row) for row in rows]
+    filled = [sum(is_filled(cell) for cell in row) for row in rows]
     typical = float(np.median(filled)) if filled else 0
     if typical < 3 or len(rows) < 3:
         return Place()
@@ -243,7 +245,7 @@ def find_table(rows: Sequence[Sequence[Any]]) -> Place:
     width = len(rows[skip])
     numbers = [j for j in range(width) if _are_numbers([row[j] for row in body if len(row) > j])]
     second = rows[skip + 1]
-    held = [second[j] for j in numbers if len(second) > j and _is_filled(second[j])]
+    held = [second[j] for j in numbers if len(second) > j and is_filled(second[j])]
     texts = [cell for cell in held if isinstance(cell, str) and not _is_value(cell)]
     is_second = bool(texts) and len(texts) == len(held) and 2 * len(held) >= len(numbers)
     return Place(skip, 2 if is_second else 1)
@@ -254,7 +256,7 @@ def _is_title(
 ) -> bool:
     if filled[at] <= 1 or filled[at + 1] == 0:
         return filled[at] < typical / 2
-    where = [j for j, cell in enumerate(rows[at]) if _is_filled(cell)]
+    where = [j for j, cell in enumerate(rows[at]) if is_filled(cell)]
     return where == [0, 1] and typical > 4  # a word and its value, such as a date of the report
 
 
@@ -273,7 +275,7 @@ def joined_names(rows: Sequence[Sequence[Any]]) -> list[str]:
     return names
 
 
-def _is_filled(cell: Any) -> bool:
+def is_filled(cell: Any) -> bool:
     return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
 
 
@@ -288,7 +290,7 @@ def _is_value(cell: Any) -> bool:
 
 
 def _are_numbers(cells: Sequence[Any]) -> bool:
-    held = [cell for cell in cells if _is_filled(cell)]
+    held = [cell for cell in cells if is_filled(cell)]
     return len(held) > 1 and sum(map(_is_value, held)) >= 0.8 * len(held)
 
 
@@ -302,6 +304,7 @@ class Cleaned:
     forms: Mapping[str, Form] = field(default_factory=dict)
     told: Mapping[str, str] = field(default_factory=dict)  # by column
     plain: Collection[str] = ()  # columns of numbers as Python writes them
+    decimal: str | None = None  # the decimal sign, if some cell leaves no doubt, and no other does
 
 
 def find_forms(
@@ -348,10 +351,11 @@ def find_forms(
             and any(found.detail[0] in cell for cell in cells)
         ):
             signs.add(found.detail[0])
-    for name, cells in texts.items():
-        if not signs and name not in forms and any("." in cell for cell in cells):
-            facts = [_facts(cell) for cell in cells]
-            signs |= {one[1] for one in facts if one is not None and one[0] == "d"}
+    for mark in ".,":
+        for name, cells in texts.items():
+            open_ = not signs and name not in forms and options.kind_of(name) != "category"
+            if open_ and any(mark in cell and _facts(cell) == ("d", mark) for cell in cells):
+                signs.add(mark)
     for name, either in unclear.items():
         form = _decide(name, texts[name], either, signs, options, delimiter)
         if form is not None:
@@ -369,7 +373,7 @@ def find_forms(
         )
         for name, form in forms.items()
     }
-    return Cleaned(forms, told, plain - forms.keys())
+    return Cleaned(forms, told, plain - forms.keys(), signs.pop() if len(signs) == 1 else None)
 
 
 def declare_codes(codes: Mapping[str, Any], forms: Mapping[str, Form]) -> None:
@@ -399,8 +403,9 @@ def _find_form(
     bare = [cell for cell in bare if cell.casefold() not in _NO_VALUE]
     if len(set(bare)) < 2:
         return None  # one text tells nothing
-    if form := _flag_form(bare):
-        return form
+    words = {cell.casefold() for cell in bare}
+    if pair := next((pair for pair in _YES_NO if words == set(pair)), None):
+        return Form("flag", "/".join(pair))
     if all(map(_ISO.fullmatch, bare)):
         return None
     if all(map(_DATE.fullmatch, bare)):
@@ -440,12 +445,6 @@ def are_numbered(name: str, cells: Sequence[str]) -> bool:
         return True
     digits = set(map(len, held))
     return len(held) == len(cells) >= FEWEST_ROWS and len(digits) == 1 and min(digits) >= 4
-
-
-def _flag_form(bare: Sequence[str]) -> Form | None:
-    found = {cell.casefold() for cell in bare}
-    pair = next((pair for pair in _YES_NO if found == set(pair)), None)
-    return Form("flag", "/".join(pair)) if pair else None
 
 
 def _date_form(bare: Sequence[str], options: ReadOptions) -> Form | set[str] | None:
@@ -555,12 +554,57 @@ def _decide(
     raise UndecidedError(said, name, cell, {"decimal": sign}, {"thousands": sign})
 
 
+# -- numbers and dates in disguise, in tables that are not cleaned
+
+_EITHER_SIGN = re.compile(rf"{_SIGN}(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
+    """Refuse a column of texts that are no words: numbers or dates that are not written as such.
+
+    ``5.1 mg``, ``1,5`` in a column of texts, ``03/04/2024``, and numbers among words: as categories
+    they would be misread, and nobody would notice.
+    """
+    if found := _disguised(list(levels)):
+        said = (
+            f"{label}: column {name!r} holds {found} If it is a category, say "
+            f"categories={name!r}; if it is none of these, drop={name!r}."
+        )
+        error = with_suggestion(ValueError(said), drop=[name])
+        error.choices = ({"drop": [name]}, {"categories": [name]})  # type: ignore[attr-defined]
+        raise error
+
+
+def _disguised(levels: list[str]) -> str:
+    if len(levels) < 2:
+        return ""
+    if all(_DATE.fullmatch(level) for level in levels):
+        return (
+            f"dates such as {levels[0]!r}. One form is read, as 03/04 may be March or April. "
+            "Write them as 2024-12-31."
+        )
+    found = [_QUANTITY.fullmatch(level) for level in levels]
+    around = {(one["before"], one["unit"]) for one in found if one}
+    if all(found) and len(around) == 1:
+        ((before, unit),) = around
+        extra = f"with {unit or before!r}" if unit or before else "in another form"
+        return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
+    numbers = [level for level in levels if _EITHER_SIGN.fullmatch(level)]
+    if numbers:
+        others = (f" such as {level!r}" for level in levels if not _EITHER_SIGN.fullmatch(level))
+        return (
+            f"numbers such as {numbers[0]!r} and texts{next(others, '')}. Correct or impute the "
+            "texts; if they stand for missing cells, name them with empty_markers=…."
+        )
+    return ""
+
+
 # -- rows at the end
 
 
 def is_remark(cells: Sequence[Any]) -> bool:
     """Whether a row holds one cell at most, as a remark below a table does."""
-    return sum(map(_is_filled, cells)) <= 1
+    return sum(map(is_filled, cells)) <= 1
 
 
 def without_end(rows: list[Any]) -> list[Any]:

@@ -20,6 +20,7 @@ from viewfold._util.arguments import warn_user
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array, Kind
+from viewfold.data.id_columns import HEAD
 from viewfold.data.view import Column
 
 DAYS = "days"
@@ -27,7 +28,6 @@ DAYS = "days"
 MONTH, WEEKDAY = ("month.sin", "month.cos"), ("weekday.sin", "weekday.cos")
 
 MOST_LEVELS = 1000  # of a column that the user calls a category
-HEAD = 2000  # cells that tell whether a column holds ids
 LONGEST_LEVEL = 200  # a longer text is no level of anything
 
 _FLAGS = {"true": 1.0, "false": 0.0}

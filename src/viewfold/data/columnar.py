@@ -6,11 +6,9 @@ groups, and small ones several at a time, so that whoever reads holds a bounded 
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from viewfold._util.file import ReadOptions, is_address
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array
 from viewfold._util.watch import Tally
-from viewfold.data.arrays import Spool
+from viewfold.data.arrays import Batches, Spool
 from viewfold.data.codes import Cells, Codes, codes_of
 from viewfold.data.fetch import fetched, with_end_only
 from viewfold.data.guard import Budget, shown
@@ -61,7 +59,6 @@ class _Column:
     number: int  # DuckDB takes names in capital and small letters for the same: not so numbers
     kind: str  # as DuckDB calls it
     declared: bool = False  # the file says that it is a category
-    length: int | None = None  # of lists, where the file says how many numbers each has
 
     @property
     def is_number(self) -> bool:
@@ -116,7 +113,8 @@ def open_parquet(
             raise FileError(f"{file}: there are no columns. Leave the view out.")
         names = [column.name for column in there]
         check_names(file, names, ids)
-        _refuse_index(file, footer.notes, names, ids)
+        if ids is None:
+            _refuse_index(file, footer.notes, names)
         wanted = set(options.wanted([name for name in names if name != ids], file, FileError))
         taken = [column for column in there if column.name in wanted]
         columns = [column for column in there if column.name == ids or column.name in wanted]
@@ -149,11 +147,11 @@ def open_parquet(
     if _TEXT.fullmatch(kind) or _INTEGER.fullmatch(kind):
         kind = "texts" if _TEXT.fullmatch(kind) else "whole numbers"
     return Table(
-        tuple(features),
-        dtype,
-        partial(table.batches, columns, groups, row),
-        codes,
-        without(names, (*wanted, ids)),
+        Batches(partial(table.batches, columns, groups, row)),
+        features=tuple(features),
+        codes=codes,
+        dropped=without(names, (*wanted, ids)),
+        dtype=dtype,
         sizes=sizes,
         id_kind=kind,
         nothing=frozenset(column.name for column in taken if column.kind == '"NULL"'),
@@ -184,13 +182,14 @@ def _footer(file: str) -> _Footer:
 def _read_footer(file: str, _: tuple[int, ...]) -> _Footer:
     asked = "SELECT decode(key), value FROM parquet_kv_metadata(?)"
     notes = {key: bytes(value).decode("utf-8", "replace") for key, value in _ask(file, asked)}
-    said, columns, waiting = _arrow_schema(notes), list[_Column](), 0
+    said, columns, waiting = _pandas_types(notes), list[_Column](), 0
     for name, children, kind in _ask(
         file, "SELECT name, coalesce(num_children, 0), duckdb_type FROM parquet_schema(?) OFFSET 1"
     ):
         if not waiting:
-            declared, length, other = said.get(name, (False, None, None))
-            columns.append(_Column(name, len(columns) + 1, other or kind, declared, length))
+            noted = said.get(name, "")
+            kind = "DURATION" if "timedelta" in noted else kind  # Parquet has none
+            columns.append(_Column(name, len(columns) + 1, kind, "categorical" in noted))
         waiting = max(waiting - 1, 0) + children
     ((total,),) = _ask(file, "SELECT num_rows FROM parquet_file_metadata(?)")
     asked = """SELECT any_value(row_group_num_rows), max(total_uncompressed_size),
@@ -200,19 +199,30 @@ def _read_footer(file: str, _: tuple[int, ...]) -> _Footer:
     return _Footer(tuple(columns), notes, int(total), tuple(_ask(file, asked)))
 
 
-def _refuse_index(file: str, notes: dict[str, str], names: Sequence[str], ids: str | None) -> None:
-    """Refuse a column that pandas wrote for an index that somebody had set, unless it is said."""
+def _pandas_notes(notes: dict[str, str], key: str) -> list[Any]:
     try:
-        index = json.loads(notes["pandas"])["index_columns"]
-        found = [name for name in index if isinstance(name, str) and name in names]
+        return list(json.loads(notes["pandas"])[key])
     except (KeyError, TypeError, ValueError):
-        return
-    if ids is None and found:
-        said = (
-            f"{file}: column {found[0]!r} is an index that pandas wrote. Say "
-            f"ids={found[0]!r} if it holds the ids, or write the file without it."
-        )
-        raise with_suggestion(FileError(said), ids=found[0])
+        return []
+
+
+def _pandas_types(notes: dict[str, str]) -> dict[str, str]:
+    """Return the types that pandas noted of columns."""
+    columns = [one for one in _pandas_notes(notes, "columns") if isinstance(one, dict)]
+    return {
+        str(one.get("name")): f"{one.get('pandas_type')} {one.get('numpy_type')}" for one in columns
+    }
+
+
+def _refuse_index(file: str, notes: dict[str, str], names: Sequence[str]) -> None:
+    """Refuse a column that pandas wrote for an index that somebody had set."""
+    for index in _pandas_notes(notes, "index_columns"):
+        if isinstance(index, str) and index in names:
+            said = (
+                f"{file}: column {index!r} is an index that pandas wrote. Say ids={index!r} if it "
+                "holds the ids, or write the file without it."
+            )
+            raise with_suggestion(FileError(said), ids=index)
 
 
 def _check_size(file: str, footer: _Footer, columns: list[_Column]) -> None:
@@ -248,7 +258,7 @@ def _widths(file: str, lists: list[_Column]) -> dict[str, int]:
     for column in lists:
         asked = f"SELECT len(#{column.number}) AS n FROM {_ROWS}"
         asked = f"SELECT n FROM ({asked}) WHERE n IS NOT NULL LIMIT 1"
-        width = column.length or next((n for (n,) in _ask(file, asked)), 0)
+        width = next((n for (n,) in _ask(file, asked)), 0)
         if not width:
             raise FileError(
                 f"{file}: column {column.name!r} holds no numbers, but empty lists. Drop it."
@@ -439,9 +449,7 @@ def facts_of(file: str, ids: str | None, options: ReadOptions) -> Table:
         return open_parquet(file, ids, options)
     place = with_end_only(file)
     with reading(place, "Parquet"):
-        lists = [
-            c for c in _footer(place).columns if c.is_list and c.length is None and c.name != ids
-        ]
+        lists = [one for one in _footer(place).columns if one.is_list and one.name != ids]
     # The first list tells how long they are.
     return open_parquet(fetched(file) if lists else place, ids, options)
 
@@ -498,7 +506,7 @@ class Run:
 
         def whole() -> Iterator[Batch]:
             n = 0
-            for known, block in table.batches(Spool()):
+            for known, block in table.rows:
                 yield known, block
                 n += len(block)
             if n != self.n:
@@ -533,62 +541,3 @@ def runs_of(
             found[-1].append(run)
             held, row, start = held + n, row + n, start + n
     return [tuple(together) for together in found]
-
-
-# -- what Arrow notes in Parquet: a FlatBuffer (Message.fbs and Schema.fbs in Arrow's sources)
-
-_MARK = b"\xff\xff\xff\xff"
-_TEXTS, _FIXED_LIST, _DURATION = (5, 20), 16, 18  # types of columns
-
-
-def _arrow_schema(notes: dict[str, str]) -> dict[str, tuple[bool, int | None, str | None]]:
-    """Return what a Parquet file that Arrow wrote notes about its columns.
-
-    For each, whether it is a category, the length of its lists, and its type if Parquet has none.
-    """
-    noted = notes.get("ARROW:schema")
-    if noted is None:
-        return {}
-    said = base64.b64decode(noted)
-    said = said[8 if said[:4] == _MARK else 4 :]
-    # Message: version, header_type, header. Schema: endianness, fields.
-    fields = _table(said, _table(said, _offset(said, 0), 2), 1)
-    found = {}
-    for i in range(struct.unpack_from("<I", said, fields)[0]):
-        field = _offset(said, fields + 4 + 4 * i)  # name, nullable, type_type, type, dictionary
-        name = _table(said, field, 0)
-        (length,) = struct.unpack_from("<I", said, name)
-        kind = _scalar(said, field, 2, "B", 0)
-        size = _scalar(said, _table(said, field, 3), 0, "i", 0) if kind == _FIXED_LIST else None
-        text = said[name + 4 : name + 4 + length].decode()
-        declared = kind in _TEXTS and _field(said, field, 4) != 0
-        found[text] = (declared, size, "DURATION" if kind == _DURATION else None)
-    return found
-
-
-def _offset(said: bytes, at: int) -> int:
-    """Follow the offset that is stored at a place."""
-    return at + int(struct.unpack_from("<I", said, at)[0])
-
-
-def _field(said: bytes, table: int, number: int) -> int:
-    """Return where a field of a table is, 0 if it is not there."""
-    entries = table - struct.unpack_from("<i", said, table)[0]
-    (size,) = struct.unpack_from("<H", said, entries)
-    if 4 + 2 * number >= size:
-        return 0
-    (place,) = struct.unpack_from("<H", said, entries + 4 + 2 * number)
-    return table + place if place else 0
-
-
-def _scalar(said: bytes, table: int, number: int, kind: str, default: int) -> int:
-    at = _field(said, table, number)
-    return int(struct.unpack_from(f"<{kind}", said, at)[0]) if at else default
-
-
-def _table(said: bytes, table: int, number: int) -> int:
-    """Return where the table or vector of a field begins."""
-    at = _field(said, table, number)
-    if not at:
-        raise ValueError("a part of a message is missing")
-    return _offset(said, at)

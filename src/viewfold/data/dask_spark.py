@@ -38,18 +38,8 @@ class _Room:
         remove(self.name)
 
 
-def is_dask_or_spark(X: Any) -> bool:
-    tables = hasattr(X, "npartitions") or hasattr(X, "chunks")
-    return (is_dask(X) and getattr(X, "ndim", 0) == 2 and tables) or is_spark(X)
-
-
 def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "compute")
-
-
-def is_spark(X: Any) -> bool:
-    where = type(X).__module__
-    return where.startswith("pyspark.sql.") and hasattr(X, "write") and hasattr(X, "columns")
 
 
 def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileView:
@@ -60,7 +50,7 @@ def write_to_files(X: Any, ids: Any, label: str, options: ReadOptions) -> FileVi
         if isinstance(engine, BucketEngine)
         else tempfile.TemporaryDirectory(prefix="viewfold-", ignore_cleanup_errors=True)
     )
-    write = _write_spark if is_spark(X) else _write_dask
+    write = _write_dask if is_dask(X) else _write_spark
     try:
         return write(X, ids, label, options, folder)
     except BaseException:  # an error keeps its frames, and whatever they hold
@@ -143,7 +133,6 @@ def _write(part: Any, ids: Any, path: str, index: bool) -> int:
         known = part.index if index else ids
         held = part.set_axis([str(name) for name in part.columns], axis=1)
         table = pa.Table.from_pandas(held.reset_index(drop=True), preserve_index=False)
-        table = table.replace_schema_metadata(None)
     else:
         if not isinstance(part, np.ndarray):
             raise TypeError(

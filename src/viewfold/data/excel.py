@@ -7,58 +7,24 @@ asked only after the archive was looked at: sizes, macros, definitions that woul
 from __future__ import annotations
 
 import re
-import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
 from itertools import chain, count, islice
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
 
 from viewfold._util.file import ReadOptions
 from viewfold._util.messages import format_names
-from viewfold._util.types import Array
-from viewfold.data.arrays import Batches
-from viewfold.data.cleaning import (
-    FEWEST_COLUMNS,
-    SAMPLE_ROWS,
-    Form,
-    Place,
-    Totals,
-    UndecidedError,
-    declare_codes,
-    find_forms,
-    find_table,
-    is_remark,
-    joined_names,
-    loose_number,
-    plain_value,
-    without_end,
-)
-from viewfold.data.codes import Cells, Codes, codes_of
+from viewfold.data.cleaning import SAMPLE_ROWS
 from viewfold.data.guard import Budget
-from viewfold.data.source import (
-    Batch,
-    FileError,
-    FileView,
-    batch_rows,
-    check_names,
-    id_columns,
-    id_of_cell,
-    ids_of_text,
-    join_ids,
-    optional,
-    reading,
-    too_large,
-    without,
-)
+from viewfold.data.source import FileError, FileView, batch_rows, optional, reading
+from viewfold.data.tables import Blocks, Layout, Row, find_layout, open_table
 
-Rows: TypeAlias = Iterator[tuple[int, tuple[Any, ...]]]  # numbers of rows, and their cells
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet, as Excel has them
 _PER_BYTE = 8  # bytes of memory for a byte of what is read as a whole: shared texts and styles
 _WHAT = "an Excel workbook"
@@ -89,7 +55,7 @@ class _Sheet:
     def place(self) -> str:
         return f"{self.file}, sheet {self.name!r}"
 
-    def rows(self) -> Rows:
+    def rows(self) -> Iterator[Row]:
         """Yield the rows that hold anything, with their numbers, without empty cells at the end."""
         with reading(self.file, _WHAT):
             written = self._written()
@@ -152,10 +118,10 @@ def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, Fi
         empty = "the sheet" if wanted else "every sheet"
         raise FileError(f"{file}: {empty} is empty. Leave the view out.")
     if len(full) == 1 and wanted is None:
-        ((sheet, (_, header)),) = full.items()
+        ((sheet, header),) = full.items()
         return {"": _view(sheet, header, rows[sheet], ids, options)}
     views = {}
-    for sheet, (_, header) in full.items():
+    for sheet, header in full.items():
         own = options.in_file(sheet.name)
         try:
             views[sheet.name] = _view(sheet, header, rows[sheet], ids, own)
@@ -165,186 +131,32 @@ def read_excel(file: str, ids: str | None, options: ReadOptions) -> dict[str, Fi
 
 
 def _view(
-    sheet: _Sheet, header: tuple[Any, ...], rows: Rows, ids: str | None, options: ReadOptions
+    sheet: _Sheet, header: Row, rows: Iterator[Row], ids: str | None, options: ReadOptions
 ) -> FileView:
-    """Tell from the first rows which columns hold numbers, and which something else."""
-    first = [(1, header), *islice(rows, SAMPLE_ROWS)]
-    exhausted = len(first) <= SAMPLE_ROWS
-    start = Place() if options.as_is else find_table([cells for _, cells in first])
-    top = start.skip + start.header
-    names = joined_names([cells for _, cells in first[start.skip : top]])
-    check_names(sheet.place, names, ids)
-    of_ids = id_columns(ids, names)
-    features = options.wanted(without(names, of_ids), sheet.place, FileError)
-    sample = first[top:]
-    told = sample
-    if exhausted and not options.as_is:
-        told = sample[: len(without_end([cells for _, cells in sample]))]
-    columns = {
-        name: [cells[j] for _, cells in told if len(cells) > j]
-        for j, name in enumerate(names)
-        if name in features
-    }
-    try:
-        found = find_forms(columns, options, "", of_ids)
-    except UndecidedError as error:
-        j = names.index(error.column)
-        row = next(n for n, cells in told if len(cells) > j and cells[j] == error.cell)
-        raise error.at(f"{sheet.place}, row {row}") from None
-    numbers, others = set[str](), dict[str, tuple[int, Any]]()
-    for number, cells in told:
-        for name, cell in zip(names, cells, strict=False):
-            if name in found.forms and isinstance(cell, str):
-                continue
-            if isinstance(cell, int | float | time | timedelta):  # a flag is one, too
-                numbers.add(name)
-            elif not _is_empty(cell, options.markers):
-                others.setdefault(name, (number, cell))
-    for name in features:
-        if name in numbers and name in others and not options.is_coded(name):
-            raise _not_a_number(sheet.place, others[name][0], name, others[name][1])
-    texts = {name for name, form in found.forms.items() if form.is_text}
-    coded = [name for name in features if name in {*others, *texts} or options.is_coded(name)]
-    codes = codes_of(coded, sheet.place, options)
-    declare_codes(codes, found.forms)
-    rest = chain(sample, rows)  # so that the sheet is read once
-    cleaned = [*start.told, *found.told.values()]
-    table = _Table(
-        sheet, rest, names, features, of_ids, codes, options.markers, found.forms, cleaned,
-        options.as_is,
-    )  # fmt: skip
-    dropped = without(names, (*features, *of_ids))
-
-    def batches(_: Any) -> Iterator[Batch]:
-        with closing(sheet):
-            yield from table.batches()
-
-    return FileView(
-        Batches(batches),
-        features=features,
-        codes=codes,
-        dropped=dropped,
-        cleaning={name: str(form) for name, form in found.forms.items()},
-        cleaned=cleaned,
-    )
+    first = [header, *islice(rows, SAMPLE_ROWS)]
+    whole = len(first) <= SAMPLE_ROWS
+    layout = find_layout(sheet.place, "row", first, ids, options, whole=whole)
+    below = chain(first[layout.top :], rows)  # so that the sheet is read once
+    return open_table(layout, _blocks(sheet, layout, below), sheet.file)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A sheet whose columns are known."""
-
-    sheet: _Sheet
-    rows: Rows
-    names: list[str]
-    features: tuple[str, ...]
-    ids: tuple[str, ...]  # the column of ids, or those whose cells are joined
-    codes: dict[str, Codes]
-    markers: frozenset[str]
-    forms: Mapping[str, Form]
-    cleaned: list[str]
-    as_is: bool
-
-    def batches(self) -> Iterator[Batch]:
-        budget, place = Budget(self.sheet.file), self.sheet.place
-        place_of = {name: j for j, name in enumerate(self.names)}
-        numeric = [at for at, name in enumerate(self.features) if name not in self.codes]
-        found, totals = False, Totals(len(numeric))
-        size, held = batch_rows(len(self.names)), next(self.rows, None)
-        while held is not None:
-            block = [held, *islice(self.rows, size - 1)]
-            held = next(self.rows, None)
-            found = True
-            while held is None and not self.as_is and len(block) > 1 and is_remark(block[-1][1]):
-                if len(self.names) < FEWEST_COLUMNS:
-                    break
-                self.cleaned.append(f"left out row {block.pop()[0]}, a remark below the table")
-            if held is None and not self.as_is and numeric:  # the last row may hold totals
-                block = self._without_totals(block, totals, [self.features[at] for at in numeric])
-                if not block:
-                    continue
-            budget.spool(8 * len(block) * len(self.features), "its rows")
-            for number, cells in block:
-                if len(cells) > len(self.names):
+def _blocks(sheet: _Sheet, layout: Layout, rows: Iterator[Row]) -> Blocks:
+    width = len(layout.names)
+    empty = True
+    with closing(sheet):
+        while held := list(islice(rows, batch_rows(width))):
+            table = np.full((len(held), width), None, object)
+            for i, (number, cells) in enumerate(held):
+                if len(cells) > width:
                     raise FileError(
-                        f"{place}, row {number}: {len(cells)} cells where the first row has "
-                        f"{len(self.names)}. Name every column, or empty the cells."
+                        f"{layout.at(number)}: {len(cells)} cells where the first row has {width}. "
+                        "Name every column, or empty the cells."
                     )
-            matrix = np.column_stack(
-                [self._column(block, name, place_of[name]) for name in self.features]
-            )
-            totals.add(matrix[:, numeric])
-            known = None
-            if self.ids:
-                # Excel has no other numbers than floating-point ones.
-                texts = [
-                    [
-                        id_of_cell(place, f"row {row}", _as_whole(c[at] if at < len(c) else None))
-                        for row, c in block
-                    ]
-                    for at in map(place_of.__getitem__, self.ids)
-                ]
-                known = ids_of_text(join_ids(texts))
-            yield known, matrix
-        if not found:
-            raise FileError(f"{place}: there are columns, but no rows. Leave the view out.")
-
-    def _without_totals(
-        self, block: list[tuple[int, tuple[Any, ...]]], before: Totals, names: list[str]
-    ) -> list[tuple[int, tuple[Any, ...]]]:
-        """Return the last rows of the sheet without one of totals."""
-        place = {name: j for j, name in enumerate(self.names)}
-        at, forms = [place[name] for name in names], [*map(self.forms.get, names)]
-
-        def number(cells: tuple[Any, ...], j: int) -> float:
-            return loose_number(cells[at[j]] if at[j] < len(cells) else None, forms[j])
-
-        def above(j: int) -> Array:
-            return np.array([number(cells, j) for _, cells in block[:-1]])
-
-        last = np.array([number(block[-1][1], j) for j in range(len(names))])
-        if not before.are_in(last, above):
-            return block
-        self.cleaned.append(f"row {block[-1][0]} holds totals and is left out")
-        return block[:-1]
-
-    def _column(self, block: list[tuple[int, tuple[Any, ...]]], name: str, j: int) -> Array:
-        """Return numbers for the cells of the column of this name, which is number j."""
-        held = [(number, cells[j] if j < len(cells) else None) for number, cells in block]
-        values = [None if _is_empty(cell, self.markers) else plain_value(cell) for _, cell in held]
-        if (form := self.forms.get(name)) is not None:
-            values = [self._formed(form, value) for value in values]
-        if name in self.codes:
-            kinds = {isinstance(value, date) for value in values if value is not None}
-            dates = kinds == {True} and self.codes[name].kind in (None, "date")
-            return self.codes[name](Cells.of_dates(values) if dates else Cells.of(values))
-        for (number, _), value in zip(held, values, strict=True):
-            if not isinstance(value, int | float | None):
-                raise _not_a_number(self.sheet.place, number, name, value)
-            if value is not None and not abs(value) <= sys.float_info.max and value == value:
-                raise too_large(f"{self.sheet.place}, row {number}, column {name!r}", str(value))
-        return np.array(values, dtype=np.float64)
-
-    def _formed(self, form: Form, value: Any) -> Any:
-        if not isinstance(value, str) or (text := form.rewrite(value)) is None or form.is_text:
-            whole = form.is_text and isinstance(value, str) and form.kind == "date"
-            return datetime.fromisoformat(form.rewrite(value) or value) if whole else value
-        return float(text) if text else None
-
-
-def _not_a_number(place: str, row: int, name: str, cell: Any) -> FileError:
-    return FileError(
-        f"{place}, row {row}, column {name!r}: {str(cell)[:40]!r} is not a number. Correct or "
-        "impute it; of a sample that the view lacks, leave all cells empty."
-    )
-
-
-def _as_whole(cell: Any) -> Any:
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53
-    return int(cell) if whole else cell
-
-
-def _is_empty(cell: Any, markers: frozenset[str]) -> bool:
-    return cell is None or (isinstance(cell, str) and cell.strip() in markers)
+                table[i, : len(cells)] = cells
+            yield [number for number, _ in held], table
+            empty = False
+    if empty:
+        raise FileError(f"{sheet.place}: there are columns, but no rows. Leave the view out.")
 
 
 # -- a look at the archive

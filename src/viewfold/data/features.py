@@ -18,6 +18,7 @@ from viewfold._util.file import FILE_OPTIONS, ReadOptions
 from viewfold._util.messages import format_names, with_suggestion
 from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Spool
+from viewfold.data.cleaning import refuse_disguised
 from viewfold.data.codes import (
     DAYS,
     LONGEST_LEVEL,
@@ -29,9 +30,6 @@ from viewfold.data.codes import (
     tell_unknown,
     weekday_of,
 )
-from viewfold.data.ids import is_called_id, may_be_called_id
-from viewfold.data.numbers import refuse_disguised
-from viewfold.data.source import without
 from viewfold.data.view import Column, features_of, tell_columns
 from viewfold.rows import Rows
 from viewfold.rows.linalg import pick_columns
@@ -123,31 +121,6 @@ def learn_columns(
     if not any(column.features for column in columns):
         raise ValueError(f"{label}: no column is a feature. Leave the view out.")
     return columns
-
-
-def check_no_text_ids(codes: Mapping[str, Codes], label: str) -> None:
-    """Refuse texts that are all different where no ids are known: they may be the ids."""
-    for name, column in codes.items():
-        if column.kind != "category" or not column.n_cells:
-            continue
-        if not column.repeats or is_called_id(name, first=False):
-            why = "its name" if column.repeats else "texts that are all different"
-            said = (
-                f"{label}: column {name!r} looks like ids ({why}). Say ids={name!r} if it "
-                f"holds them, or ids=False if samples are known by their row number."
-            )
-            raise with_suggestion(ValueError(said), ids=name)
-
-
-def check_no_new_ids(options: ReadOptions, names: Sequence[str], label: str) -> None:
-    """Refuse a column that a known view lacks and that is called like ids, where none are given."""
-    for name in without(options.known_names(names, label), options.kinds):
-        if may_be_called_id(name):
-            said = (
-                f"{label}: column {name!r} is called like ids. Say ids={name!r} if it holds them, "
-                "or ids=False if samples are known by their row number."
-            )
-            raise with_suggestion(ValueError(said), ids=name)
 
 
 def known_options(

@@ -25,7 +25,7 @@ from viewfold.data.arrays import Batches, Spool
 from viewfold.data.columnar import same_columns
 from viewfold.data.fetch import STDIN, Named, addresses, fetched, file_of, standard_input
 from viewfold.data.guard import PACKED
-from viewfold.data.source import Batch, FileError, FileView, natural, reading
+from viewfold.data.source import Batch, FileError, FileView, Table, natural, reading
 
 __all__ = ["File", "FileError", "FileView", "formats", "name_of", "read", "register"]
 
@@ -293,12 +293,11 @@ def read_parts(
 def read_set(path: PathLike) -> tuple[dict[str, Matrix], Array | None]:
     """Read a benchmark file: its views and, if it has them, the classes as the file has them."""
     file = _locate(path)[0][0]
-    ending = suffix_of(file)[0]
-    if ending not in (".npz", ".mat"):
+    if suffix_of(file)[0] not in (".npz", ".mat"):
         raise FileError(f"{os.fspath(path)}: expected an .npz or .mat file with views and classes.")
-    from viewfold.data.matrices import matlab_set, numpy_set
+    from viewfold.data import matrices
 
-    views, target = (numpy_set if ending == ".npz" else matlab_set)(fetched(file))
+    views, target = matrices.read_set(fetched(file))
     if len(views) == 1:
         views = {name_of(path): next(iter(views.values()))}
     return views, target
@@ -309,8 +308,9 @@ def _table(
 ) -> FileView:
     """Open the first file now, so that wrong columns are told at once, and chain the others."""
     # Of a file without rows it is not known what its columns hold.
-    tables = ((i, form.open(file, ids, options)) for i, file in enumerate(files))
-    at, first = next(((i, one) for i, one in tables if not one.is_empty), (-1, None))
+    opened = ((i, form.open(file, ids, options)) for i, file in enumerate(files))
+    found: Iterator[tuple[int, Table]] = ((i, one) for i, one in opened if not one.is_empty)
+    at, first = next(found, (-1, None))
     if first is None:
         raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
     # Columns that are read as texts in the first file are so in all.
@@ -326,25 +326,14 @@ def _table(
             # One number for a level in all files; a column may begin without any value.
             first.codes.update({**table.codes, **first.codes})
             table.codes.update(first.codes)
-            for known, block in table.batches(spool):
+            for known, block in table.rows.into(spool):
                 rows += len(block)
                 yield known, block if order is None else block[:, order]
         if not rows:
             raise FileError(f"{whole}: there are columns, but no rows. Leave the view out.")
 
-    return FileView(
-        Batches(batches),
-        features=first.features,
-        name=name,
-        file=whole,
-        codes=first.codes,
-        dropped=first.dropped,
-        written=first.written,
-        cleaning=first.cleaning,
-        cleaned=first.cleaned,
-        files=tuple(files) if first.sizes is not None else (),
-        id_column=ids,
-    )
+    parts = tuple(files) if first.sizes is not None else ()
+    return replace(first, rows=Batches(batches), name=name, file=whole, files=parts, id_column=ids)
 
 
 # -- which files a path stands for

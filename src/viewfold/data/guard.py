@@ -145,6 +145,10 @@ def _unpacking(stream: Any, file: str) -> Any:
     """Return what unpacks a stream, if the name of its file says that it is packed."""
     kind = os.path.splitext(file)[1].lower()
     if kind == ".gz":
+        # The last four bytes say how long the text is; a file that lies is caught as it is read.
+        stream.seek(-min(4, os.fstat(stream.fileno()).st_size), os.SEEK_END)
+        Budget(file).unpack(int.from_bytes(stream.read(4), "little"), "what is unpacked")
+        stream.seek(0)
         return gzip.GzipFile(fileobj=stream)
     if kind == ".bz2":
         return bz2.BZ2File(stream)

@@ -41,35 +41,29 @@ def read_anndata(file: str, ids: str | None, options: ReadOptions) -> dict[str, 
         modalities = whole["mod"]
         order = [str(name) for name in modalities.attrs.get("mod-order", modalities)]
         parts = {name: options.in_file(name).part for name in order}
-        have = [name for name in order if _where(modalities[name], parts[name])] or order
-        lack = {name: f"no {_called(parts[name])}" for name in order if name not in have}
-        leave_out(file, lack, have)
+        found = {name: _where(modalities[name], parts[name]) for name in order}
+        have = [name for name in order if found[name][0] is not None] or order
+        leave_out(file, {name: f"no {found[name][1]}" for name in order if name not in have}, have)
         return {name: _view(budget, modalities[name], read, ids, parts[name]) for name in have}
 
 
-def _where(group: Any, part: Part) -> Any:
-    """Return where the rows are; None if they are not there."""
+def _where(group: Any, part: Part) -> tuple[Any, str, list[str]]:
+    """Return where the rows are, None if they are not there; what they are called; and others."""
     layer, use_rep = part
-    if layer is not None:
-        return group.get("layers", {}).get(layer)
-    return group.get("X") if use_rep is None else group.get("obsm", {}).get(use_rep)
-
-
-def _called(part: Part) -> str:
-    layer, use_rep = part
-    if layer is not None:
-        return f"layer {layer!r}"
-    return "X" if use_rep is None else f"representation {use_rep!r} in obsm"
+    if layer is None and use_rep is None:
+        return group.get("X"), "X", []
+    held = group.get("obsm" if layer is None else "layers", {})
+    called = f"layer {layer!r}" if use_rep is None else f"representation {use_rep!r} in obsm"
+    return held.get(layer if use_rep is None else use_rep), called, list(held)
 
 
 def _view(budget: Budget, group: Any, read: Any, ids: str | None, part: Part) -> FileView:
-    file, (layer, use_rep) = budget.file, part
-    where = _where(group, part)
+    file, use_rep = budget.file, part[1]
+    where, called, there = _where(group, part)
     if where is None:
-        there = list(group.get("layers" if layer is not None else "obsm", {}))
         others = f"It has {format_names(there) if there else 'none'}."
         remedy = "Write the file with one." if part == (None, None) else others
-        raise FileError(f"{file}: {group.name} has no {_called(part)}. {remedy}")
+        raise FileError(f"{file}: {group.name} has no {called}. {remedy}")
 
     def read_node(node: Any) -> Any:
         ask(node, budget)
@@ -85,8 +79,7 @@ def _view(budget: Budget, group: Any, read: Any, ids: str | None, part: Part) ->
         rows = as_csr(rows, file)
     if rows.shape != (len(obs), len(names)):
         raise FileError(
-            f"{file}: {_called(part)} of shape {rows.shape} has {len(obs)} obs and {len(names)} "
-            "var."
+            f"{file}: {called} of shape {rows.shape} has {len(obs)} obs and {len(names)} var."
         )
     return FileView(rows, _ids(file, obs, ids), names)
 

@@ -122,12 +122,6 @@ def _spooled(file: str, stream: IO[bytes], header: _Header) -> Array:
     return spool.matrix()
 
 
-def numpy_set(file: str) -> tuple[dict[str, Any], Array | None]:
-    """Read views and target of an .npz file."""
-    views, _, target = _archive(file, with_target=True)
-    return views, target
-
-
 def _archive(file: str, with_target: bool) -> tuple[dict[str, Any], dict[str, str], Array | None]:
     """Return the views of an archive, what else there is, and the classes, if they are wanted.
 
@@ -219,14 +213,22 @@ def read_matlab(file: str, ids: str | None, options: ReadOptions) -> dict[str, F
     with reading(file, "a MATLAB file"):
         variables = _variables(file)
         views, unused = _choose(file, variables)
-        leave_out(file, {name: _described(variables[name]) for name in unused}, views)
+        others = {name: variables[name] for name in unused}
+        shapes = (
+            f"cell array of {len(held)}" if isinstance(held, list) else f"shape {held.shape}"
+            for held in others.values()
+        )
+        leave_out(file, dict(zip(others, shapes, strict=True)), views)
         # A vector of classes is no view, but it tells how many samples there are.
-        target = _target(file, {name: variables[name] for name in unused})
+        target = _target(file, others)
         return {name: FileView(rows) for name, rows in _upright(file, views, target).items()}
 
 
-def matlab_set(file: str) -> tuple[dict[str, Any], Array | None]:
-    """Read views and target of a .mat file."""
+def read_set(file: str) -> tuple[dict[str, Any], Array | None]:
+    """Read views and target of an .npz or .mat file."""
+    if file.lower().endswith(".npz"):
+        views, _, target = _archive(file, with_target=True)
+        return views, target
     with reading(file, "a MATLAB file"):
         variables = _variables(file)
         target = _target(file, variables)
@@ -250,10 +252,6 @@ def _variables(file: str) -> dict[str, Any]:
 def _target(file: str, variables: dict[str, Any]) -> Array | None:
     found = (as_target(file, held) for name, held in variables.items() if is_target(name, held))
     return next((target for target in found if target is not None), None)
-
-
-def _described(held: Any) -> str:
-    return f"cell array of {len(held)}" if isinstance(held, list) else f"shape {held.shape}"
 
 
 def _choose(file: str, variables: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

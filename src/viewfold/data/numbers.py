@@ -7,20 +7,19 @@ cells that can be read in one way only; where there are none, the user has to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from viewfold._util.file import SEPARATORS, SPACES, ReadOptions
+from viewfold._util.file import SEPARATORS, SPACES
 from viewfold._util.messages import with_suggestion
 from viewfold._util.types import Array
 from viewfold.data.source import FileError
 
 # Three digits after the sign, one to three before it, and not 0 alone: either reading makes sense.
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
-_DECIMAL = re.compile(r"[+-]?\d*([.,])\d+([eE][+-]?\d+)?")
 _DAY = r"(\d{1,2}([./-])\d{1,2}\2(\d{4}|\d{2})|\d{4}([./-])\d{1,2}\4\d{1,2})"
 # A date, in whatever order day, month and year are.
 _DATE = re.compile(rf"{_DAY}([T ]\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d+)?)?)?", re.ASCII)
@@ -104,37 +103,6 @@ class NotANumberError(ValueError):
         self.at, self.cell = at, cell
 
 
-def numerals_of(
-    sample: list[list[str]],
-    delimiter: str,
-    skip: Collection[int],
-    options: ReadOptions,
-    place: Callable[[int, int], str],
-) -> Numerals:
-    """Tell from the first rows, without columns to skip, how numbers are written.
-
-    What the user says counts. `place` names a cell of these rows.
-    """
-    if options.decimal is not None or options.thousands is not None:
-        return Numerals(
-            options.decimal or ("," if options.thousands == "." else "."), options.thousands
-        )
-    first: FileError | None = None
-    for i, row in enumerate(sample):
-        for j, cell in enumerate(map(str.strip, row)):
-            if j in skip:
-                continue
-            either = _EITHER.fullmatch(cell)
-            # Semicolons are there where commas are decimal signs: a point may be a separator.
-            if either and (either[1] == "," or delimiter == ";"):
-                first = first or _unclear(place(i, j), cell)
-            elif not either and (found := _DECIMAL.fullmatch(cell)) and delimiter != found[1]:
-                return Numerals(found[1], met=True)
-    if first is not None:
-        raise first
-    return Numerals(unsure=delimiter == ";")
-
-
 def holds_numbers(cells: list[str]) -> bool:
     """Whether all cells are numbers, with points or with commas."""
     return any(all(map(way.can_read, cells)) for way in _WAYS)
@@ -173,109 +141,44 @@ def not_a_number(place: str, name: str, cell: str, numerals: Numerals) -> FileEr
         return _unclear(place, cell)
     if "\n" in cell:
         return unclosed(place)
-    hinted = hint(cell[:40], numerals)
-    advice = hinted or (
-        "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
-        f"stands for a missing cell, name it with empty_markers=…; if {name!r} is a "
-        f"category, say categories={[name]!r}."
-    )
+    advice, options = hint(cell[:40], numerals)
+    if not advice:
+        options = {"categories": [name]}
+        advice = (
+            "Correct or impute it; of a sample that the view lacks, leave all cells empty. If it "
+            f"stands for a missing cell, name it with empty_markers=…; if {name!r} is a "
+            f"category, say categories={[name]!r}."
+        )
     said = f"{place}: {cell[:40]!r} is not a number. {advice}"
-    helps = _helps(cell, numerals) if hinted else {"categories": [name]}
-    return with_suggestion(FileError(said), **helps)
+    return with_suggestion(FileError(said), **options)
 
 
-def hint(cell: str, numerals: Numerals | None = None) -> str:
-    """Say what may help with a cell that is no number, where others are, written as `numerals`."""
-    bare = cell.strip()
+def hint(cell: str, numerals: Numerals | None = None) -> tuple[str, dict[str, object]]:
+    """Say what may help with a cell that is no number, where others are; return the options, too.
+
+    Others are written as `numerals`.
+    """
+    bare, found = cell.strip(), dict[str, object]()
     if numerals is not None and cell != bare and numerals.can_read(bare):
-        return "There is space around it, or what looks like it. Remove that."
-    found = _helps(cell, numerals)
-    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
-    other = _other_sign(bare, numerals)
-    if numerals is not None and other:
-        told = f"Other cells have {numerals.decimal!r} as decimal sign"
-        if found:
-            return f"{told}: if it is {bare.replace(other, '')}, {said}."
-        return f"{told}. Write all in one way."
-    return f"If it is one, say {said}." if said else ""
-
-
-def _helps(cell: str, numerals: Numerals | None = None) -> dict[str, object]:
-    """Return the options with which a cell would be a number, if there are any."""
-    bare = cell.strip()
+        return "There is space around it, or what looks like it. Remove that.", found
     if _DATE.fullmatch(bare):
-        return {}
-    other = _other_sign(bare, numerals)
-    if other:
-        return {"thousands": other} if _EITHER.fullmatch(bare) else {}
+        return "", found
+    if numerals is not None and numerals.met:
+        other = "." if numerals.decimal == "," else ","
+        if Numerals(other).can_read(bare):
+            told = f"Other cells have {numerals.decimal!r} as decimal sign"
+            if not _EITHER.fullmatch(bare):
+                return f"{told}. Write all in one way.", found
+            whole = bare.replace(other, "")
+            return f"{told}: if it is {whole}, thousands={other!r}.", {"thousands": other}
     signs = [sign for sign in SEPARATORS if sign in bare]
     if not signs or not re.fullmatch(rf"[+-]?\d[\d{re.escape(SEPARATORS)}]*", bare):
-        return {}
-    last, found = max(signs, key=bare.rindex), dict[str, object]()
+        return "", found
+    last = max(signs, key=bare.rindex)
     if last in ",." and bare.count(last) == 1:
         found["decimal"] = last
         signs.remove(last)
     if signs:
         found["thousands"] = signs[0]
-    return found
-
-
-def _other_sign(bare: str, numerals: Numerals | None) -> str:
-    """Return the decimal sign of a cell, if it is not the one that other cells have."""
-    if numerals is None or not numerals.met:
-        return ""
-    other = "." if numerals.decimal == "," else ","
-    return other if Numerals(other).can_read(bare) else ""
-
-
-# -- numbers and dates in disguise
-
-_SIGN = r"[+\-\u2212\u2013]?"
-_DIGITS = r"(?:\d[\d.,'’_ \u00a0\u202f]*|[.,]\d+)(?:[eE][+-]?\d+)?"
-_MONEY = r"[€$£¥]"
-# A unit without a space begins with a small letter: 1A and 2A are names of rooms.
-_UNIT = rf"(?:[%‰]|{_MONEY}|°[CF]?|[a-zµμ][\w/µμ²³^.·*-]*|(?<=[ \u00a0])[A-Zµμ°Ω][\w/µμ²³^.·*-]*)"
-_QUANTITY = re.compile(
-    rf"(?P<before>{_MONEY}?)\s*\(?{_SIGN}\s*{_DIGITS}\)?\s*(?P<unit>{_UNIT}?)", re.ASCII
-)
-_NUMBER = re.compile(rf"{_SIGN}(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-
-
-def refuse_disguised(name: str, levels: Collection[str], label: str) -> None:
-    """Refuse a column of texts that are no words: numbers or dates that are not written as such.
-
-    ``5.1 mg``, ``1,5`` in a column of texts, ``03/04/2024``, and numbers among words: as categories
-    they would be misread, and nobody would notice.
-    """
-    if found := _disguised(list(levels)):
-        said = (
-            f"{label}: column {name!r} holds {found} If it is a category, say "
-            f"categories={name!r}; if it is none of these, drop={name!r}."
-        )
-        error = with_suggestion(ValueError(said), drop=[name])
-        error.choices = ({"drop": [name]}, {"categories": [name]})  # type: ignore[attr-defined]
-        raise error
-
-
-def _disguised(levels: list[str]) -> str:
-    if len(levels) < 2:
-        return ""
-    if all(_DATE.fullmatch(level) for level in levels):
-        return (
-            f"dates such as {levels[0]!r}. One form is read, as 03/04 may be March or April. "
-            "Write them as 2024-12-31."
-        )
-    found = [_QUANTITY.fullmatch(level) for level in levels]
-    around = {(one["before"], one["unit"]) for one in found if one}
-    if all(found) and len(around) == 1:
-        ((before, unit),) = around
-        extra = f"with {unit or before!r}" if unit or before else "in another form"
-        return f"numbers {extra}, such as {levels[0]!r}. Write numbers alone, as 12.5."
-    numbers = [level for level in levels if _NUMBER.fullmatch(level)]
-    if numbers:
-        others = (f" such as {level!r}" for level in levels if not _NUMBER.fullmatch(level))
-        return (
-            f"numbers such as {numbers[0]!r} and texts{next(others, '')}. Correct or impute the "
-            "texts; if they stand for missing cells, name them with empty_markers=…."
-        )
-    return ""
+    said = " and ".join(f"{name}={sign!r}" for name, sign in found.items())
+    return f"If it is one, say {said}.", found

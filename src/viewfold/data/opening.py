@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -12,41 +12,28 @@ from scipy import sparse
 
 from viewfold._util.arguments import suggests_arguments, warn_user, which_view
 from viewfold._util.file import ReadKeywords, ReadOptions, path_and_options, takes_reading
-from viewfold._util.messages import format_names, suggestion_of, with_suggestion
 from viewfold._util.types import IdsLike, ViewLike, ViewsLike, as_python
-from viewfold.data.cells import check_no_id_column, tell_of_empty, tell_of_rare, without_absent
+from viewfold.data.cells import tell_of_cells, without_absent
 from viewfold.data.cleaning import without_identical
-from viewfold.data.codes import HEAD
-from viewfold.data.dask_spark import (
-    ID,
-    is_dask,
-    is_dask_or_spark,
-    write_to_files,
-)
+from viewfold.data.dask_spark import ID, is_dask, write_to_files
 from viewfold.data.features import (
     as_features,
-    check_no_new_ids,
-    check_no_text_ids,
     check_same,
     with_new_names,
 )
 from viewfold.data.files import FileView, name_of, read_file, read_parts
+from viewfold.data.id_columns import check_no_ids, check_no_new_ids
 from viewfold.data.ids import (
     as_ids,
     check_characters,
-    choose_ids,
-    is_called_id,
-    like_ids,
     tell_of_totals,
 )
 from viewfold.data.partitions import open_partitions
 from viewfold.data.parts import (
     Parts,
     check_part,
-    is_anndata,
-    is_frame,
-    is_lazy,
     is_path,
+    source_kind,
     split_file,
     split_object,
 )
@@ -125,10 +112,8 @@ def as_view(
 
 def read_view(X: Any, ids: Any, name: str | None, options: ReadOptions) -> View:
     view = open_view(X, ids=ids, name=name, options=options)
-    if ids is None and not view.checked:
-        check_no_id_column(view)
     checked = without_absent(view, options.empty_rows, options.missing_cells)
-    return checked if view.checked else tell_of_rare(tell_of_empty(checked))
+    return checked if view.checked else tell_of_cells(checked)
 
 
 def open_view(
@@ -148,8 +133,10 @@ def open_view(
         raise TypeError(f"The name of a view is a text, got {as_python(name)!r} ({kind}).")
     check_characters([name or ""], "The name of a view")
     X, options = path_and_options(X, options)
-    check_part(X, options)
-    if isinstance(X, View):
+    if options.layer is not None or options.use_rep is not None:
+        check_part(X, options)
+    kind = source_kind(X)
+    if kind == "view":
         label = view_label(name or X.name)
         if ids is not None and ids is not False:
             raise ValueError(f"{label} is a View and has its ids already.")
@@ -159,44 +146,46 @@ def open_view(
         if known is not None and view.columns is not None:
             check_same(known, view.columns, label)
         return replace(view, name=name, invented=False) if name else view
-    if is_path(X):
+    if kind == "path":
         path, X = os.fspath(X), open_path(X, ids, options)
         if isinstance(X, dict):
             X = X[list(X)[which_view(list(X), name, f"{path} holds")]]
     elif isinstance(X, list | tuple) and X and all(map(is_path, X)):
         X = read_parts(X, ids if isinstance(ids, str) else None, options)
-    elif is_dask_or_spark(X):
+    elif kind in ("dask", "spark"):
         X = write_to_files(X, ids, view_label(name), options)
-    name = name or own_name(X) or None
-    options = options.for_view(name or "", [name or ""])
-    baked = isinstance(X, FileView) and X.id_column == ID
-    if baked and ids is not False:
+    is_file = isinstance(X, FileView)
+    name = name or (X.name if is_file else None) or None
+    if options.by_view:
+        options = options.for_view(name or "", [name or ""])
+    if is_file and X.id_column == ID and ids is not False:
         ids = None
-    elif is_dask(ids):
+    elif ids is not None and is_dask(ids):
         ids = np.asarray(ids.compute())
     engine = current_engine()
-    if isinstance(X, FileView) and X.files and isinstance(engine, BucketEngine):
+    if is_file and X.files and isinstance(engine, BucketEngine):
         try:
             return open_partitions(X, ids, name, options, known, engine)
         except BaseException:
             if X.owner is not None:
                 X.owner.cleanup()
             raise
-    file = X.file or None if isinstance(X, FileView) else None
+    file = X.file or None if is_file else None
     label = view_label(name, file)
-    take_apart = split_file if isinstance(X, FileView) else split_object
+    take_apart = split_file if is_file else split_object
     parts = take_apart(X, None if ids is False else ids, label, options)
-    if ids is None and parts.ids is None and options.kinds:
-        check_no_new_ids(options, (*(parts.names or ()), *parts.dropped), label)
-    elif ids is None and parts.ids is None:
-        check_no_ids(parts, label, is_file=isinstance(X, FileView))
-    given = None if ids is False else parts.ids
-    view = make_view(parts, given, name, file, options, known)
-    is_part = isinstance(X, FileView) or is_anndata(X)
-    kept = options if is_part else replace(options, layer=None, use_rep=None, remembered=None)
-    if isinstance(X, FileView):
+    if ids is None and parts.ids is None and parts.names is not None:
+        if options.kinds:
+            check_no_new_ids(options, (*parts.names, *parts.dropped), label)
+        else:
+            check_no_ids(parts, label, is_file=is_file)
+    view = make_view(parts, None if ids is False else parts.ids, name, file, options, known)
+    kept = options
+    if is_file:
         tell_cleaned(X)
-        kept = replace(kept, cleaning={**kept.cleaning, **X.cleaning})
+        kept = replace(options, cleaning={**options.cleaning, **X.cleaning})
+    elif kind != "anndata":
+        kept = replace(options, layer=None, use_rep=None, remembered=None)
     return replace(view, source=kept.to_remember())
 
 
@@ -236,66 +225,15 @@ def make_view(
             warn_user(f"{label}: {n - len(keep):,} rows are there twice, and count once.")
             ids = np.asarray(ids, dtype=object)[keep].tolist()
             parts, n = parts._replace(rows=parts.rows[keep]), len(keep)
-    matrix, features, columns = as_features(parts, options, known, label)
+    matrix, features, columns = parts.rows, parts.names, None
+    if parts.codes or parts.dropped or options.kinds or known is not None:
+        matrix, features, columns = as_features(parts, options, known, label)
     check_characters(features or (), f"{label}: the column")
     length = n if ids is None else None
     ids = np.arange(n) if ids is None else as_ids(ids, n, label)
     if known is None and length is None:
         tell_of_totals(ids, label)
     return View(ids, Rows(matrix), name, features, length, file, columns=columns)
-
-
-def check_no_ids(
-    parts: Parts, label: str, *, is_file: bool, known: frozenset[str] = frozenset()
-) -> None:
-    """Refuse columns that look like ids where none are given; the error knows the likeliest."""
-    cells, codes = first_cells(parts), parts.codes
-    found = choose_ids(cells, known)
-    choices = {"ids": found[0]} if found else {}
-    if len(found) > 1 and is_file:
-        said = (
-            f"{label}: columns {format_names(found)} look like ids. Say which holds them: "
-            f"{' or '.join(f'ids={name!r}' for name in found)}."
-        )
-        error = with_suggestion(ValueError(said), **choices)
-        error.choices = tuple({"ids": name} for name in found)  # type: ignore[attr-defined]
-        raise error
-    if is_file:  # free text is left out, and told
-        codes = {n: c for n, c in codes.items() if n in found or is_called_id(n, first=False)}
-        if found and all(str(cell).isdecimal() for cell in cells.get(found[0], [""])):
-            raise like_ids(found[0], label)
-    try:
-        check_no_text_ids(codes, label)
-    except ValueError as error:
-        raise with_suggestion(error, **choices or suggestion_of(error)) from None
-    if is_file and found:
-        what = "columns" if "," in found[0] and found[0] not in (parts.names or ()) else "column"
-        said = (
-            f"{label}: {what} {found[0]!r} looks like ids. Say ids={found[0]!r} if it holds them, "
-            "or ids=False if samples are known by their row number."
-        )
-        raise with_suggestion(ValueError(said), **choices)
-
-
-def first_cells(parts: Parts) -> dict[str, list[Any]]:
-    """Return the first cells of each column: texts where they may be ids."""
-    if parts.names is None or sparse.issparse(parts.rows):
-        return {}
-    rows = np.asarray(parts.rows[:HEAD])
-    found: dict[str, list[Any]] = {}
-    for j, name in enumerate(parts.names):
-        codes, values = parts.codes.get(name), rows[:, j]
-        if codes is not None and codes.kind == "category" and len(codes.head) >= len(rows):
-            found[name] = codes.head[: len(rows)]
-        elif (codes is None or codes.kind == "number") and _are_whole(values):
-            found[name] = [None if v != v else f"{v:.0f}" for v in values.tolist()]
-        else:
-            found[name] = values.tolist()
-    return found
-
-
-def _are_whole(values: Any) -> bool:
-    return bool((np.isnan(values) | (values == np.rint(values))).all())
 
 
 def tell_cleaned(view: FileView) -> None:
@@ -380,9 +318,10 @@ def open_path(X: Any, ids: Any, options: ReadOptions) -> Any:
 
     What Dask or Spark has is one view. Whatever is none of these is returned as it is.
     """
-    if is_dask_or_spark(X):
+    kind = source_kind(X)
+    if kind in ("dask", "spark"):
         return write_to_files(X, ids, view_label(None), options)
-    if not is_path(X):
+    if kind != "path":
         return X
     views = read_file(X, ids if isinstance(ids, str) else None, options)
     return views if len(views) > 1 else next(iter(views.values()))
@@ -432,14 +371,7 @@ def listed_views(X: Any) -> list[Any] | None:
 
 def _is_one_view(X: Any) -> bool:
     """Whether a list's first element is a view of its own, rather than a row of numbers."""
-    return (
-        getattr(X, "ndim", 0) == 2
-        or isinstance(X, View | FileView | os.PathLike | str | Iterator)
-        or is_anndata(X)
-        or is_frame(X)
-        or is_lazy(X)
-        or is_dask_or_spark(X)
-    )
+    return getattr(X, "ndim", 0) == 2 or source_kind(X) != ""
 
 
 def is_view_like(X: Any) -> bool:

@@ -8,7 +8,7 @@ that stand in two partitions) follows from the summaries of the workers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -24,14 +24,14 @@ from viewfold.data.arrays import Found, look_at
 from viewfold.data.codes import tell_unknown
 from viewfold.data.columnar import Run, facts_of, runs_of, same_columns
 from viewfold.data.features import (
-    check_no_text_ids,
     check_no_twins,
     expand,
     known_options,
     learn_columns,
 )
 from viewfold.data.files import FileError, FileView
-from viewfold.data.ids import as_ids, is_called_id, like_ids, look_like_ids, tell_of_totals
+from viewfold.data.id_columns import check_no_text_ids, is_called_id, like_ids, look_like_ids
+from viewfold.data.ids import as_ids
 from viewfold.data.source import Table
 from viewfold.data.view import Column, Gaps, Partitions, View, features_of, tell_columns, view_label
 from viewfold.rows import BucketEngine, BucketRows, Rows
@@ -166,7 +166,7 @@ def _read_codes(
     return found
 
 
-def _add_codes(found: dict[str, Codes], more: dict[str, Codes]) -> None:
+def _add_codes(found: dict[str, Codes], more: Mapping[str, Codes]) -> None:
     for name, codes in more.items():
         found[name] = found[name].joined(codes) if name in found else codes
 
@@ -183,7 +183,6 @@ class PartitionSummary:
     unknown: dict[str, int] = field(default_factory=dict)  # cells with an unknown level, by column
     # For each feature that is called like ids, whether it looks like them everywhere.
     alike: dict[int, bool] = field(default_factory=dict)
-    last: Any = None  # the id of the last row
 
     def __add__(self, other: PartitionSummary) -> PartitionSummary:
         both = [found for found in (self.found, other.found) if found is not None]
@@ -198,7 +197,6 @@ class PartitionSummary:
             other.absent if self.absent is None else self.absent,
             unknown,
             {j: one.get(j, True) and two.get(j, True) for j in one | two},
-            self.last if other.last is None else other.last,
         )
 
 
@@ -273,7 +271,6 @@ class BucketWriter:
             absent=int(numbers[gone.min()]) if gone.size else None,
             unknown=unknown,
             alike={j: look_like_ids(rows[:, j]) for j in self.rows.suspects if len(rows) > 1},
-            last=None if self.rows.numbered else ids[-1:].tolist()[0],
         )
         if gone.size:
             kept = np.ones(len(ids), bool)
@@ -335,8 +332,6 @@ def read_partitions(
             check = partial(_check_unique, label=label, where=replace(where, numbers=None))
             parts = zip(ids.parts, numbers.parts, strict=True)
             engine.each(check, [(own, at) for own, at in parts if own.n])
-            if lazy.known is None or view.source is None:
-                tell_of_totals(np.array(["", summary.last], object), label)
         return _without_absent(view, ids, rows, where, summary, known)
     except BaseException:  # an error keeps its frames, and whatever they hold
         remove(path)

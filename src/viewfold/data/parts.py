@@ -20,6 +20,7 @@ from viewfold._util.types import Array, Matrix
 from viewfold.data.arrays import Batches, Spool, as_matrix, in_blocks, spool_batches
 from viewfold.data.files import FileView
 from viewfold.data.source import without
+from viewfold.data.view import View
 
 if TYPE_CHECKING:
     from viewfold.data.codes import Cells, Codes
@@ -35,44 +36,68 @@ class Parts(NamedTuple):
     dropped: tuple[str, ...] = ()  # columns that the user left out
 
 
+def source_kind(X: Any) -> str:
+    """Return what holds a view, or several; empty for an array, a list and anything else."""
+    if is_path(X):
+        return "path"
+    if isinstance(X, FileView | View):
+        return "file" if isinstance(X, FileView) else "view"
+    if isinstance(X, Iterator):  # of batches of rows
+        return "batches"
+    package = type(X).__module__.split(".")[0]
+    if package in ("dask", "dask_expr"):
+        table = hasattr(X, "npartitions") or hasattr(X, "chunks")
+        return "dask" if hasattr(X, "compute") and getattr(X, "ndim", 0) == 2 and table else ""
+    if package == "pyspark" and hasattr(X, "write") and hasattr(X, "columns"):
+        return "spark"
+    if all(hasattr(X, part) for part in ("obs_names", "var_names", "X")):
+        return "anndata"  # it has rows with names and columns with names
+    if nw.dependencies.is_polars_lazyframe(X):
+        return "lazy"
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:
+        return "frame"  # `split_table` says which column it is, and of which view
+    return "frame" if isinstance(frame, nw.DataFrame) else ""
+
+
 def split_object(X: Any, ids: Any, label: str, options: ReadOptions) -> Parts:
-    if is_anndata(X):
+    kind = source_kind(X)
+    if kind == "anndata":
         _check_no_columns_named(label, options)
         if isinstance(ids, str):
             ids = _id_column(nw.from_native(X.obs), ids, label)
-        rows, names = _part_of_anndata(X, *options.part)
+        rows, columns = _part_of_anndata(X, *options.part)
+        names = tuple(columns)
+        texts = all(isinstance(name, str) for name in names)
         matrix = as_matrix(in_blocks(rows, label), label)
-        return Parts(X.obs_names if ids is None else ids, matrix, _names(names))
-    if is_lazy(X):  # a polars LazyFrame gives batches of rows, or all if this polars has none
-        in_batches = hasattr(X, "collect_batches")
-        X = (
-            X.collect_batches(maintain_order=True, engine="streaming")
-            if in_batches
-            else X.collect()
-        )
-        X = iter(X) if in_batches else X
-    if isinstance(X, Iterator):
-        column = ids if isinstance(ids, str) else None
-        codes: dict[str, Codes] = {}
-        dropped: tuple[str, ...] = ()
+        return Parts(X.obs_names if ids is None else ids, matrix, names if texts else None)
+    if kind == "lazy":  # a polars LazyFrame gives batches of rows, or all if this polars has none
+        kind = "batches" if hasattr(X, "collect_batches") else kind
+        asked = {"maintain_order": True, "engine": "streaming"}
+        X = iter(X.collect_batches(**asked)) if kind == "batches" else X.collect()
+    if kind != "batches":
+        return split_table(X, ids, label, {}, options)
+    column = ids if isinstance(ids, str) else None
+    codes: dict[str, Codes] = {}
+    dropped: tuple[str, ...] = ()
 
-        def batches() -> Iterator[tuple[Any, Matrix, Any]]:
-            nonlocal dropped
-            for i, batch in enumerate(X):
-                part = split_table(batch, column, label, codes, options, later=i > 0)
-                dropped = part.dropped if i == 0 else dropped
-                yield part[:3]
+    def batches() -> Iterator[tuple[Any, Matrix, Any]]:
+        nonlocal dropped
+        for i, batch in enumerate(X):
+            part = split_table(batch, column, label, codes, options, later=i > 0)
+            dropped = part.dropped if i == 0 else dropped
+            yield part[:3]
 
-        found, matrix, features = spool_batches(batches(), label, Spool())
-        return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
-    return split_table(X, ids, label, {}, options)
+    found, matrix, features = spool_batches(batches(), label, Spool())
+    return Parts(found if ids is None or column else ids, matrix, features, codes, dropped)
 
 
 def check_part(X: Any, options: ReadOptions) -> None:
     """Refuse a layer or representation of what is no AnnData; readers of files check their own."""
     name = "layer" if options.layer is not None else "use_rep"
     given = getattr(options, name)
-    if given is not None and not (is_path(X) or is_anndata(X) or isinstance(X, FileView)):
+    if given is not None and source_kind(X) not in ("path", "anndata", "file"):
         raise ValueError(
             f"{name}={given!r} names a part of an AnnData, but X is a {type(X).__name__}."
         )
@@ -127,7 +152,7 @@ def split_table(
     Cells that are not numbers become numbers; `codes` says of which columns and what they stand
     for. Of a `later` batch of rows, the same columns are coded as in the first.
     """
-    if not is_frame(X):
+    if source_kind(X) != "frame":
         _check_no_columns_named(label, options)
         if isinstance(ids, str):
             raise ValueError(
@@ -135,13 +160,22 @@ def split_table(
                 "Pass one id per row instead."
             )
         return Parts(ids, as_matrix(X, label), None)
-    frame, named = _frame(X, label)
+    columns = list(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns)
+    if len(set(map(str, columns))) < len(columns):
+        twice = Counter(map(str, columns)).most_common(1)[0][0]
+        raise ValueError(
+            f"{label}: two columns are called {twice!r}. Give each column its own name."
+        )
+    named = all(isinstance(name, str) for name in columns)
+    if not named:  # narwhals takes a name such as 0, 1, 2 of pandas for a row
+        X = X.copy(deep=False)
+        X.columns = list(map(str, columns))
+    frame = nw.from_native(X, eager_only=True)
     if isinstance(ids, str):
         ids, frame = _id_column(frame, ids, label), frame.drop(ids)
     elif ids is None:
         index = nw.maybe_get_index(frame)
-        if index is not None and not _is_default(index):
-            ids = index
+        ids = None if index is None or _is_default(index) else index
     whole = frame.columns
     if not whole:  # which libraries give no array of no columns
         return Parts(ids, np.empty((len(frame), 0)), None)
@@ -150,12 +184,13 @@ def split_table(
     if known or options.names_columns:
         frame = frame.select(*options.wanted(whole, label))
     schema = frame.schema
+    said = options.kinds or options.categories
     coded = [
         column
         for column, kind in schema.items()
         if not (kind.is_numeric() or kind == nw.Boolean)
-        or options.is_coded(column)
         or column in codes
+        or (said and options.is_coded(column))
     ]
     dropped = tuple(name for name in whole if name not in schema)
     if coded:
@@ -164,7 +199,7 @@ def split_table(
     single = all(kind == nw.Float32 for kind in schema.values())
     numbers = _floats(frame, nw.Float32 if single else nw.Float64)
     features = tuple(frame.columns) if named or dropped or known else None
-    return Parts(ids, as_matrix(numbers, label), features, {}, dropped)
+    return Parts(ids, numbers, features, {}, dropped)
 
 
 def _floats(frame: nw.DataFrame[Any], kind: Any) -> Array:
@@ -173,25 +208,6 @@ def _floats(frame: nw.DataFrame[Any], kind: Any) -> Array:
     numbers = (frame.with_columns(nw.col(*others).cast(kind)) if others else frame).to_numpy()
     # The order in memory decides the last bits of sums: the same for a table, however it was cut.
     return np.ascontiguousarray(numbers)
-
-
-def _frame(X: Any, label: str) -> tuple[nw.DataFrame[Any], bool]:
-    """Return a table whose columns are called by texts, and whether they were before.
-
-    Columns of pandas may be called 0, 1, 2: narwhals takes such a name for a row.
-    """
-    columns = list(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns)
-    named = all(isinstance(name, str) for name in columns)
-    names = list(map(str, columns))
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise ValueError(
-            f"{label}: two columns are called {twice[0]!r}. Give each column its own name."
-        )
-    if not named:
-        X = X.copy(deep=False)
-        X.columns = names
-    return nw.from_native(X, eager_only=True), named
 
 
 def _coded(
@@ -275,11 +291,6 @@ def _id_column(frame: nw.DataFrame[Any], name: str, label: str) -> Any:
     return column.to_numpy() if whole else column.to_list()
 
 
-def _names(columns: Any) -> tuple[str, ...] | None:
-    names = list(columns)
-    return tuple(map(str, names)) if all(isinstance(name, str) for name in names) else None
-
-
 def _is_default(index: Any) -> bool:
     """Whether nobody set this index: pandas numbers rows from 0 by itself."""
     counted = isinstance(index, pd.RangeIndex) or type(index).__name__ == "RangeIndex"
@@ -288,20 +299,3 @@ def _is_default(index: Any) -> bool:
 
 def is_path(X: Any) -> bool:
     return isinstance(X, str | os.PathLike)
-
-
-def is_anndata(X: Any) -> bool:
-    """Whether this has rows with names and columns with names, as an AnnData has."""
-    return all(hasattr(X, part) for part in ("obs_names", "var_names", "X"))
-
-
-def is_lazy(X: Any) -> bool:
-    return bool(nw.dependencies.is_polars_lazyframe(X))
-
-
-def is_frame(X: Any) -> bool:
-    """Whether this is a DataFrame in memory, of any library that narwhals knows."""
-    try:
-        return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
-    except DuplicateError:
-        return True  # `_frame` says which column it is, and of which view

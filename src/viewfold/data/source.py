@@ -22,10 +22,11 @@ from viewfold.data.ids import MISSING
 from viewfold.errors import NoSpaceError
 
 if TYPE_CHECKING:
-    from viewfold.data.arrays import Spool
+    from viewfold.data.arrays import Batches
     from viewfold.data.codes import Codes
 
 Batch: TypeAlias = tuple[Array | None, Array]  # ids of some rows (None: no id column), the rows
+FLOAT64: np.dtype[Any] = np.dtype(np.float64)
 BATCH_BYTES = 16 * 2**20
 
 
@@ -61,20 +62,15 @@ class FileView:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(FileView):
     """A table whose columns are known and whose rows are read later, in the order of the file.
 
-    So a file of gigabytes with the wrong columns fails at once.
+    So a file of gigabytes with the wrong columns fails at once. Its rows are `Batches`.
     """
 
-    features: tuple[str, ...] | None  # names of the columns but the ids, if the file has names
-    dtype: np.dtype[Any]
-    batches: Callable[[Spool], Iterator[Batch]]
+    rows: Batches
     codes: dict[str, Codes] = field(default_factory=dict)
-    dropped: tuple[str, ...] = ()
-    written: Mapping[str, str] = field(default_factory=dict)
-    cleaning: Mapping[str, str] = field(default_factory=dict)
-    cleaned: list[str] = field(default_factory=list)
+    dtype: np.dtype[Any] = FLOAT64
     sizes: tuple[int, ...] | None = None  # rows of each part that can be read by itself
     id_kind: str = ""  # what the column of ids holds, where the file says so
     nothing: frozenset[str] = frozenset()  # columns without a type, as no cell has a value

@@ -20,7 +20,7 @@ from viewfold._util.file import EmptyRows, MissingCells, ReadOptions, path_and_o
 from viewfold._util.messages import format_names, frozen_record, with_suggestion
 from viewfold._util.types import Array, IdsLike, IdsOfViews, ViewLike, ViewsLike
 from viewfold.data import View
-from viewfold.data.cells import tell_of_empty, without_absent
+from viewfold.data.cells import tell_of_cells, without_absent
 from viewfold.data.features import known_options
 from viewfold.data.opening import (
     ids_of_each,
@@ -283,7 +283,7 @@ def read_delivery(
     # What zeros mean was found out with the first rows, unless there were none.
     zeros = "absent" if record.n_empty else options.empty_rows
     checked = without_absent(view, zeros, gaps, known=record.n_empty > 0)
-    return checked if view.checked or record.n_empty else tell_of_empty(checked)
+    return checked if view.checked or record.n_empty else tell_of_cells(checked, rare=False)
 
 
 @contextmanager
