@@ -528,17 +528,12 @@ def check_bucket(
         every = columns_of(folder, file, bucket, list(TYPES))
         if column_digests(every) != bucket.digests:
             raise UnreadableError(CHANGED)
-        for _ in check.check_batches([every], expected.n_views, expected.n_steps):
-            pass
-        rows = {name: every[name] for name in COLUMNS}
-        unchecked = "fingerprints", "evidence", "novelty"  # any numbers will do
-        named = {COLUMNS[name]: array for name, array in rows.items() if name not in unchecked}
-        for problem in check.row_problems(expected, **named):
+        for problem in check.row_problems(expected, every):
             raise UnreadableError(problem)
-        if np.any(bucket_of(rows["id"], one.n_buckets) != bucket.bucket):
+        if np.any(bucket_of(every["id"], one.n_buckets) != bucket.bucket):
             raise UnreadableError(f"it has samples of other buckets than {bucket.bucket}")
-    left = None if room is None else store(f"{room}/{bucket.bucket}", rows["embedding"])
-    return {name: (array.dtype.name, array.shape[1:]) for name, array in rows.items()}, left
+    left = None if room is None else store(f"{room}/{bucket.bucket}", every["embedding"])
+    return {name: (every[name].dtype.name, every[name].shape[1:]) for name in COLUMNS}, left
 
 
 def divide_bucket(path: str, n_buckets: int, item: tuple[int, tuple[Part, ...]]) -> PartitionFiles:

@@ -14,7 +14,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +42,11 @@ from viewfold.store.tables import (
     SINGLE,
     SMALL,
     SQL,
-    ColumnDigests,
-    batches_of,
+    column_digests,
     events_of,
-    gather,
     put,
     read_meta,
+    read_rows,
     small_table,
     table_digest,
     to_state,
@@ -66,8 +64,12 @@ UNPACKED = 256 * 2**20, 100  # the same for what its tables take in memory
 LARGEST_META = 2**20  # bytes that the table ``meta`` may have
 SECONDS = 60.0, 2e-7  # that reading may take, and for each byte of the file
 THREADS = 2  # of DuckDB; more bring nothing for one table after the other
-CONFIG: Any = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-MOST_WAIT = 60.0  # seconds for threads that read a file which was replaced
+CONFIG: Any = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "pandas_analyze_sample": 2**31,  # all cells of a column tell what it is, not some
+    "threads": THREADS,
+}
 
 # Whatever a file says, nothing else is read, written or set from here on: but for the folder, not
 # there yet, in which the file may be written anew.
@@ -228,13 +230,11 @@ class FileContents(Contents):
             types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
             check.check_meta(meta, n_samples, types)
             steps = self._table(schema, "steps")
-            n_steps, digest = check.check_steps(steps), ColumnDigests()
-            rows = batches_of(self.db, f"old.{schema}.samples", types, n_samples)
-            rows = check.check_batches(rows, len(views), n_steps)
-            columns = gather(rows, meta.get("n_samples", 0), digest)
+            check.check_steps(steps)
+            samples = read_rows(self.db, f"old.{schema}.samples", list(types), n_samples)
             small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
-            state = to_state(meta, small, columns, digest.found())
-            check.check_state(state)
+            state = to_state(meta, small, samples, column_digests(samples))
+            check.check_state(state, samples)
         return state if engine is None else state.placed(engine)
 
     def _table(self, schema: str, name: str, **instead: str) -> Table:
@@ -321,15 +321,11 @@ class FileContents(Contents):
                 raise UnreadableError(CHANGED)
         if columns and "n_samples" in meta:
             more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
-            digest = ColumnDigests()
-            here = self.columns[schema, "samples"] or {}
-            types = {name: here[name] for name in [*columns, *more]}
-            table, n = f"old.{schema}.samples", self._n_samples(schema)
-            for rows in batches_of(self.db, table, types, n):
-                digest.add(rows)
-            of_columns = digest.found()
-            if not of_columns or not of_columns.items() <= meta["digests"]["samples"].items():
-                raise UnreadableError(CHANGED)
+            n = self._n_samples(schema)
+            for name in [*columns, *more]:
+                found = column_digests(read_rows(self.db, f"old.{schema}.samples", [name], n))
+                if not found or not found.items() <= meta["digests"]["samples"].items():
+                    raise UnreadableError(CHANGED)
         return meta
 
 
@@ -403,64 +399,24 @@ def _copy(old: FileContents, source: str, schema: str) -> None:
 # -- open an untrusted file: a connection reaches nothing else, and has limits on memory and time
 
 
-@dataclass
-class Opened:
-    """A file that is open in this process, and the folder that may be written to beside it."""
-
-    db: duckdb.DuckDBPyConnection
-    mark: Identity
-    workshop: Path
-    users: int = 0
-
-
-# DuckDB does not open a file twice in one process, and its threads do not survive a fork.
-_opened: dict[tuple[int, Path], Opened] = {}
-_changed = threading.Condition()
-
-
 @contextmanager
 def connected(path: StrPath) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """Attach a file as ``old``, to read only, and look at nothing in it; say where to write."""
+    """Attach a file as ``old``, to read only, and look at nothing in it.
+
+    Also give the folder beside it, not there yet, that may be written to.
+    """
     target = Path(os.path.realpath(path))
-    me = os.getpid(), target
-    with understood(target, threading.Event()):
-        check_is_ours(target)
-        with _changed:
-            # Who reads a file that was replaced has to be done first: the new one has its name.
-            if not _changed.wait_for(
-                lambda: me not in _opened or _opened[me].mark == identity(target), MOST_WAIT
-            ):
-                raise BusyError(f"{target.name} was replaced while it was read. Try again.")
-            if me not in _opened:
-                _opened[me] = _open(target)
-            opened = _opened[me]
-            opened.users += 1
-    try:
-        with contextlib.closing(opened.db.cursor()) as db:
-            yield db, opened.workshop
-    finally:
-        with _changed:
-            opened.users -= 1
-            if not opened.users:
-                del _opened[me]
-                _changed.notify_all()
-                opened.db.close()
-
-
-def _open(target: Path) -> Opened:
-    mark, size = identity(target), target.stat().st_size
-    workshop = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    db = duckdb.connect(":memory:", config=CONFIG)
-    try:
-        _attach(db, target, "old", "READ_ONLY")
-        db.execute(f"SET threads = {THREADS}")
-        db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
-        db.execute("SET allowed_directories = $1", [[str(workshop)]])
-        db.execute(LOCK_DOWN)
-    except BaseException:
-        db.close()
-        raise
-    return Opened(db, mark, workshop)
+    with contextlib.ExitStack() as stack:
+        with understood(target, threading.Event()):
+            check_is_ours(target)
+            size = target.stat().st_size
+            workshop = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+            db = stack.enter_context(duckdb.connect(":memory:", config=CONFIG))
+            _attach(db, target, "old", "READ_ONLY")
+            db.execute(f"SET memory_limit = '{MEMORY[0] + MEMORY[1] * size}B'")
+            db.execute("SET allowed_directories = $1", [[str(workshop)]])
+            db.execute(LOCK_DOWN)
+        yield db, workshop
 
 
 @contextmanager
@@ -468,7 +424,6 @@ def making(draft: Path, target: Path, layout: str) -> Iterator[duckdb.DuckDBPyCo
     """Attach a new file as ``new``."""
     with understood(target, None), duckdb.connect(":memory:", config=CONFIG) as db:
         _attach(db, draft, "new", layout)
-        db.execute(f"SET threads = {THREADS}")
         db.execute(LOCK_DOWN)
         yield db
 
