@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +31,7 @@ from viewfold.errors import (
     ViewfoldError,
     without_locks,
 )
-from viewfold.store import Change, Contents, Store, StrPath, check
+from viewfold.store import Contents, Returns, Store, StrPath, check
 from viewfold.store.lock import Identity, Turn, identity, is_held, writing
 from viewfold.store.tables import (
     CHANGED,
@@ -43,7 +42,6 @@ from viewfold.store.tables import (
     SMALL,
     SQL,
     column_digests,
-    events_of,
     put,
     read_meta,
     read_rows,
@@ -55,7 +53,6 @@ from viewfold.store.tables import (
 
 if TYPE_CHECKING:
     from viewfold.rows import Engine
-    from viewfold.state.log import Log
     from viewfold.state.state import State
 
 STORAGE = "v1.2.0"  # every DuckDB from this one on can open the files
@@ -133,18 +130,8 @@ class FileStore(Store):
     def writing(self, wait: float = 60) -> contextlib.AbstractContextManager[Turn]:
         return writing(self.path, wait)
 
-    def write(
-        self,
-        turn: Turn,
-        state: State,
-        *,
-        kept: Sequence[State | str] = (),
-        change: Change | None = None,
-        keep: int = 1,
-        contents: Any = None,
-    ) -> State:
-        target, kept = turn.target, kept[:keep]
-        states = [one for one in kept if not isinstance(one, str)]
+    def write(self, turn: Turn, state: State, returns: Returns) -> State:
+        target, contents = turn.target, returns.contents
         # Tables take whole blocks, so that small files get small ones.
         small = state.embedding.size * state.embedding.dtype.itemsize < 2**23
         layout = f"STORAGE_VERSION '{STORAGE}', BLOCK_SIZE {2**14 if small else 2**18}"
@@ -155,14 +142,14 @@ class FileStore(Store):
             try:
                 with replacing(target, ready=turn.check, folder=workshop) as draft:
                     with making(draft, target, layout) as db:
-                        _put(db, "main", state, keep=keep)
+                        _put(db, "main", state, keep=returns.keep)
                         if contents is None:
-                            for schema, one in zip(KEPT, states, strict=False):
-                                _put(db, schema, one)
+                            _put_kept(db, returns)
                         db.execute("CHECKPOINT new")
                     if contents is not None:
-                        if kept:
-                            _put_kept(contents, draft, kept, change)
+                        _attach(contents.db, draft, "new")
+                        _put_kept(contents.db, returns)
+                        contents.db.execute("CHECKPOINT new; DETACH new")
                         contents.close()  # Windows replaces no file that is open
             except FileNotFoundError:
                 turn.check()  # another writer that should not be there may have cleared the folder
@@ -245,13 +232,6 @@ class FileContents(Contents):
         found = self.db.execute(f"SELECT count(*) FROM old.{schema}.samples")
         return int(found.fetchall()[0][0])
 
-    def log(self, schema: str = "main") -> Log:
-        with self.understood():
-            self.check_tables(schema, ("meta", "log"))
-            self._check(schema, (), ("log",))
-            log = f"old.{schema}.log ORDER BY entry"
-            return events_of(small_table(self.db, log, SMALL["log"]))
-
     def check_tables(self, schema: str, sizes: Iterable[str] = tuple(TABLES)) -> None:
         """Refuse a state whose tables are not those of the format, or would take too much memory.
 
@@ -284,32 +264,14 @@ class FileContents(Contents):
             )
             return int(found.fetchall()[0][0])
 
-    def find_ids(self, texts: Sequence[str]) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
-        for schema in ("main", *self.schemas):
-            try:
-                with self.understood():
-                    self.check_tables(schema)
-                    mixed = "id_is_int" in (self.columns[schema, "samples"] or {})
-                    rows = self.db.execute(
-                        f"SELECT id::VARCHAR, {'id_is_int' if mixed else 'NULL'}, id "
-                        f"FROM old.{schema}.samples WHERE id::VARCHAR IN (SELECT unnest($1))",
-                        [list(texts)],
-                    ).fetchall()
-            except StateFileError:
-                continue
-            for text, is_int, value in rows:
-                found.setdefault(text, []).append(int(text) if is_int else value)
-        return found
-
     @contextmanager
     def query(
-        self, columns: Sequence[str], small: Sequence[str]
+        self, columns: Sequence[str], small: Sequence[str], schema: str = "main"
     ) -> Iterator[tuple[duckdb.DuckDBPyConnection, dict[str, Any]]]:
         with self.understood():
-            self.check_tables("main")
-            meta = self._check("main", columns, small)
-            self.db.execute("USE old.main")
+            self.check_tables(schema)
+            meta = self._check(schema, columns, small)
+            self.db.execute(f"USE old.{schema}")
         with self.understood(duckdb.Error):  # other errors are of the question
             yield self.db, meta
 
@@ -357,31 +319,18 @@ def _put(db: duckdb.DuckDBPyConnection, schema: str, state: State, **facts: int)
             put(db, f"new.{schema}.{name}", table)
 
 
-def _put_kept(
-    old: FileContents, draft: Path, kept: Sequence[State | str], change: Change | None
-) -> None:
+def _put_kept(db: duckdb.DuckDBPyConnection, returns: Returns) -> None:
     """Write the states to return to, one after the other: one of them at a time is in memory."""
-    _attach(old.db, draft, "new")
-    names = iter(KEPT)
-    schema = next(names)
-    for one in kept:
-        try:
-            if isinstance(one, str) and change is None:
-                _copy(old, one, schema)
-            else:
-                state: Any = one
-                if change is not None and isinstance(one, str):
-                    state = change(old.read(one))
-                if state is None:
-                    continue
-                _put(old.db, schema, state)
-            schema = next(names, "")
-        except StateFileError as error:
-            warnings.warn(
-                f"A part of the file that undo returns to is damaged and was left out: {error}",
-                stacklevel=6,
-            )
-    old.db.execute("CHECKPOINT new; DETACH new")
+    names = list(reversed(KEPT))
+
+    def put_one(one: State | str) -> None:
+        if isinstance(one, str):
+            _copy(returns.contents, one, names[-1])
+        else:
+            _put(db, names[-1], one)
+        names.pop()  # it is filled
+
+    returns.write(put_one)
 
 
 def _copy(old: FileContents, source: str, schema: str) -> None:

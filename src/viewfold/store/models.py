@@ -36,7 +36,17 @@ from viewfold.state.names import lost
 from viewfold.state.registry import METHODS
 from viewfold.state.state import State
 from viewfold.state.transitions import keep_samples
-from viewfold.store import Change, Contents, Kept, Store, StrPath, is_folder, queries, store_of
+from viewfold.store import (
+    Change,
+    Contents,
+    Kept,
+    Returns,
+    Store,
+    StrPath,
+    is_folder,
+    queries,
+    store_of,
+)
 from viewfold.store.check import MOST_KEPT
 
 if TYPE_CHECKING:
@@ -103,7 +113,7 @@ def save(model: FoldingEstimator, path: StrPath, *, keep: int = 1, wait: float =
     _check_keep(keep)
     store, state = store_of(path), state_of(model)
     with store.writing(wait) as turn:
-        written = store.write(turn, state, keep=keep)
+        written = store.write(turn, state, Returns(keep=keep))
     if isinstance(state.ids, BucketRows):
         # What its rows were read from may be what was replaced.
         model._keep(replace(written, method="", params={}))
@@ -201,7 +211,7 @@ def editing(
             back = before if revise is None else revise(before)
             if back is not None:
                 kept.insert(0, "main" if back is before and contents is not None else back)
-        written = store.write(turn, after, kept=kept, change=revise, keep=number, contents=contents)
+        written = store.write(turn, after, Returns(kept, number, revise, contents))
         if written is not after:  # its rows are in other files now
             model._keep(replace(written, method="", params={}))
 
@@ -251,8 +261,8 @@ def take_back(
         undoes = to + 1 if to is not None else taken[0].entry if taken else None
         older = [one.schema for one in states[1:]] if to is None else ["main", *contents.schemas]
         log = noted(contents.log(), what, earlier.n_samples, undoes=undoes)
-        back, keep = replace(earlier, log=log), contents.keep
-        written = store.write(turn, back, kept=older, keep=keep, contents=contents)
+        returns = Returns(older, contents.keep, contents=contents)
+        written = store.write(turn, replace(earlier, log=log), returns)
     return model_of(written), taken
 
 
@@ -317,8 +327,8 @@ def forget(path: StrPath, ids: Iterable[int | str], *, wait: float = 60) -> Fold
         log = noted(before.log, FINAL, after.n_samples, **facts)
         after = replace(after, log=log)
         change = _revision(before, after, gone)
-        kept, keep = contents.schemas, contents.keep
-        written = store.write(turn, after, kept=kept, change=change, keep=keep, contents=contents)
+        returns = Returns(contents.schemas, contents.keep, change, contents)
+        written = store.write(turn, after, returns)
     return model_of(written)
 
 
@@ -564,7 +574,7 @@ def convert(
         if old.mark() != mark:
             raise BusyError(f"{source} was changed by another program meanwhile: try again.")
         with using(engine or current_engine()):
-            new.write(turn, _in_buckets(state, engine), kept=kept, keep=contents.keep)
+            new.write(turn, _in_buckets(state, engine), Returns(kept, contents.keep))
 
 
 def _in_buckets(state: State, engine: BucketEngine | None) -> State:
