@@ -204,8 +204,7 @@ class BucketEngine(Engine, ABC):
             def make(held: Any) -> Any:
                 return _local.map(work, opener(held), width=width)
 
-            parts = tuple(Made(make, (part,), part.n) for part in rows[0].parts)
-            return replace(rows[0], parts=parts, cells=False)
+            return rows[0].lazily(make, cells=False)
         path, owner = self.room()
         task = partial(_map, path, work, _openers(rows), sums, width)
         files, total, several = self._checked(task, self._items(rows), _put_together)
@@ -273,7 +272,13 @@ class BucketEngine(Engine, ABC):
         ]
         if not items:
             return self.head(rows, 0)
-        found = self.each(partial(_take, rows.opener), items)
+        opener = rows.opener
+
+        def take(item: tuple[int, tuple[Part], Array]) -> Matrix:
+            held = opener(item[1][0].open())
+            return held.take(item[2]) if isinstance(held, Rows) else whole(held)[item[2]]
+
+        found = self.each(take, items)
         back = np.argsort(order, kind="stable")
         taken: RowSet = stacked(found)[back]
         return Rows(taken) if rows.cells else taken
@@ -286,13 +291,8 @@ class BucketEngine(Engine, ABC):
             return whole(held)[whole(mask)]
 
         many = self.each(lambda part: int(np.count_nonzero(whole(part.open()))), kept.parts)
-        parts = tuple(
-            Made(pick, (own, mask), n)
-            for own, mask, n in zip(rows.parts, kept.parts, many, strict=True)
-        )
-        share = sum(many) / max(rows.n, 1)
-        stored, owner = int(rows.stored * share), (rows.owner, kept.owner)
-        picked = replace(rows, parts=parts, stored=stored, owner=owner)
+        stored = int(rows.stored * sum(many) / max(rows.n, 1))
+        picked = rows.lazily(pick, kept, n=many, stored=stored)
         # Of samples that are removed from a state, no file may be left: the others are copied.
         return picked if rows.cells else self.map(same, picked)
 
@@ -305,20 +305,19 @@ class BucketEngine(Engine, ABC):
 
         if rows.cells:
             return self.map(first, rows)
-        parts = tuple(Made(first, (part,), part.n) for part in rows.parts)
-        return replace(rows, parts=parts, tail=(min(columns, rows.tail[0]),))
+        return rows.lazily(first, tail=(min(columns, rows.tail[0]),))
 
     def head(self, rows: RowSet, most: int) -> Matrix:
         if not isinstance(rows, BucketRows):
             return super().head(rows, most)
-        task = partial(_with_rows, partial(_local.head, most=most), rows.opener)
-        return self.each(task, self._items((rows,))[:1])[0]
+        opener, items = rows.opener, self._items((rows,))[:1]
+        return self.each(lambda item: _local.head(opener(item[1][0].open()), most), items)[0]
 
     def collect(self, rows: RowSet) -> Array:
         if not isinstance(rows, BucketRows):
             return super().collect(rows)
-        task = partial(_with_rows, whole, rows.opener)
-        together: Array = stacked(self.each(task, self._items((rows,))))
+        opener, items = rows.opener, self._items((rows,))
+        together: Array = stacked(self.each(lambda item: whole(opener(item[1][0].open())), items))
         return together
 
     def _items(self, rows: tuple[RowSet, ...]) -> list[Item]:
@@ -405,47 +404,45 @@ class BucketAlignment:
     def __post_init__(self) -> None:
         kind = {ids.dtype for ids, *_ in self.files if ids.n}
         held = np.dtype(kind.pop()) if kind else self.view.held
-        parts: tuple[Part, ...] = tuple(ids for ids, *_ in self.files)
-        self.ids: RowSet = BucketRows(parts, held, (), self.engine, owner=self.owner)
-
-        def known(partner: Array) -> Array:
-            return np.asarray(partner >= 0)
-
-        parts = tuple(Made(known, (of[3],), of[3].n) for of in self.files)
-        self.known: RowSet = BucketRows(parts, np.dtype(bool), (), self.engine, owner=self.owner)
-        self.n_samples, self.n_before = sum(of[0].n for of in self.files), self.before.n
-        self.n_shared = self.n_before - sum(of[4].n for of in self.files)
+        self.ids: RowSet
+        self.ids, self._rows, self._previous, self._partner, self._lacking = (
+            BucketRows(
+                parts, held if i == 0 else np.dtype(np.intp), (), self.engine, owner=self.owner
+            )
+            for i, parts in enumerate(zip(*self.files, strict=True))
+        )
+        self.known: RowSet = self._partner.lazily(lambda at: at >= 0, held=np.dtype(bool))
+        self.n_samples, self.n_before = self.ids.n, self.before.n
+        self.n_shared = self.n_before - self._lacking.n
         self.n_new = self.view.n - self.n_shared
 
     def partners(self, rows: RowSet, fill: float = 0) -> BucketRows:
-        return self._made(partial(_partners, fill=fill), 3, rows)
+        return self._pick(self._partner, rows, partial(_partners, fill=fill))
 
     def absent(self, rows: RowSet) -> BucketRows:
-        return self._made(lambda lacking, held: lacking_rows(whole(held), lacking), 4, rows)
+        return self._pick(self._lacking, rows, lambda at, held: lacking_rows(whole(held), at))
 
     def view_rows(self, rows: RowSet) -> BucketRows:
-        return self._made(partial(_partners, fill=0), 1, rows)
+        return self._pick(self._rows, rows, partial(_partners, fill=0))
 
     def known_rows(self, rows: RowSet) -> BucketRows:
-        return self._made(partial(_partners, fill=0), 2, rows)
-
-    def _made(self, make: Work, which: int, rows: RowSet) -> BucketRows:
-        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
-        parts = tuple(
-            Made(make, (of[which], part), of[which].n)
-            for of, part in zip(self.files, rows.parts, strict=True)
-        )
-        owner = (self.owner, rows.owner)
-        many = sum(part.n for part in parts) * int(np.prod(rows.tail))
-        return BucketRows(parts, rows.held, rows.tail, self.engine, stored=many, owner=owner)
+        return self._pick(self._previous, rows, partial(_partners, fill=0))
 
     def carry(self, rows: RowSet, fill: float) -> BucketRows:
+        def carried(previous: Array, partner: Array, held: Any) -> Array:
+            n = previous.size + np.count_nonzero(partner < 0)
+            return carried_rows(whole(held), previous, fill, int(n))
+
+        n = [part.n for part in self.ids.parts]
+        return self._pick(self._previous, rows, carried, self._partner, n=n)
+
+    def _pick(
+        self, at: BucketRows, rows: RowSet, make: Work, *beside: BucketRows, n: Any = None
+    ) -> BucketRows:
         rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
-        parts = tuple(
-            Made(partial(_carried, fill=fill, n=of[0].n), (of[2], part), of[0].n)
-            for of, part in zip(self.files, rows.parts, strict=True)
-        )
-        return BucketRows(parts, rows.held, rows.tail, self.engine, owner=(self.owner, rows.owner))
+        stored = at.n * int(np.prod(rows.tail))
+        kind: Any = {"held": rows.held, "tail": rows.tail, "stored": stored}
+        return at.lazily(make, *beside, rows, n=n, **kind)
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> BucketRows:
         (work, *rows), (others_work, *others) = of_view, of_absent
@@ -518,21 +515,8 @@ def _merge(
     return _written(path, number, alignment.merge(of_view, of_absent)), None, False
 
 
-def _take(opener: Work, item: tuple[int, tuple[Part], Array]) -> Matrix:
-    opened = opener(item[1][0].open())
-    return opened.take(item[2]) if isinstance(opened, Rows) else whole(opened)[item[2]]
-
-
-def _with_rows(work: Work, opener: Work, item: Item) -> Any:
-    return work(opener(item[1][0].open()))
-
-
 def _partners(partner: Array, rows: Any, fill: float) -> Picked:
     held = whole(rows)
     if not held.shape[0]:  # nobody is known: there is no row to pick
         return Picked(np.full((1, *held.shape[1:]), fill, held.dtype), 0 * partner)
     return Picked(held, partner, fill)
-
-
-def _carried(previous: Array, rows: Any, fill: float, n: int) -> Array:
-    return carried_rows(whole(rows), previous, fill, n)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from viewfold.state.log import Log
     from viewfold.state.state import State
     from viewfold.store.lock import writing
-    from viewfold.store.models import convert, edit, forget, load, restore, undo, verify
+    from viewfold.store.models import convert, edit, forget, load, undo, verify
 
 StrPath = str | os.PathLike[str]
 Change = Callable[["State"], "State | None"]
@@ -32,7 +32,7 @@ Change = Callable[["State"], "State | None"]
 ENDING = ".vfd"
 
 _home = dict.fromkeys(
-    ("convert", "edit", "forget", "load", "restore", "undo", "verify"), "viewfold.store.models"
+    ("convert", "edit", "forget", "load", "undo", "verify"), "viewfold.store.models"
 )
 _home["writing"] = "viewfold.store.lock"
 
@@ -43,7 +43,6 @@ __all__ = [
     "forget",
     "is_folder",
     "load",
-    "restore",
     "store_of",
     "undo",
     "verify",

@@ -318,10 +318,13 @@ class FolderContents(Contents):
 # -- reading
 
 
-def engine_for(engine: Engine | None, n_buckets: int | None) -> BucketEngine:
-    """Return an engine with buckets: the given one, that of now, or a disk."""
+def engine_for(
+    engine: Engine | None, n_buckets: int | None, *, exactly: bool = False
+) -> BucketEngine:
+    """Return an engine with buckets (`exactly` so many): the given one, that of now, or a disk."""
     for one in (engine, current_engine()):
-        if isinstance(one, BucketEngine):
+        fits = not exactly or n_buckets in (None, getattr(one, "n_buckets", None))
+        if isinstance(one, BucketEngine) and fits:
             return one
     return DiskEngine() if n_buckets is None else DiskEngine(n_buckets)
 
@@ -408,9 +411,9 @@ def _put(
     return Generation(name, engine.n_buckets, tables, tuple(buckets)), state
 
 
-def in_buckets_of(state: State, engine: BucketEngine | None) -> State:
-    """Return a state whose rows are in the buckets of an engine; as it is, if there is none."""
-    if engine is None or not state.views:
+def in_buckets_of(state: State, engine: BucketEngine) -> State:
+    """Return a state whose rows are in the buckets of an engine."""
+    if not state.views:
         return state
     if not isinstance(state.ids, BucketRows):
         return state.placed(engine)
