@@ -41,7 +41,6 @@ from viewfold.rows.linalg import is_sparse
 from viewfold.rows.local import (
     Alignment,
     Engine,
-    LocalAlignment,
     LocalEngine,
     Picked,
     Rows,
@@ -387,46 +386,42 @@ def _row_bytes(rows: RowSet) -> float:
     return float(np.prod(held.shape[1:]) * held.dtype.itemsize)
 
 
-@dataclass
-class BucketAlignment:
-    """Where the samples of a view and those known before stand in their union; see `Alignment`.
+class BucketAlignment(Alignment):
+    """An alignment of rows in buckets."""
 
-    For each bucket, `files` has the ids of the union, and then what a `LocalAlignment` holds: rows,
-    previous, partner and lacking.
-    """
-
-    engine: BucketEngine
-    before: BucketRows
-    view: BucketRows
-    files: list[tuple[Stored, ...]]
-    owner: Any  # files are removed when nobody holds it any more
-
-    def __post_init__(self) -> None:
-        kind = {ids.dtype for ids, *_ in self.files if ids.n}
-        held = np.dtype(kind.pop()) if kind else self.view.held
-        self.ids: RowSet
-        self.ids, self._rows, self._previous, self._partner, self._lacking = (
-            BucketRows(
-                parts, held if i == 0 else np.dtype(np.intp), (), self.engine, owner=self.owner
-            )
-            for i, parts in enumerate(zip(*self.files, strict=True))
+    def __init__(
+        self,
+        engine: BucketEngine,
+        before: BucketRows,
+        view: BucketRows,
+        files: list[tuple[Stored, ...]],
+        owner: Any,
+    ) -> None:
+        # Of each bucket: the ids of the union, and then rows, previous, partner and lacking.
+        self.workers, self.files = engine, files
+        kind = {ids.dtype for ids, *_ in files if ids.n}
+        held = np.dtype(kind.pop()) if kind else view.held
+        self.ids, self.rows, self.previous, self.partner, self.lacking = (
+            BucketRows(parts, held if i == 0 else np.dtype(np.intp), (), engine, owner=owner)
+            for i, parts in enumerate(zip(*files, strict=True))
         )
-        self.known: RowSet = self._partner.lazily(lambda at: at >= 0, held=np.dtype(bool))
-        self.n_samples, self.n_before = self.ids.n, self.before.n
-        self.n_shared = self.n_before - self._lacking.n
-        self.n_new = self.view.n - self.n_shared
+        self.known = self.partner.lazily(lambda at: at >= 0, held=np.dtype(bool))
+        self.n_samples, self.n_before = self.ids.n, before.n
+        self.n_shared = self.n_before - self.lacking.n
+        self.n_new = view.n - self.n_shared
 
-    def partners(self, rows: RowSet, fill: float = 0) -> BucketRows:
-        return self._pick(self._partner, rows, partial(_partners, fill=fill))
+    def _picked(self, rows: RowSet, at: BucketRows, fill: float | None = None) -> BucketRows:
+        def pick(at: Array, held: Any) -> Picked:
+            rows = whole(held)
+            if rows.shape[0]:
+                return Picked(rows, at, fill)
+            nobody = np.full((1, *rows.shape[1:]), fill or 0, rows.dtype)
+            return Picked(nobody, 0 * at, fill)
+
+        return self._made(pick, rows, at)
 
     def absent(self, rows: RowSet) -> BucketRows:
-        return self._pick(self._lacking, rows, lambda at, held: lacking_rows(whole(held), at))
-
-    def view_rows(self, rows: RowSet) -> BucketRows:
-        return self._pick(self._rows, rows, partial(_partners, fill=0))
-
-    def known_rows(self, rows: RowSet) -> BucketRows:
-        return self._pick(self._previous, rows, partial(_partners, fill=0))
+        return self._made(lambda at, held: lacking_rows(whole(held), at), rows, self.lacking)
 
     def carry(self, rows: RowSet, fill: float) -> BucketRows:
         def carried(previous: Array, partner: Array, held: Any) -> Array:
@@ -434,27 +429,26 @@ class BucketAlignment:
             return carried_rows(whole(held), previous, fill, int(n))
 
         n = [part.n for part in self.ids.parts]
-        return self._pick(self._previous, rows, carried, self._partner, n=n)
+        return self._made(carried, rows, self.previous, self.partner, n=n)
 
-    def _pick(
-        self, at: BucketRows, rows: RowSet, make: Work, *beside: BucketRows, n: Any = None
-    ) -> BucketRows:
-        rows = rows if isinstance(rows, BucketRows) else self.engine._nothing(rows)
+    def _made(self, make: Work, rows: RowSet, at: BucketRows, *more: Any, n: Any = None) -> Any:
+        """Return what is made of what the alignment says of each bucket, and of its rows."""
+        rows = rows if isinstance(rows, BucketRows) else self.workers._nothing(rows)
         stored = at.n * int(np.prod(rows.tail))
         kind: Any = {"held": rows.held, "tail": rows.tail, "stored": stored}
-        return at.lazily(make, *beside, rows, n=n, **kind)
+        return at.lazily(make, *more, rows, n=n, **kind)
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> BucketRows:
         (work, *rows), (others_work, *others) = of_view, of_absent
-        path, owner = self.engine.room()
+        path, owner = self.workers.room()
         items = [
             (i, (*(one.parts[i] for one in (*rows, *others)), *of[1:]))
             for i, of in enumerate(self.files)
             if of[0].n
         ]
         task = partial(_merge, path, work, others_work, _openers(rows), _openers(others))
-        files, *_ = self.engine._checked(task, items, _put_together)
-        (made,) = self.engine._rows(files, [of[0].n for of in self.files], owner)
+        files, *_ = self.workers._checked(task, items, _put_together)
+        (made,) = self.workers._rows(files, [of[0].n for of in self.files], owner)
         return made
 
 
@@ -511,12 +505,5 @@ def _merge(
     of_absent = (others_work, *_opened(others, parts[first:last]))
     rows, previous, partner, lacking = (part.open() for part in parts[last:])
     union = np.empty(rows.size + lacking.size, np.int8)  # only its length counts here
-    alignment = LocalAlignment(_local, union, rows, previous, partner, lacking)
+    alignment = Alignment(_local, union, rows, previous, partner, lacking)
     return _written(path, number, alignment.merge(of_view, of_absent)), None, False
-
-
-def _partners(partner: Array, rows: Any, fill: float) -> Picked:
-    held = whole(rows)
-    if not held.shape[0]:  # nobody is known: there is no row to pick
-        return Picked(np.full((1, *held.shape[1:]), fill, held.dtype), 0 * partner)
-    return Picked(held, partner, fill)
