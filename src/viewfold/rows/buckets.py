@@ -431,12 +431,15 @@ class BucketAlignment(Alignment):
         n = [part.n for part in self.ids.parts]
         return self._made(carried, rows, self.previous, self.partner, n=n)
 
-    def _made(self, make: Work, rows: RowSet, at: BucketRows, *more: Any, n: Any = None) -> Any:
+    def _made(
+        self, make: Work, rows: RowSet, at: RowSet, *more: RowSet, n: Any = None
+    ) -> BucketRows:
         """Return what is made of what the alignment says of each bucket, and of its rows."""
         rows = rows if isinstance(rows, BucketRows) else self.workers._nothing(rows)
         stored = at.n * int(np.prod(rows.tail))
         kind: Any = {"held": rows.held, "tail": rows.tail, "stored": stored}
-        return at.lazily(make, *more, rows, n=n, **kind)
+        made: BucketRows = at.lazily(make, *more, rows, n=n, **kind)
+        return made
 
     def merge(self, of_view: tuple[Any, ...], of_absent: tuple[Any, ...]) -> BucketRows:
         (work, *rows), (others_work, *others) = of_view, of_absent

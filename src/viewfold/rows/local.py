@@ -517,11 +517,11 @@ class Alignment:
     def __init__(
         self,
         engine: Engine,
-        ids: Array,
-        rows: NDArray[np.intp],
-        previous: NDArray[np.intp],
-        partner: NDArray[np.intp],
-        lacking: NDArray[np.intp],
+        ids: RowSet,
+        rows: RowSet,
+        previous: RowSet,
+        partner: RowSet,
+        lacking: RowSet,
     ) -> None:
         self.engine, self.ids = engine, ids
         # Position in the union of each of the view's rows, and of each sample known before.
