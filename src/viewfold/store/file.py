@@ -210,16 +210,11 @@ class FileContents(Contents):
         with self.understood():
             self.check_tables(schema)
             meta = read_meta(meta_table(self.db, schema))
-            views = self._table(schema, "views")
-            check.check_views(views, empty="n_samples" not in meta)
             check.check_claims(self._table(schema, "arrays", data="octet_length(data)"))
-            arrays, log = self._table(schema, "arrays"), self._table(schema, "log")
             types, n_samples = self.columns[schema, "samples"] or {}, self._n_samples(schema)
             check.check_meta(meta, n_samples, types)
-            steps = self._table(schema, "steps")
-            check.check_steps(steps)
+            small = {name: self._table(schema, name) for name in SMALL if name != "meta"}
             samples = read_rows(self.db, f"old.{schema}.samples", list(types), n_samples)
-            small = {"views": views, "arrays": arrays, "log": log, "steps": steps}
             state = to_state(meta, small, samples, column_digests(samples))
             check.check_state(state, samples)
         return state if engine is None else state.placed(engine)

@@ -21,7 +21,7 @@ from viewfold._util.types import as_python
 from viewfold._util.version import __version__
 from viewfold.errors import NewerFormatError, StateFileError, UnreadableError
 from viewfold.state.log import Event, Log
-from viewfold.store.check import cluster_names
+from viewfold.store.check import check_steps, check_views, cluster_names
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,11 +56,11 @@ SAMPLES = {
     "id": ("object", "int64"),
     "label": ("int32",),
     "confidence": ("float32",),
+    "hangs_on": ("int32",),
     "added": ("int32",),
     "fingerprints": ("int32",),
     "evidence": ("int8",),
     "novelty": ("uint8",),
-    "hangs_on": ("int32",),
     "views_seen": ("bool",),
     "history": ("int32",),
     "embedding": ("float64", "float32"),
@@ -125,47 +125,33 @@ def to_tables(state: State, **facts: int) -> dict[str, Table]:
     if state.clusters is None:
         samples = no_samples()
     else:
-        rows = (getattr(state, name) for name in COLUMNS.values())
-        samples = samples_table(state.clusters, state.directions, *rows)
+        rows = {name: getattr(state, mine) for name, mine in COLUMNS.items()}
+        samples = samples_table(state.clusters, state.directions, rows)
     small = small_tables(state, column_digests(samples.columns), **facts)
     return {"meta": small["meta"], "samples": samples, **small}
 
 
 def samples_table(
-    clusters: Clusters,
-    directions: Directions | None,
-    ids: Array,
-    embedding: Array,
-    seen: Array,
-    history: Array,
-    added: Array,
-    fingerprints: Array,
-    evidence: Array,
-    novelty: Array,
+    clusters: Clusters, directions: Directions | None, rows: Mapping[str, Array]
 ) -> Table:
-    """Return the table ``samples`` of these samples: all of a state, or those of one bucket."""
+    """Return the table ``samples`` of these rows: all of a state, or those of one bucket."""
     from viewfold.rows import LocalEngine
     from viewfold.state.clusters import confidence, hangs_on
 
-    engine = LocalEngine()
-    hangs = hangs_on(engine, clusters, directions, embedding, evidence)
-    sure = confidence(engine, clusters, embedding, seen, novelty, hangs)
-    mixed = kind_of_ids(ids) == "mixed"
-    columns = {
-        "id": ids.astype(str).astype(object) if mixed else ids,
-        "label": np.ascontiguousarray(history[:, -1]),
-        "confidence": np.float32(sure),
+    engine, embedding, novelty = LocalEngine(), rows["embedding"], rows["novelty"]
+    hangs = hangs_on(engine, clusters, directions, embedding, rows["evidence"])
+    made = {
+        **rows,
+        "label": np.ascontiguousarray(rows["history"][:, -1]),
+        "confidence": np.float32(
+            confidence(engine, clusters, embedding, rows["views_seen"], novelty, hangs)
+        ),
         "hangs_on": np.ascontiguousarray(hangs[:, 0]),
-        "added": added,
-        "fingerprints": fingerprints,
-        "evidence": evidence,
-        "novelty": novelty,
-        "views_seen": seen,
-        "history": history,
-        "embedding": embedding,
     }
-    if mixed:
-        columns["id_is_int"] = np.array([isinstance(i, int) for i in ids])
+    columns = {name: made[name] for name in SAMPLES}
+    if kind_of_ids(rows["id"]) == "mixed":
+        columns["id"] = rows["id"].astype(str).astype(object)
+        columns["id_is_int"] = np.array([isinstance(i, int) for i in rows["id"]])
     return Table(columns)
 
 
@@ -343,6 +329,8 @@ def to_state(
     from viewfold.state.parts import put_together
     from viewfold.state.state import State
 
+    check_views(small["views"], empty="n_samples" not in meta)
+    check_steps(small["steps"])
     found = {name: table_digest(table) for name, table in small.items() if name != "meta"}
     if {"samples": digest, **found} != meta["digests"]:
         raise UnreadableError(CHANGED)
