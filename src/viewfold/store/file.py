@@ -278,11 +278,10 @@ class FileContents(Contents):
                 raise UnreadableError(CHANGED)
         if columns and "n_samples" in meta:
             more = ["id_is_int"] if "id" in columns and meta.get("ids") == "mixed" else []
-            n = self._n_samples(schema)
-            for name in [*columns, *more]:
-                found = column_digests(read_rows(self.db, f"old.{schema}.samples", [name], n))
-                if not found or not found.items() <= meta["digests"]["samples"].items():
-                    raise UnreadableError(CHANGED)
+            names, n = [*columns, *more], self._n_samples(schema)
+            found = column_digests(read_rows(self.db, f"old.{schema}.samples", names, n))
+            if not found or not found.items() <= meta["digests"]["samples"].items():
+                raise UnreadableError(CHANGED)
         return meta
 
 
